@@ -17,13 +17,13 @@ from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally, Usage
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.export.tables import EVALUATIONS, SPEND, Cell, Table
+from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.publish.finding import find_run
-from dgm.report.facts import Report as Facts
-from dgm.report.facts import gather
-from dgm.report.headline import findings
-from dgm.report.page import page
-from dgm.report.record import record
+from dgm.report.facts import RunReport as Facts
+from dgm.report.facts import gather_report
+from dgm.report.headline import read_findings
+from dgm.report.page import render_page
+from dgm.report.record import report_record
 from dgm.show.operators import operator_records
 from dgm.stats import lower_bound
 
@@ -157,7 +157,7 @@ class ReportView:
 
     def html(self) -> str:
         """Return the page, which asks nothing of the network."""
-        return page(self.facts).decode()
+        return render_page(self.facts).decode()
 
     def save(self, file: str | Path) -> Path:
         """Write the page (``.html``) or the record (``.json``), and return the path.
@@ -167,7 +167,7 @@ class ReportView:
         """
         target = Path(file)
         if target.suffix == ".html":
-            data = page(self.facts)
+            data = render_page(self.facts)
         elif target.suffix == ".json":
             data = json.dumps(self.record, indent=2, ensure_ascii=False).encode() + b"\n"
         else:
@@ -278,8 +278,8 @@ class Results:
         run = self.run
         best = self.best.agent
         operators = self._operators()
-        facts = gather(run, best.id, findings(run, best), operators)
-        return ReportView(facts, record(run, facts, operator_records(operators)))
+        facts = gather_report(run, best.id, read_findings(run, best), operators)
+        return ReportView(facts, report_record(run, facts, operator_records(operators)))
 
     def close(self) -> None:
         """Close the run; agents that were asked for can no longer be read."""
@@ -295,7 +295,7 @@ class Results:
         tree = self.run.tree
         return f"<run {self.name}: {self.state}, {len(tree.agents)} agents, {tree.evaluations} evaluations>"
 
-    def _records(self, table: Table) -> Records:
+    def _records(self, table: ExportTable) -> Records:
         rows: list[tuple[Cell, ...]] = list(table.rows(self.run))
         return Records([name for name, _ in table.columns], rows)
 

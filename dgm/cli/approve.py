@@ -19,7 +19,7 @@ from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.publish.finding import find_run
-from dgm.show.approve_rows import child_lines, child_record, diff_of, number_of
+from dgm.show.approve_rows import child_lines, child_record, diff_against_parent, parse_action_id
 from dgm.show.safe import one_line
 from dgm.simulate import PLAN as SIMULATION
 
@@ -52,7 +52,7 @@ def approve(
     for a terminal, which may act upon what is in it; this command shows it safely.
     """
     wanted = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
-    both = {*map(number_of, yes)} & {*map(number_of, no)} - {None}
+    both = {*map(parse_action_id, yes)} & {*map(parse_action_id, no)} - {None}
     if both:
         raise UserError(f"--yes and --no {both.pop()}: say one of them")
     if wanted and only_list:
@@ -62,11 +62,11 @@ def approve(
     with Run.open(find_run(run_name, write=True)) as run:
         _check_gate(run)
         if wanted:
-            _answer(run, wanted, reason or "", as_json=as_json)
+            _record_answers(run, wanted, reason or "", as_json=as_json)
         elif only_list or as_json:
-            _print(run, as_json=as_json)
+            _print_children(run, as_json=as_json)
         else:
-            _ask(run)
+            _ask_each_child(run)
 
 
 def _check_gate(run: Run) -> None:
@@ -78,7 +78,7 @@ def _check_gate(run: Run) -> None:
     )
 
 
-def _print(run: Run, *, as_json: bool) -> None:
+def _print_children(run: Run, *, as_json: bool) -> None:
     records = [child_record(run, action, one) for action, one in run.tree.waiting.items()]
     if as_json:
         emit_json({"run": run.name, "children": records})
@@ -87,10 +87,10 @@ def _print(run: Run, *, as_json: bool) -> None:
     sys.stdout.write("\n".join(lines or [f"{run.name}: no child waits"]) + "\n")
 
 
-def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
+def _record_answers(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
     # Look up all names before answering the first: a typo in the third must change nothing.
-    answers = {_found(run, name): ApprovalAnswer(yes, reason) for name, yes in wanted.items()}
-    before = {action: _unread(run, action) for action in answers}
+    answers = {_find_waiting(run, name): ApprovalAnswer(yes, reason) for name, yes in wanted.items()}
+    before = {action: _earlier_answer_text(run, action) for action in answers}
     for action, answer in answers.items():
         put_answer(run.folder, action, answer)
     if as_json:
@@ -113,10 +113,10 @@ def _answer(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool)
     for action, answer in answers.items():
         instead = f", instead of: {one_line(before[action], WIDTH)}" if before[action] else ""
         sys.stdout.write(f"child {action}: {'yes' if answer.yes else 'no'}{instead}\n")
-    _say_when(run)
+    _say_when_read(run)
 
 
-def _unread(run: Run, action: ActionId) -> str:
+def _earlier_answer_text(run: Run, action: ActionId) -> str:
     """Return the earlier answer that is replaced; empty if there is none."""
     try:
         earlier = read_answer(run.folder, action)
@@ -125,8 +125,8 @@ def _unread(run: Run, action: ActionId) -> str:
     return f"{'yes' if earlier.yes else 'no'} {earlier.reason}".rstrip() if earlier else ""
 
 
-def _found(run: Run, name: str) -> ActionId:
-    action = number_of(name)
+def _find_waiting(run: Run, name: str) -> ActionId:
+    action = parse_action_id(name)
     if action in run.tree.waiting and action is not None:
         return action
     raise UserError(f"{run.name}: child {name}: {one_line(_why_not(run, action), WIDTH)}")
@@ -147,19 +147,19 @@ def _why_not(run: Run, action: ActionId | None) -> str:
 
 
 @dataclass(slots=True)
-class _Said:
+class _PromptAnswer:
     """A person's answer about one child."""
 
     key: str
     reason: str = ""
 
 
-def _ask(run: Run) -> None:
+def _ask_each_child(run: Run) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("nobody can be asked here; use --list, --yes CHILD or --no CHILD --reason TEXT")
     seen: set[ActionId] = set()
     asked = answered = 0
-    while (action := _next(run, seen)) is not None:
+    while (action := _next_child(run, seen)) is not None:
         seen.add(action)
         one = run.tree.waiting[action]
         record = child_record(run, action, one)
@@ -167,8 +167,8 @@ def _ask(run: Run) -> None:
             continue
         asked += 1
         sys.stdout.write("\n".join(child_lines(record, time.time())) + "\n")
-        show_patch(diff_of(run, one))
-        said = _prompted()
+        show_patch(diff_against_parent(run, one))
+        said = _prompt_answer()
         if said.key == "q":
             break
         if said.key == "s":
@@ -180,27 +180,27 @@ def _ask(run: Run) -> None:
         put_answer(run.folder, action, ApprovalAnswer(said.key == "y", said.reason))
         answered += 1
     if answered:
-        _say_when(run)
+        _say_when_read(run)
     elif asked:
         sys.stdout.write(f"{run.name}: nothing was answered\n")
     else:
         sys.stdout.write(f"{run.name}: no child waits{' without an answer' if seen else ''}\n")
 
 
-def _next(run: Run, seen: Collection[ActionId]) -> ActionId | None:
+def _next_child(run: Run, seen: Collection[ActionId]) -> ActionId | None:
     """Return the next child that waits now: while a person reads, others may be decided or begin to wait."""
     run.follow()
     return next((action for action in run.tree.waiting if action not in seen), None)
 
 
-def _prompted() -> _Said:
+def _prompt_answer() -> _PromptAnswer:
     choice = click.Choice(["y", "n", "s", "q"])
     key = click.prompt("yes, no, skip or quit", type=choice, default="s", show_choices=True)
     if key != "n":
-        return _Said(key)
-    return _Said(key, click.prompt("why not (may be empty)", default="", show_default=False))
+        return _PromptAnswer(key)
+    return _PromptAnswer(key, click.prompt("why not (may be empty)", default="", show_default=False))
 
 
-def _say_when(run: Run) -> None:
+def _say_when_read(run: Run) -> None:
     when = "within a second" if writer(run.folder) else f"when the run goes on: dgm resume {run.name}"
     sys.stdout.write(f"the answer is read {when}\n")

@@ -77,7 +77,7 @@ def unpack(file: str, folder: Path | None, as_json: bool) -> None:
     target = folder or next(archive_folders()) / read_manifest(found).run
     manifest = unpack_run(found, target)
     with Run.open(target) as run:
-        places = sorted(_addresses(run.config))
+        places = sorted(_find_addresses(run.config))
     if as_json:
         counts = dict(manifest.counts)
         emit_json({"run": target.name, "folder": str(target), "counts": counts, "addresses": places})
@@ -90,7 +90,7 @@ def unpack(file: str, folder: Path | None, as_json: bool) -> None:
         )
 
 
-def _addresses(settings: object) -> Iterator[str]:
+def _find_addresses(settings: object) -> Iterator[str]:
     """Yield the addresses for model calls and the variables of keys that the settings of a packed run name."""
     if not isinstance(settings, dict):
         return
@@ -98,7 +98,7 @@ def _addresses(settings: object) -> Iterator[str]:
         if name in ("base_url", "key_env") and value:
             yield str(value)
         else:
-            yield from _addresses(value)
+            yield from _find_addresses(value)
 
 
 @archive.command(short_help="Check all checksums, traces, commits and refs.")

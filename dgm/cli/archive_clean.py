@@ -44,11 +44,11 @@ def gc(run_names: tuple[str, ...], delete: bool, as_json: bool) -> int:
             *(left for place in places.values() for left in find_dead_drafts(place)),
             *find_dead_gateways(),
         ]
-        failed = list(_removed(beside)) if delete else []
+        failed = list(_remove_leftovers(beside)) if delete else []
     if as_json:
-        emit_json(_record(cleaned, beside, failed, deleted=delete))
+        emit_json(_cleaning_record(cleaned, beside, failed, deleted=delete))
     else:
-        sys.stdout.writelines(f"{each}\n" for each in _told(cleaned, beside, failed, deleted=delete))
+        sys.stdout.writelines(f"{each}\n" for each in _result_lines(cleaned, beside, failed, deleted=delete))
     return FAILED if failed else 0
 
 
@@ -69,7 +69,7 @@ def rm(run_names: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> i
     if not as_json:
         for folder, size in zip(folders, sizes, strict=True):
             sys.stdout.write(f"{one_line(str(folder), 300)}: {size_text(size)}\n")
-    if not dry_run and not yes and not _agreed(len(folders), sum(sizes), as_json=as_json):
+    if not dry_run and not yes and not _confirm_removal(len(folders), sum(sizes), as_json=as_json):
         sys.stdout.write("nothing was removed\n")
         return FAILED
     kept = [[] if dry_run else remove_run(folder) for folder in folders]
@@ -88,7 +88,7 @@ def rm(run_names: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> i
     return 0
 
 
-def _agreed(count: int, size: int, *, as_json: bool) -> bool:
+def _confirm_removal(count: int, size: int, *, as_json: bool) -> bool:
     """Return whether a person on a terminal agrees.
 
     Raises:
@@ -115,7 +115,7 @@ def _all_runs() -> list[Path]:
     return [run for place in places.values() for run in find_runs_in(place) if not run.name.startswith(".")]
 
 
-def _removed(beside: Sequence[Leftover]) -> Iterator[str]:
+def _remove_leftovers(beside: Sequence[Leftover]) -> Iterator[str]:
     """Remove leftovers; yield a reason for each that could not be removed."""
     for left in beside:
         try:
@@ -124,7 +124,7 @@ def _removed(beside: Sequence[Leftover]) -> Iterator[str]:
             yield f"{left.path}: {error.strerror}"
 
 
-def _by_kind(found: Sequence[Leftover]) -> dict[str, tuple[int, int]]:
+def _sum_by_kind(found: Sequence[Leftover]) -> dict[str, tuple[int, int]]:
     kinds: dict[str, tuple[int, int]] = {}
     for left in found:
         count, size = kinds.get(left.what, (0, 0))
@@ -132,14 +132,14 @@ def _by_kind(found: Sequence[Leftover]) -> dict[str, tuple[int, int]]:
     return kinds
 
 
-def _told(
+def _result_lines(
     cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
 ) -> Iterator[str]:
     places = [(one_line(one.folder.name, 120), one.found, one.skipped) for one in cleaned]
     for name, found, skipped in [*places, (BESIDE, beside, "")]:
         if skipped:
             yield f"{name}: left alone: {one_line(skipped, 300)}"
-        for what, (count, size) in _by_kind(found).items():
+        for what, (count, size) in _sum_by_kind(found).items():
             yield f"{name}: {count:,} {what}, {size_text(size)}"
     for why in failed:
         yield f"cannot be removed: {one_line(why, 300)}"
@@ -152,12 +152,13 @@ def _told(
         yield f"{size_text(total)} would be freed by: dgm archive gc --delete"
 
 
-def _record(
+def _cleaning_record(
     cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
 ) -> dict[str, Any]:
     def kinds(found: Sequence[Leftover]) -> list[dict[str, Any]]:
         return [
-            {"what": what, "count": count, "bytes": size} for what, (count, size) in _by_kind(found).items()
+            {"what": what, "count": count, "bytes": size}
+            for what, (count, size) in _sum_by_kind(found).items()
         ]
 
     total = sum(left.size_bytes for found in (*(one.found for one in cleaned), beside) for left in found)

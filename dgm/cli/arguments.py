@@ -28,7 +28,7 @@ class Amount(click.FloatRange):
         return number
 
 
-class Share(click.FloatRange):
+class ScoreShare(click.FloatRange):
     """A number above 0 and below 1, or a percentage such as ``60%``."""
 
     name = "share"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.benchmark_look import all_tasks, config_option, set_option, settings_of
+from dgm.cli.benchmark_look import benchmark_settings, config_option, list_all_tasks, set_option
 from dgm.cli.complaint import FAILED
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.domain import TaskId
 from dgm.errors import DgmError, UserError
-from dgm.show.safe import neutral, one_line
+from dgm.show.safe import neutralise, one_line
 
 if TYPE_CHECKING:
     from dgm.benchmarks.swebench import SwebenchBenchmark
@@ -32,7 +32,7 @@ Say = Callable[[str, str], None]
 
 
 @dataclass(slots=True)
-class Outcome:
+class FetchOutcome:
     """The outcome of a fetch."""
 
     ready: list[str] = field(default_factory=list)
@@ -41,13 +41,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FetchPlan:
     """The work to do for one benchmark, or for one part of a mixed one."""
 
     told: str
     """One line for people; empty if all images are here."""
     facts: Mapping[str, Any]
-    do: Callable[[Say, Outcome], None]
+    do: Callable[[Say, FetchOutcome], None]
 
 
 @click.command()
@@ -74,62 +74,62 @@ def fetch(
     from dgm.benchmarks.opening import open_suite
     from dgm.sandboxes.docker import DockerEngine
 
-    settings = settings_of(config, assignments)
+    settings = benchmark_settings(config, assignments)
     engine = DockerEngine()
     opened = open_suite(name, engine, settings)
-    plans = _plans(opened, [TaskId(task) for task in task_ids], engine, settings, workers)
+    plans = _make_plans(opened, [TaskId(task) for task in task_ids], engine, settings, workers)
     todo = [plan for plan in plans if plan.told]
     if todo and not yes:
-        _ask([plan.told for plan in todo], as_json=as_json)
-    outcome = Outcome()
-    with _progress(quiet=as_json) as say:
+        _confirm_fetch([plan.told for plan in todo], as_json=as_json)
+    outcome = FetchOutcome()
+    with _show_progress(quiet=as_json) as say:
         for plan in plans:
             plan.do(say, outcome)
-    _write(outcome, [plan.facts for plan in plans], as_json=as_json)
+    _write_outcome(outcome, [plan.facts for plan in plans], as_json=as_json)
     return FAILED if outcome.failed else 0
 
 
-def _plans(
+def _make_plans(
     opened: "Benchmark",
     tasks: Sequence[TaskId],
     engine: "DockerEngine",
     settings: "BenchmarksSettings",
     workers: int,
-) -> Sequence[Plan]:
+) -> Sequence[FetchPlan]:
     from dgm.benchmarks.mixed import MixedBenchmark
     from dgm.benchmarks.swebench import SwebenchBenchmark
 
     if isinstance(opened, MixedBenchmark):
         wanted: dict[str, list[TaskId]] = {}
-        for task in tasks or [task.id for _, task in all_tasks(opened)]:
+        for task in tasks or [task.id for _, task in list_all_tasks(opened)]:
             opened.task(task)
             part, _, inner = task.partition("/")
             wanted.setdefault(part, []).append(TaskId(inner))
         return [
             plan
             for part, inner in wanted.items()
-            for plan in _plans(opened.parts[part], inner, engine, settings, workers)
+            for plan in _make_plans(opened.parts[part], inner, engine, settings, workers)
         ]
-    chosen = list(tasks) or [task.id for _, task in all_tasks(opened)]
+    chosen = list(tasks) or [task.id for _, task in list_all_tasks(opened)]
     if isinstance(opened, SwebenchBenchmark):
-        return [_instances(opened, chosen, engine, settings, workers)]
-    return [_images(opened, chosen, engine)]
+        return [_plan_instances(opened, chosen, engine, settings, workers)]
+    return [_plan_images(opened, chosen, engine)]
 
 
-def _images(opened: "Benchmark", tasks: Sequence[TaskId], engine: "DockerEngine") -> Plan:
+def _plan_images(opened: "Benchmark", tasks: Sequence[TaskId], engine: "DockerEngine") -> FetchPlan:
     """Plan recipes and the tasks' own images, which are built one after the other."""
-    from dgm.cli.benchmark_images import HERE, presence
+    from dgm.cli.benchmark_images import HERE, find_image_states
 
     users = {task.image: task.id for task in map(opened.task, tasks)}
-    states = presence(list(users))
+    states = find_image_states(list(users))
     missing = [image for image, state in states.items() if state != HERE]
 
-    def do(say: Say, outcome: Outcome) -> None:
+    def do(say: Say, outcome: FetchOutcome) -> None:
         for image, task in users.items():
             if image in missing:
                 say(image, "building")
                 try:
-                    _built(opened, image, task, engine)
+                    _build_image(opened, image, task, engine)
                 except DgmError as error:
                     outcome.failed[image] = str(error)
                     say(image, f"failed: {error}")
@@ -139,10 +139,10 @@ def _images(opened: "Benchmark", tasks: Sequence[TaskId], engine: "DockerEngine"
 
     told = f"{opened.name}: {len(missing)} of {len(users)} images are to be built" if missing else ""
     facts = {"benchmark": opened.name, "here": len(users) - len(missing), "missing": len(missing)}
-    return Plan(told, facts, do)
+    return FetchPlan(told, facts, do)
 
 
-def _built(opened: "Benchmark", image: str, task: TaskId, engine: "DockerEngine") -> None:
+def _build_image(opened: "Benchmark", image: str, task: TaskId, engine: "DockerEngine") -> None:
     if image.startswith("docker:"):
         # Asking for the workspace makes the image.
         opened.workspace(task)
@@ -166,13 +166,13 @@ def _check_here(reference: str, engine: "DockerEngine") -> None:
         raise UserError(f"{reference} is not here: pull or build it")
 
 
-def _instances(
+def _plan_instances(
     opened: "SwebenchBenchmark",
     tasks: Sequence[TaskId],
     engine: "DockerEngine",
     settings: "BenchmarksSettings",
     workers: int,
-) -> Plan:
+) -> FetchPlan:
     from dgm.benchmarks import swebench_fetch
     from dgm.benchmarks.swebench_images import store_of
 
@@ -180,14 +180,14 @@ def _instances(
     store, chosen = store_of(engine), settings.swebench.images
     found = swebench_fetch.estimate(instances, chosen, store)
 
-    def do(say: Say, outcome: Outcome) -> None:
+    def do(say: Say, outcome: FetchOutcome) -> None:
         done = swebench_fetch.fetch(
             instances,
             chosen,
             store,
             at_once=workers,
             disk_gb=settings.swebench.disk_gb,
-            report=lambda step: say(step.instance, _stage(step)),
+            report=lambda step: say(step.instance, _stage_text(step)),
         )
         outcome.ready += done.ready
         outcome.failed |= done.failed
@@ -199,10 +199,10 @@ def _instances(
         "missing": found.missing,
         "download_bytes": found.download_bytes,
     }
-    return Plan(_told(opened.name, found, settings.swebench.disk_gb), facts, do)
+    return FetchPlan(_estimate_text(opened.name, found, settings.swebench.disk_gb), facts, do)
 
 
-def _told(name: str, found: "Estimate", disk_gb: float) -> str:
+def _estimate_text(name: str, found: "Estimate", disk_gb: float) -> str:
     if not found.missing:
         return ""
     if found.download_bytes is None:
@@ -214,7 +214,7 @@ def _told(name: str, found: "Estimate", disk_gb: float) -> str:
     return f"{name}: {found.missing} of {found.here + found.missing} instances have no image here; {size}"
 
 
-def _stage(step: "Step") -> str:
+def _stage_text(step: "Step") -> str:
     from dgm.benchmarks.swebench_fetch import Stage
 
     if step.stage is Stage.FAILED:
@@ -224,16 +224,16 @@ def _stage(step: "Step") -> str:
     return step.stage.value
 
 
-def _ask(lines: Sequence[str], *, as_json: bool) -> None:
+def _confirm_fetch(lines: Sequence[str], *, as_json: bool) -> None:
     for line in lines:
-        sys.stderr.write(f"{neutral(line)}\n")
+        sys.stderr.write(f"{neutralise(line)}\n")
     if as_json or not sys.stdin.isatty():
         raise UserError("nothing was fetched: say --yes to go on without being asked")
     if not click.confirm("Go on?", err=True, default=True):
         raise UserError("nothing was fetched")
 
 
-def _write(outcome: Outcome, facts: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+def _write_outcome(outcome: FetchOutcome, facts: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
     if as_json:
         emit_json(
             {
@@ -245,26 +245,26 @@ def _write(outcome: Outcome, facts: Sequence[Mapping[str, Any]], *, as_json: boo
         )
         return
     for name, why in outcome.failed.items():
-        sys.stdout.write(f"{neutral(name)}: {one_line(why, 600)}\n")
+        sys.stdout.write(f"{neutralise(name)}: {one_line(why, 600)}\n")
     gone = f", {len(outcome.removed)} others removed to make room" if outcome.removed else ""
     sys.stdout.write(f"{len(outcome.ready)} are ready, {len(outcome.failed)} failed{gone}\n")
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Say]:
+def _show_progress(*, quiet: bool) -> Iterator[Say]:
     """Show current work on a terminal, else a line for each change; nothing when quiet. All goes to stderr."""
     if quiet:
         yield lambda _name, _state: None
         return
     if not sys.stderr.isatty():
-        yield _Lines()
+        yield _LineProgress()
         return
     from rich.live import Live
     from rich.text import Text
 
     states: dict[str, str] = {}
     ended = 0
-    with Live(console=console(stderr=True), refresh_per_second=4, transient=True) as live:
+    with Live(console=make_console(stderr=True), refresh_per_second=4, transient=True) as live:
 
         def say(name: str, state: str) -> None:
             nonlocal ended
@@ -278,7 +278,7 @@ def _progress(*, quiet: bool) -> Iterator[Say]:
         yield say
 
 
-class _Lines:
+class _LineProgress:
     """Progress as lines: one whenever the state's first word changes."""
 
     def __init__(self) -> None:
@@ -288,4 +288,4 @@ class _Lines:
         word = state.partition(" ")[0]
         if self._last.get(name) != word:
             self._last[name] = word
-            sys.stderr.write(f"{neutral(name):<40} {one_line(state, 300)}\n")
+            sys.stderr.write(f"{neutralise(name):<40} {one_line(state, 300)}\n")

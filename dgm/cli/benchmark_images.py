@@ -12,16 +12,16 @@ HERE, MISSING, UNKNOWN = "here", "not here", "not known: no Docker engine answer
 IN_ENGINE = "docker:"
 
 
-def presence(images: Sequence[str]) -> Mapping[str, str]:
+def find_image_states(images: Sequence[str]) -> Mapping[str, str]:
     """Map each image, as tasks name it, to a few words on whether it can be used now."""
     try:
-        tags = _tags()
+        tags = _list_tags()
     except DgmError:
         return dict.fromkeys(images, UNKNOWN)
-    return {image: _state(image, tags) for image in images}
+    return {image: _image_state(image, tags) for image in images}
 
 
-def _state(image: str, tags: frozenset[str]) -> str:
+def _image_state(image: str, tags: frozenset[str]) -> str:
     from dgm.sandboxes import recipes
 
     if image.startswith(IN_ENGINE):
@@ -35,7 +35,7 @@ def _state(image: str, tags: frozenset[str]) -> str:
     return HERE if tag in tags else "not built yet"
 
 
-def _tags() -> frozenset[str]:
+def _list_tags() -> frozenset[str]:
     from dgm.sandboxes.docker import DockerEngine
 
     client: DockerClient = DockerEngine().client

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.benchmark_look import Looking
+from dgm.cli.benchmark_look import NoSandboxEngine
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 
 @click.command(name="import")
@@ -42,7 +42,7 @@ def import_(folder: Path, target: Path, image: str, holdout: float, as_json: boo
     if target.resolve().is_relative_to(folder.resolve()):
         raise UserError(f"{target}: lies in the folder that is imported; give another one")
     done = import_harbor(folder, target, image, holdout)
-    opened = open_suite(str(target), Looking())
+    opened = open_suite(str(target), NoSandboxEngine())
     if as_json:
         emit_json(
             {
@@ -55,10 +55,10 @@ def import_(folder: Path, target: Path, image: str, holdout: float, as_json: boo
         )
         return
     for task in done.tasks:
-        sys.stdout.write(f"{neutral(task)}\n")
-        sys.stdout.writelines(f"  {neutral(remark)}\n" for remark in done.remarks[task])
+        sys.stdout.write(f"{neutralise(task)}\n")
+        sys.stdout.writelines(f"  {neutralise(remark)}\n" for remark in done.remarks[task])
     for task, why in done.skipped.items():
-        sys.stdout.write(f"{neutral(task)}: SKIPPED: {neutral(why)}\n")
+        sys.stdout.write(f"{neutralise(task)}: SKIPPED: {neutralise(why)}\n")
     skipped = f", {len(done.skipped)} skipped" if done.skipped else ""
     sys.stdout.write(
         f"{len(done.tasks)} tasks are in {target}{skipped}; now: dgm benchmark verify {target}\n"

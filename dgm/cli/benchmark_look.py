@@ -11,7 +11,7 @@ import click
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
 from dgm.domain import Snapshot, Split, Task, TaskId
-from dgm.show.safe import neutral, one_line
+from dgm.show.safe import neutralise, one_line
 
 if TYPE_CHECKING:
     from dgm.config import BenchmarksSettings
@@ -32,7 +32,7 @@ config_option = click.option(
 )
 
 
-def settings_of(config: Path | None, assignments: Sequence[str]) -> "BenchmarksSettings":
+def benchmark_settings(config: Path | None, assignments: Sequence[str]) -> "BenchmarksSettings":
     """Return the settings to open benchmarks with.
 
     Raises:
@@ -55,7 +55,7 @@ def list_(as_json: bool) -> None:
     formats = all_formats()
     names = [*suite_names(), *(f"{each.name}:" for each in formats if each.shipped)]
     forms = [FOLDER, *(form for each in formats for form in each.forms), SEVERAL]
-    shipped = [_summary(name, open_suite(name, Looking())) for name in names]
+    shipped = [_benchmark_summary(name, open_suite(name, NoSandboxEngine())) for name in names]
     plugged = [
         {"name": name, "from": point.dist.name if point.dist else "?", "opens": point.value}
         for name, point in find_installed("benchmarks").items()
@@ -66,7 +66,7 @@ def list_(as_json: bool) -> None:
         return
     for suite in shipped:
         counts = ", ".join(f"{split} {n}" for split, n in suite["tasks"].items())
-        sys.stdout.write(f"{suite['name']:<14} {counts}\n{'':<14} {neutral(suite['description'])}\n")
+        sys.stdout.write(f"{suite['name']:<14} {counts}\n{'':<14} {neutralise(suite['description'])}\n")
     for plugin in plugged:
         sys.stdout.write(f"{plugin['name']:<14} plug-in of {plugin['from']}\n")
     sys.stdout.write("\nothers are named so:\n")
@@ -86,14 +86,14 @@ def show(
     """Show a benchmark, or one of its tasks as an agent sees it: never a hidden test."""
     from dgm.benchmarks.opening import open_suite
 
-    opened = open_suite(name, Looking(), settings_of(config, assignments))
+    opened = open_suite(name, NoSandboxEngine(), benchmark_settings(config, assignments))
     if task_id is None:
         _show_benchmark(name, opened, as_json)
     else:
         _show_task(opened, TaskId(task_id), as_json)
 
 
-class Looking:
+class NoSandboxEngine:
     """A sandbox engine for commands that open no sandbox."""
 
     name = "none"
@@ -107,12 +107,12 @@ class Looking:
         return 0
 
 
-def all_tasks(opened: "Benchmark") -> list[tuple[Split, Task]]:
+def list_all_tasks(opened: "Benchmark") -> list[tuple[Split, Task]]:
     """Return every task with its split."""
     return [(split, task) for split in Split for task in opened.tasks(split)]
 
 
-def _summary(name: str, opened: "Benchmark") -> dict[str, Any]:
+def _benchmark_summary(name: str, opened: "Benchmark") -> dict[str, Any]:
     from dgm.benchmarks.formats import FORMATS, format_of
     from dgm.benchmarks.suites import SuiteBenchmark
 
@@ -125,14 +125,14 @@ def _summary(name: str, opened: "Benchmark") -> dict[str, Any]:
 
 def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
     from dgm.benchmarks.verification import list_excluded_defects
-    from dgm.cli.benchmark_images import presence
+    from dgm.cli.benchmark_images import find_image_states
 
-    tasks = [task for _, task in all_tasks(opened)]
+    tasks = [task for _, task in list_all_tasks(opened)]
     images = Counter(task.image for task in tasks)
     tags = Counter(tag for task in tasks for tag in task.tags)
-    here = presence(list(images))
+    here = find_image_states(list(images))
     listed = [{"image": image, "tasks": count, "state": here[image]} for image, count in images.most_common()]
-    document = {**_summary(name, opened), "tags": dict(tags.most_common()), "images": listed}
+    document = {**_benchmark_summary(name, opened), "tags": dict(tags.most_common()), "images": listed}
     document["left_out"] = list(list_excluded_defects(opened))
     document["ids"] = {split.value: [task.id for task in opened.tasks(split)] for split in Split}
     if as_json:
@@ -140,25 +140,25 @@ def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
         return
     sys.stdout.write(f"{opened.name}, version {opened.version[:12]}\n")
     if document["description"]:
-        sys.stdout.write(neutral(document["description"]) + "\n")
+        sys.stdout.write(neutralise(document["description"]) + "\n")
     for split in Split:
         ids = document["ids"][split.value]
-        sys.stdout.write(f"\n{split.value}: {_tasks(len(ids))}\n")
-        sys.stdout.writelines(f"  {neutral(task)}\n" for task in ids)
+        sys.stdout.write(f"\n{split.value}: {_tasks_text(len(ids))}\n")
+        sys.stdout.writelines(f"  {neutralise(task)}\n" for task in ids)
     _write_counts("tags", [(tag, f"{n}") for tag, n in tags.most_common()], TAGS_SHOWN)
-    rows = [(image, f"{_tasks(count)}, {here[image]}") for image, count in images.most_common()]
+    rows = [(image, f"{_tasks_text(count)}, {here[image]}") for image, count in images.most_common()]
     _write_counts("images", rows, IMAGES_SHOWN)
     for problem in document["left_out"]:
         sys.stdout.write(f"left out: {one_line(problem, 300)}\n")
 
 
-def _tasks(count: int) -> str:
+def _tasks_text(count: int) -> str:
     return "1 task" if count == 1 else f"{count} tasks"
 
 
 def _write_counts(title: str, rows: Sequence[tuple[str, str]], most: int) -> None:
     sys.stdout.write(f"\n{title}:\n" if rows else "")
-    sys.stdout.writelines(f"  {neutral(name):<40} {text}\n" for name, text in rows[:most])
+    sys.stdout.writelines(f"  {neutralise(name):<40} {text}\n" for name, text in rows[:most])
     if len(rows) > most:
         sys.stdout.write(f"  and {len(rows) - most} more\n")
 
@@ -167,7 +167,7 @@ def _show_task(opened: "Benchmark", task_id: TaskId, as_json: bool) -> None:
     from dgm.protocols import InImage
 
     task = opened.task(task_id)
-    workspace = _workspace(opened, task)
+    workspace = _read_workspace(opened, task)
     facts: dict[str, Any] = {
         "task": task.id,
         "benchmark": task.benchmark,
@@ -184,17 +184,17 @@ def _show_task(opened: "Benchmark", task_id: TaskId, as_json: bool) -> None:
     for key, value in facts.items():
         text = ", ".join(value) if isinstance(value, list) else str(value)
         sys.stdout.write(f"{key:<10} {one_line(text, 200)}\n")
-    sys.stdout.write(f"\n{neutral(task.prompt).rstrip()}\n\n")
+    sys.stdout.write(f"\n{neutralise(task.prompt).rstrip()}\n\n")
     if isinstance(workspace, InImage):
         sys.stdout.write(f"the workspace is what the image holds for {task.workdir}\n")
         return
-    sys.stdout.write(f"workspace: {_size(workspace)}\n")
-    sys.stdout.writelines(f"  {neutral(name)}\n" for name in files[:FILES_SHOWN])
+    sys.stdout.write(f"workspace: {_size_text(workspace)}\n")
+    sys.stdout.writelines(f"  {neutralise(name)}\n" for name in files[:FILES_SHOWN])
     if len(files) > FILES_SHOWN:
         sys.stdout.write(f"  and {len(files) - FILES_SHOWN} more\n")
 
 
-def _workspace(opened: "Benchmark", task: Task) -> "Snapshot | InImage":
+def _read_workspace(opened: "Benchmark", task: Task) -> "Snapshot | InImage":
     """Return the content of the task's workdir; do not fetch an image for it."""
     from dgm.errors import DgmError
     from dgm.protocols import InImage
@@ -207,6 +207,6 @@ def _workspace(opened: "Benchmark", task: Task) -> "Snapshot | InImage":
         return InImage()
 
 
-def _size(files: Snapshot) -> str:
+def _size_text(files: Snapshot) -> str:
     total = sum(len(entry.data) for entry in files.values())
     return f"{len(files)} files, {total:,} bytes"

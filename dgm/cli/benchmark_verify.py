@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.benchmark_look import all_tasks, config_option, set_option, settings_of
+from dgm.cli.benchmark_look import benchmark_settings, config_option, list_all_tasks, set_option
 from dgm.cli.complaint import FAILED
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 if TYPE_CHECKING:
     from dgm.protocols import Benchmark, SandboxEngine
@@ -53,10 +53,10 @@ def verify(
     from dgm.sandboxes.choose import choose
 
     engine = choose(sandbox)
-    opened = open_suite(name, engine, settings_of(config, assignments))
-    wanted = _wanted(opened, task_ids)
-    with _progress(len(wanted), quiet=as_json) as tick:
-        found = asyncio.run(_verified(opened, engine, wanted, workers, tick))
+    opened = open_suite(name, engine, benchmark_settings(config, assignments))
+    wanted = _select_tasks(opened, task_ids)
+    with _show_progress(len(wanted), quiet=as_json) as tick:
+        found = asyncio.run(_verify_tasks(opened, engine, wanted, workers, tick))
     missing = verification.list_excluded_defects(opened)
     unsound = {task: list(problems) for task, problems in found.items() if problems}
     if as_json:
@@ -71,12 +71,12 @@ def verify(
             }
         )
     else:
-        _write(unsound, len(found), missing)
+        _write_findings(unsound, len(found), missing)
     return FAILED if unsound else 0
 
 
-def _wanted(opened: "Benchmark", task_ids: Sequence[str]) -> Sequence[TaskId]:
-    wanted = [TaskId(task) for task in task_ids] or [task.id for _, task in all_tasks(opened)]
+def _select_tasks(opened: "Benchmark", task_ids: Sequence[str]) -> Sequence[TaskId]:
+    wanted = [TaskId(task) for task in task_ids] or [task.id for _, task in list_all_tasks(opened)]
     if not wanted:
         raise UserError(f"benchmark {opened.name!r} has no task to verify")
     for task in wanted:
@@ -84,7 +84,7 @@ def _wanted(opened: "Benchmark", task_ids: Sequence[str]) -> Sequence[TaskId]:
     return list(dict.fromkeys(wanted))
 
 
-async def _verified(
+async def _verify_tasks(
     opened: "Benchmark", engine: "SandboxEngine", tasks: Sequence[TaskId], workers: int, tick: Tick
 ) -> Mapping[TaskId, Sequence[str]]:
     from dgm.benchmarks import verification
@@ -111,38 +111,38 @@ async def _verified(
     return {task: done.result() for task, done in running.items()}
 
 
-def _write(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequence[str]) -> None:
-    sys.stdout.writelines(f"left out: {neutral(problem)}\n" for problem in missing)
+def _write_findings(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequence[str]) -> None:
+    sys.stdout.writelines(f"left out: {neutralise(problem)}\n" for problem in missing)
     for task, problems in unsound.items():
-        sys.stdout.writelines(f"{neutral(task)}: {neutral(problem)}\n" for problem in problems)
+        sys.stdout.writelines(f"{neutralise(task)}: {neutralise(problem)}\n" for problem in problems)
     sys.stdout.write(f"{verified - len(unsound)} of {verified} tasks are sound\n")
 
 
-def _progress(total: int, *, quiet: bool) -> AbstractContextManager[Tick]:
+def _show_progress(total: int, *, quiet: bool) -> AbstractContextManager[Tick]:
     """Show a bar on a terminal, else a line per task; nothing when quiet. All goes to stderr."""
     if quiet:
         return nullcontext(lambda _task, _problems: None)
-    return _Bar(total) if sys.stderr.isatty() else nullcontext(_lines(total))
+    return _ProgressBar(total) if sys.stderr.isatty() else nullcontext(_make_line_tick(total))
 
 
-def _lines(total: int) -> Tick:
+def _make_line_tick(total: int) -> Tick:
     done = 0
 
     def tick(task: TaskId, problems: Sequence[str]) -> None:
         nonlocal done
         done += 1
         state = "NOT SOUND" if problems else "sound"
-        sys.stderr.write(f"{done:>{len(str(total))}}/{total}  {state:<9}  {neutral(task)}\n")
+        sys.stderr.write(f"{done:>{len(str(total))}}/{total}  {state:<9}  {neutralise(task)}\n")
 
     return tick
 
 
-class _Bar(AbstractContextManager[Tick]):
+class _ProgressBar(AbstractContextManager[Tick]):
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("verifying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._shown = Progress(*columns, TextColumn("{task.description}"), console=console(stderr=True))
+        self._shown = Progress(*columns, TextColumn("{task.description}"), console=make_console(stderr=True))
         self._row = self._shown.add_task("", total=total)
         self._unsound = 0
 

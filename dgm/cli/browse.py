@@ -27,15 +27,15 @@ def browse(run_name: str, follow: bool, theme: str | None, agent_name: int | Non
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not all(stream.isatty() for stream in streams) or os.environ.get("TERM", "dumb") in ("", "dumb"):
         raise UserError("browse needs a terminal; dgm tree, dgm show and dgm report print")
-    from dgm.tui.reader import Reader
+    from dgm.tui.reader import RunReader
 
     # A thread reads the run while this thread imports; for the same reason this module imports little.
-    with Reader(find_run(run_name)) as reader:
+    with RunReader(find_run(run_name)) as reader:
         from dgm.domain import AgentId
         from dgm.tui.app import Browser
 
         agent = None if agent_name is None else AgentId(agent_name)
-        if agent is not None and (why := reader.lacking(agent)):
+        if agent is not None and (why := reader.explain_missing_agent(agent)):
             raise UserError(why)
         browser = Browser(reader, follow=follow, theme=theme, agent=agent)
         browser.run()

@@ -70,7 +70,7 @@ PLUGGED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CompletionCandidate:
     """One word that fits the typed beginning."""
 
     value: str
@@ -79,7 +79,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompletionQuery:
     """The state of the command line at the cursor."""
 
     typed: str
@@ -89,7 +89,7 @@ class Asked:
     outline: Mapping[str, Any]
 
 
-def kind_of(parameter: Mapping[str, Any]) -> str:
+def parameter_kind(parameter: Mapping[str, Any]) -> str:
     """Return the kind of words that a parameter of the outline takes; empty if unknown."""
     if parameter["flag"]:
         return ""
@@ -101,39 +101,39 @@ def kind_of(parameter: Mapping[str, Any]) -> str:
     return "" if found == "suites" and parameter["option"] and parameter["name"] == "name" else found or ""
 
 
-def candidates(kind: str, asked: Asked) -> Sequence[Candidate]:
+def find_candidates(kind: str, asked: CompletionQuery) -> Sequence[CompletionCandidate]:
     """Return the words of a kind that begin with what is typed."""
     source = _SOURCES.get(kind)
-    found: list[Candidate] = []
+    found: list[CompletionCandidate] = []
     # A damaged run or an unreadable folder ends the list early, and has no other effect.
     with contextlib.suppress(Exception):
-        for each in source(asked) if source else _named(kind, asked):
+        for each in source(asked) if source else _name_candidates(kind, asked):
             found.append(each)  # noqa: PERF402  (keeps what came before a fault)
     return [each for each in found if each.value.startswith(asked.typed) or each.kind in ("file", "dir")]
 
 
-def _runs(asked: Asked) -> Iterator[Candidate]:
+def _run_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     from dgm.publish.finding import EXAMPLE, archive_folders, find_runs_in
 
     names = dict.fromkeys(path.name for folder in archive_folders() for path in find_runs_in(folder))
     for name in names:
-        yield Candidate(name, "run")
-    yield Candidate(EXAMPLE, "the run that comes with dgm")
+        yield CompletionCandidate(name, "run")
+    yield CompletionCandidate(EXAMPLE, "the run that comes with dgm")
     if _is_path(asked.typed):
-        yield Candidate(asked.typed, kind="file")
+        yield CompletionCandidate(asked.typed, kind="file")
 
 
-def _agents(asked: Asked) -> Iterator[Candidate]:
+def _agent_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     run = next((asked.given[name] for name in ("run_name", "run") if asked.given.get(name)), None)
     if run:
-        yield from _agents_of(str(run))
+        yield from _candidates_of_run(str(run))
 
 
-def _agents_of(run: str) -> Iterator[Candidate]:
+def _candidates_of_run(run: str) -> Iterator[CompletionCandidate]:
     from dgm.publish.finding import find_run
 
-    yield Candidate("best", "the agent that the policy recommends")
-    yield Candidate("seed", "agent 0")
+    yield CompletionCandidate("best", "the agent that the policy recommends")
+    yield CompletionCandidate("seed", "agent 0")
     log = find_run(run) / "events.db"
     with contextlib.closing(
         sqlite3.connect(f"{log.absolute().as_uri()}?mode=ro", uri=True, timeout=1.0)
@@ -141,26 +141,28 @@ def _agents_of(run: str) -> Iterator[Candidate]:
         query = "SELECT id, operator, rationale FROM agents ORDER BY id DESC LIMIT ?"
         rows = opened.execute(query, (AGENTS,)).fetchall()
     for agent, operator, rationale in reversed(rows):
-        yield Candidate(str(agent), f"{operator}: {rationale}")
+        yield CompletionCandidate(str(agent), f"{operator}: {rationale}")
 
 
-def _run_and_agents(asked: Asked) -> Iterator[Candidate]:
+def _run_and_agents(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     """Yield candidates for ``[RUN AGENT…]``: the first word is a run, the others are its agents."""
     given = asked.given.get("names") or ()
-    yield from _agents_of(str(given[0])) if given else _runs(asked)
+    yield from _candidates_of_run(str(given[0])) if given else _run_candidates(asked)
 
 
-def _run_colon_agent(asked: Asked) -> Iterator[Candidate]:
+def _run_colon_agent(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     run, colon, _ = asked.typed.rpartition(":")
     if colon:
-        yield from (replace(each, value=f"{run}:{each.value}") for each in _agents_of(run))
+        yield from (replace(each, value=f"{run}:{each.value}") for each in _candidates_of_run(run))
     else:
         yield from (
-            Candidate(f"{each.value}:", each.help, "part") for each in _runs(asked) if each.kind == "plain"
+            CompletionCandidate(f"{each.value}:", each.help, "part")
+            for each in _run_candidates(asked)
+            if each.kind == "plain"
         )
 
 
-def _settings(asked: Asked) -> Iterator[Candidate]:
+def _setting_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     name, equals, typed = asked.typed.partition("=")
     rows = asked.outline["settings"]
     if not equals:
@@ -169,78 +171,82 @@ def _settings(asked: Asked) -> Iterator[Candidate]:
             value = row["name"] if row["name"].endswith(".") else row["name"] + ("." if row["table"] else "=")
             if value not in seen:
                 seen.add(value)
-                yield Candidate(value, row["help"], "part")
+                yield CompletionCandidate(value, row["help"], "part")
         return
     choices: list[str] = next((row["choices"] for row in rows if row["name"] == name), [])
-    inner = Asked(typed, asked.given, asked.outline)
-    values = candidates(SETTING_KINDS[name], inner) if name in SETTING_KINDS else map(Candidate, choices)
+    inner = CompletionQuery(typed, asked.given, asked.outline)
+    values = (
+        find_candidates(SETTING_KINDS[name], inner)
+        if name in SETTING_KINDS
+        else map(CompletionCandidate, choices)
+    )
     yield from (replace(each, value=f"{name}={each.value}") for each in values)
 
 
-def _suites(asked: Asked) -> Iterator[Candidate]:
+def _suite_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     from dgm.paths import asset
 
     before, _, typed = asked.typed.rpartition("+")
     before = f"{before}+" if before else ""
-    for name in _folders_with(asset("benchmarks"), "suite.toml"):
-        yield Candidate(before + name, "suite")
+    for name in _find_folders_with(asset("benchmarks"), "suite.toml"):
+        yield CompletionCandidate(before + name, "suite")
     formats: Mapping[str, Mapping[str, Any]] = asked.outline["formats"]
     for kind, found in formats.items():
         for name in found["data_sets"]:
-            yield Candidate(f"{before}{kind}:{name}", found["meaning"])
+            yield CompletionCandidate(f"{before}{kind}:{name}", found["meaning"])
         if not found["data_sets"]:
-            yield Candidate(f"{before}{kind}:", found["meaning"], "part")
-    for name in _plugged("benchmarks"):
-        yield Candidate(before + name, "plug-in")
-    for name in _folders_with(Path(), "suite.toml"):
-        yield Candidate(before + name, "folder")
+            yield CompletionCandidate(f"{before}{kind}:", found["meaning"], "part")
+    for name in _list_plugins("benchmarks"):
+        yield CompletionCandidate(before + name, "plug-in")
+    for name in _find_folders_with(Path(), "suite.toml"):
+        yield CompletionCandidate(before + name, "folder")
     kind, colon, rest = typed.partition(":")
     form = formats.get(kind) if colon else None
     names_file = form is not None and not form["is_folder"]
     if form and names_file and rest and not any(name.startswith(rest) for name in form["data_sets"]):
-        yield Candidate(typed, kind="file")
+        yield CompletionCandidate(typed, kind="file")
     elif (form and not names_file) or _is_path(typed):
-        yield Candidate(typed, kind="dir")
+        yield CompletionCandidate(typed, kind="dir")
 
 
-def _operators(asked: Asked) -> Iterator[Candidate]:
+def _operator_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     """Yield operators; several are joined by ``+``, and none is offered twice."""
     before = asked.typed.rpartition("+")[0]
     taken = before.split("+") if before else []
-    for each in _named("operators", asked):
+    for each in _name_candidates("operators", asked):
         if each.value not in taken:
             yield replace(each, value="+".join([*taken, each.value]))
 
 
-def _tasks(asked: Asked) -> Iterator[Candidate]:
+def _task_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     """Yield the tasks of the suite on the line, if that is a folder of tasks."""
     from dgm.paths import asset
 
     suite = str(asked.given.get("name") or asked.given.get("benchmark") or "starter")
     for folder in (asset("benchmarks", suite), Path(suite)):
-        yield from (Candidate(name) for name in _folders_with(folder / "tasks", "task.toml"))
+        yield from (CompletionCandidate(name) for name in _find_folders_with(folder / "tasks", "task.toml"))
 
 
-def _pages() -> Iterator[Candidate]:
+def _page_candidates() -> Iterator[CompletionCandidate]:
     from dgm.cli.docs import find_pages
 
-    yield from map(Candidate, find_pages())
+    yield from map(CompletionCandidate, find_pages())
 
 
-def _named(kind: str, asked: Asked) -> Iterator[Candidate]:
+def _name_candidates(kind: str, asked: CompletionQuery) -> Iterator[CompletionCandidate]:
     """Yield the built-in names of a kind and those of plug-ins."""
-    yield from map(Candidate, asked.outline["names"].get(kind, ()))
+    yield from map(CompletionCandidate, asked.outline["names"].get(kind, ()))
     if kind in PLUGGED:
-        yield from (Candidate(name, "plug-in") for name in _plugged(kind))
+        yield from (CompletionCandidate(name, "plug-in") for name in _list_plugins(kind))
 
 
-def _plugged(group: str) -> Iterable[str]:
+def _list_plugins(group: str) -> Iterable[str]:
     from importlib.metadata import entry_points
 
     return sorted(point.name for point in entry_points(group=f"dgm.{group}"))
 
 
-def _folders_with(folder: Path, file: str) -> Iterator[str]:
+def _find_folders_with(folder: Path, file: str) -> Iterator[str]:
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):  # noqa: PTH208  (names are wanted)
             if (folder / name / file).is_file():
@@ -251,17 +257,17 @@ def _is_path(typed: str) -> bool:
     return typed.startswith((".", "~")) or "/" in typed
 
 
-_SOURCES: Mapping[str, Callable[[Asked], Iterable[Candidate]]] = {
-    "runs": _runs,
-    "agents": _agents,
+_SOURCES: Mapping[str, Callable[[CompletionQuery], Iterable[CompletionCandidate]]] = {
+    "runs": _run_candidates,
+    "agents": _agent_candidates,
     "run_and_agents": _run_and_agents,
     "run_colon_agent": _run_colon_agent,
-    "settings": _settings,
-    "suites": _suites,
-    "operators": _operators,
-    "tasks": _tasks,
-    "pages": lambda _: _pages(),
-    "sandboxes": lambda _: map(Candidate, SANDBOXES),
-    "folders": lambda asked: [Candidate(asked.typed, kind="dir")],
-    "files": lambda asked: [Candidate(asked.typed, kind="file")],
+    "settings": _setting_candidates,
+    "suites": _suite_candidates,
+    "operators": _operator_candidates,
+    "tasks": _task_candidates,
+    "pages": lambda _: _page_candidates(),
+    "sandboxes": lambda _: map(CompletionCandidate, SANDBOXES),
+    "folders": lambda asked: [CompletionCandidate(asked.typed, kind="dir")],
+    "files": lambda asked: [CompletionCandidate(asked.typed, kind="file")],
 }

@@ -6,7 +6,7 @@ FIRST = "dgm run --max-evaluations 120"
 """The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
 
 
-class Command(NamedTuple):
+class CommandSpec(NamedTuple):
     """One command of the program."""
 
     name: str
@@ -15,33 +15,33 @@ class Command(NamedTuple):
     summary: str
 
 
-SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
+SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Search",
         (
-            Command("run", "dgm.cli.run:run", "Start a search for better agents."),
-            Command("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            Command("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            Command("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
-            Command(
+            CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
+            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
+            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            CommandSpec(
                 "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
             ),
-            Command("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
-            Command("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
         ),
     ),
     (
         "Look",
         (
-            Command(
+            CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
             ),
-            Command("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            Command("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            Command("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            Command("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            Command("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
-            Command(
+            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
+            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
+            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
+            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
+            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
+            CommandSpec(
                 "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
             ),
         ),
@@ -49,7 +49,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     (
         "Repeat",
         (
-            Command(
+            CommandSpec(
                 "replay",
                 "dgm.cli.replay:replay",
                 "Do a run's decisions, lineages or evaluations again and compare.",
@@ -59,21 +59,25 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     (
         "Compare",
         (
-            Command("compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."),
-            Command("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
+            CommandSpec(
+                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
+            ),
+            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
         ),
     ),
     (
         "Use",
         (
-            Command(
+            CommandSpec(
                 "evaluate",
                 "dgm.cli.evaluate:evaluate",
                 "Let agents work on every task of a benchmark's split.",
             ),
-            Command("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
-            Command("export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."),
-            Command(
+            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec(
+                "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
+            ),
+            CommandSpec(
                 "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
             ),
         ),
@@ -81,16 +85,18 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     (
         "Machine",
         (
-            Command(
+            CommandSpec(
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
             ),
-            Command("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            Command("settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."),
-            Command("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            Command(
+            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
+            CommandSpec(
+                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
+            ),
+            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
+            CommandSpec(
                 "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
             ),
-            Command("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
+            CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
     ),
 )

@@ -8,7 +8,7 @@ import click
 from dgm.archive.durable import write_durably
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json
-from dgm.cli.compare_rows import comparison_lines, notes_on
+from dgm.cli.compare_rows import comparison_lines, comparison_notes
 from dgm.cli.output import emit_json
 from dgm.comparison.curves import CurveGroup, curve_csv, curve_picture
 from dgm.comparison.grouping import VARIANT, Grouping, group
@@ -18,8 +18,8 @@ from dgm.comparison.subjects import ComparedRun, check_comparable, read_subject
 from dgm.errors import UserError
 from dgm.experiments.naming import NamedRuns, find_runs
 from dgm.report.targets import check_file
-from dgm.show.spans import line
-from dgm.show.terminal import write
+from dgm.show.spans import make_line
+from dgm.show.terminal import write_lines
 
 
 @click.command()
@@ -44,21 +44,21 @@ def compare(
         if file is not None:
             check_file(file, option)
     named = find_runs(run_names)
-    subjects = _read(named)
+    subjects = _read_subjects(named)
     check_comparable(subjects)
-    grouping = _grouping(named, subjects, group_by)
+    grouping = _choose_grouping(named, subjects, group_by)
     tasks = [] if grouping else pair_tasks(subjects)
     seeds = pair_seeds(grouping) if grouping else []
-    notes = notes_on(named, subjects, grouping)
+    notes = comparison_notes(named, subjects, grouping)
     written = _write_files(subjects, grouping, svg, csv)
     if as_json:
         emit_json(comparison_record(subjects, grouping, tasks, seeds, notes))
         return
-    write(comparison_lines(subjects, grouping, tasks, seeds, notes))
-    write(map(line, written))
+    write_lines(comparison_lines(subjects, grouping, tasks, seeds, notes))
+    write_lines(map(make_line, written))
 
 
-def _read(named: NamedRuns) -> Sequence[ComparedRun]:
+def _read_subjects(named: NamedRuns) -> Sequence[ComparedRun]:
     if not named.runs:
         raise UserError(f"none of these runs was begun yet: {', '.join(named.not_begun)}")
     subjects = []
@@ -68,7 +68,7 @@ def _read(named: NamedRuns) -> Sequence[ComparedRun]:
     return subjects
 
 
-def _grouping(named: NamedRuns, subjects: Sequence[ComparedRun], by: str | None) -> Grouping | None:
+def _choose_grouping(named: NamedRuns, subjects: Sequence[ComparedRun], by: str | None) -> Grouping | None:
     """Return the requested groups; by default, the variants of sweeps that have several."""
     if by is None:
         variants = {each.variant for each in named.runs}

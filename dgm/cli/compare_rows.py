@@ -9,10 +9,10 @@ from dgm.comparison.subjects import ComparedRun
 from dgm.domain import Tally
 from dgm.experiments.naming import NamedRuns
 from dgm.report.headline import difference_record
-from dgm.show.safe import Side, cells, fit, one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.sweep_rows import usd_said
-from dgm.show.words import BEST, counted, interval_text, mcnemar_text, tally_text
+from dgm.show.safe import Side, cell_width, fit, one_line
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.sweep_rows import spent_usd_text
+from dgm.show.words import BEST, count_text, interval_text, mcnemar_text, tally_text
 
 _WIDEST = 40
 _SHOWN = 12
@@ -29,8 +29,8 @@ def comparison_lines(
 ) -> Iterator[Line]:
     """Yield the whole comparison for people."""
     suite = one_line(subjects[0].facts["benchmark"], 80)
-    yield line(
-        Span(f"{counted(len(subjects), 'run')} on {suite}", Tone.STRONG),
+    yield make_line(
+        Span(f"{count_text(len(subjects), 'run')} on {suite}", Tone.STRONG),
         f"; {BEST} is the agent that a run's policy recommends, with its own lower bound",
     )
     yield from table_lines(_run_rows(subjects))
@@ -39,21 +39,23 @@ def comparison_lines(
     elif tasks:
         yield from _task_lines(tasks)
     for note in notes:
-        yield line(Span("note  ", Tone.KEY), one_line(note, 400))
+        yield make_line(Span("note  ", Tone.KEY), one_line(note, 400))
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[Line]:
     """Yield rows with aligned columns; the first row is the head, and the first column is left-aligned."""
-    widths = [min(_WIDEST, max(cells(row[column]) for row in rows)) for column in range(len(rows[0]))]
+    widths = [min(_WIDEST, max(cell_width(row[column]) for row in rows)) for column in range(len(rows[0]))]
     for number, row in enumerate(rows):
         pieces = [
             fit(cell, width, Side.LEFT if column in (0, 1) else Side.RIGHT)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        yield line(Span("  ".join(pieces), Tone.KEY if number == 0 else Tone.PLAIN))
+        yield make_line(Span("  ".join(pieces), Tone.KEY if number == 0 else Tone.PLAIN))
 
 
-def notes_on(named: NamedRuns, subjects: Sequence[ComparedRun], grouping: Grouping | None) -> Sequence[str]:
+def comparison_notes(
+    named: NamedRuns, subjects: Sequence[ComparedRun], grouping: Grouping | None
+) -> Sequence[str]:
     """Return notes that a reader needs before relying on the comparison."""
     notes = []
     if named.not_begun:
@@ -66,14 +68,14 @@ def notes_on(named: NamedRuns, subjects: Sequence[ComparedRun], grouping: Groupi
     also = [key for key in find_differing_settings(subjects) if grouping is None or key != grouping.by]
     if also:
         notes.append(
-            f"settings that differ between these runs: {'; '.join(_values(subjects, key) for key in also)}"
+            f"settings that differ between these runs: {'; '.join(_values_text(subjects, key) for key in also)}"
         )
     if any("offline" in each.facts["models"].values() for each in subjects):
         notes.append("offline model: a repair program, not a language model; scores are a demonstration")
     return notes
 
 
-def _values(subjects: Sequence[ComparedRun], key: str) -> str:
+def _values_text(subjects: Sequence[ComparedRun], key: str) -> str:
     values = dict.fromkeys(str(each.settings.get(key)) for each in subjects)
     return f"{key} ({one_line(', '.join(values), _KEPT)})"
 
@@ -94,7 +96,7 @@ def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
                 str(each.identity.seed),
                 str(facts["evaluations"]["graded"]),
                 str(facts["agents"]),
-                usd_said(facts),
+                spent_usd_text(facts),
                 f"{best['id']}: {tally_text(own)}",
                 interval_text(own) or "–",
                 f"{best['lower_bound']:.2f}",
@@ -109,8 +111,8 @@ def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
 
 def _seed_lines(grouping: Grouping, seeds: Sequence[SeedPairs]) -> Iterator[Line]:
     what = "the same seed" + "".join(f" and {key}" for key in grouping.paired_by[1:])
-    yield line()
-    yield line(
+    yield make_line()
+    yield make_line(
         Span(f"grouped by {grouping.by}", Tone.STRONG),
         f"; a pair is two runs of {what}, one of each group; intervals are 95 % (bootstrap over pairs)",
     )
@@ -119,16 +121,16 @@ def _seed_lines(grouping: Grouping, seeds: Sequence[SeedPairs]) -> Iterator[Line
         if (found.first, found.second) != before:
             before = (found.first, found.second)
             first, second = one_line(found.first, _KEPT), one_line(found.second, _KEPT)
-            yield line(Span(f"{second} minus {first}", Tone.STRONG))
-        yield line(f"  {found.measure}: {_difference(found)}")
+            yield make_line(Span(f"{second} minus {first}", Tone.STRONG))
+        yield make_line(f"  {found.measure}: {_difference_text(found)}")
         if found.pairs:
-            yield line(Span(f"    {_each(found)}", Tone.DIM))
+            yield make_line(Span(f"    {_pairs_text(found)}", Tone.DIM))
 
 
-def _difference(found: SeedPairs) -> str:
+def _difference_text(found: SeedPairs) -> str:
     if found.mean is None:
         return "no pair: no seed has a run with a verdict in both groups"
-    said = f"{found.mean:+.3f} on average over {counted(len(found.pairs), 'pair')}"
+    said = f"{found.mean:+.3f} on average over {count_text(len(found.pairs), 'pair')}"
     if found.interval is None:
         return f"{said}; one pair says nothing of the spread"
     low, high = found.interval
@@ -136,7 +138,7 @@ def _difference(found: SeedPairs) -> str:
     return f"{said}, interval {low:+.3f} to {high:+.3f}{rough}"
 
 
-def _each(found: SeedPairs) -> str:
+def _pairs_text(found: SeedPairs) -> str:
     shown = list(found.pairs.items())[:_SHOWN]
     texts = [f"{'/'.join(key)}: {one:.2f} → {two:.2f}" for key, (one, two) in shown]
     more = [f"and {len(found.pairs) - _SHOWN} more"] if len(found.pairs) > _SHOWN else []
@@ -144,24 +146,26 @@ def _each(found: SeedPairs) -> str:
 
 
 def _task_lines(tasks: Sequence[TaskPairs]) -> Iterator[Line]:
-    yield line()
-    yield line(
+    yield make_line()
+    yield make_line(
         Span(f"each run against {one_line(tasks[0].first.name, _KEPT)}", Tone.STRONG),
         "; a pair is one task that the best agents of both runs have a verdict on (first attempts)",
     )
     for each in tasks:
         found = each.found
-        yield line(Span(f"{one_line(each.second.name, _KEPT)}", Tone.STRONG), f"  {_on_tasks(each)}")
+        yield make_line(
+            Span(f"{one_line(each.second.name, _KEPT)}", Tone.STRONG), f"  {_task_pairs_text(each)}"
+        )
         if found.gained or found.lost:
-            yield line(f"    gained {len(found.gained)}, lost {len(found.lost)}; {_test(each)}")
+            yield make_line(f"    gained {len(found.gained)}, lost {len(found.lost)}; {_test_text(each)}")
     if any(each.tasks == SEARCH for each in tasks):
-        yield line(
+        yield make_line(
             "on search tasks both agents were chosen for their verdicts on these very tasks, which flatters; "
             "dgm report RUN --holdout examines each on tasks that it never saw"
         )
 
 
-def _on_tasks(each: TaskPairs) -> str:
+def _task_pairs_text(each: TaskPairs) -> str:
     found = each.found
     if not found.first.n:
         return f"{each.tasks}: no task that both have a verdict on"
@@ -174,5 +178,5 @@ def _on_tasks(each: TaskPairs) -> str:
     return said
 
 
-def _test(each: TaskPairs) -> str:
+def _test_text(each: TaskPairs) -> str:
     return mcnemar_text(each.found.p, each.found.mid_p)

@@ -8,10 +8,10 @@ import traceback
 
 import click
 
-from dgm.cli.streams import lost_output
+from dgm.cli.streams import take_write_error
 from dgm.errors import DgmError, UserError
 from dgm.plugins import find_faulty_plugin
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 DEBUG = "DGM_DEBUG"
 FAILED = 1
@@ -53,7 +53,7 @@ def _complain(error: BaseException) -> int:
         case DgmError():
             _say(str(error))
             return FAILED
-        case OSError() if lost_output():
+        case OSError() if take_write_error():
             return FAILED  # said when the streams are closed
         case BaseExceptionGroup():
             return _complain(error.exceptions[0])
@@ -73,6 +73,6 @@ def _debugging() -> bool:
 
 def _say(text: str) -> None:
     # The message may quote an agent, or a file that an agent wrote.
-    line = neutral(" ".join(text.split("\n")))
+    line = neutralise(" ".join(text.split("\n")))
     with contextlib.suppress(OSError):
         sys.stderr.write(f"dgm: {line}\n")

@@ -1,7 +1,7 @@
 """Answers to a shell that completes a command line: a row per candidate, ``kind TAB value TAB help``; never an error.
 
 click finds out which word is asked for (options, their values, arguments, commands). The words themselves come from
-``candidates``. Kinds: ``plain``, ``part`` (more follows without a blank), ``file`` and ``dir`` (the shell's own).
+``find_candidates``. Kinds: ``plain``, ``part`` (more follows without a blank), ``file`` and ``dir`` (the shell's own).
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
 
-from dgm.cli.candidates import Asked, candidates, kind_of
+from dgm.cli.candidates import CompletionQuery, find_candidates, parameter_kind
 from dgm.cli.invoking import HELP_NAMES
 from dgm.cli.outline import Outline, read_outline
 
@@ -23,14 +23,14 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def answer(environment: Mapping[str, str] = os.environ) -> int:
+def answer_completion(environment: Mapping[str, str] = os.environ) -> int:
     """Print the candidates for the line in the environment; on any error, print none."""
     # An interrupt counts as an error too: a shell may end a completion that it no longer wants.
     with contextlib.suppress(BaseException), open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         with contextlib.redirect_stderr(nowhere):
-            rows = complete(environment.get(LINE, ""), read_outline())
+            rows = complete_line(environment.get(LINE, ""), read_outline())
         breaks = environment.get(BREAKS, "") if environment.get(SHELL) == "bash" else ""
-        cut = _before_break(_last_word(environment.get(LINE, "")), breaks)
+        cut = _count_split_off(_last_word(environment.get(LINE, "")), breaks)
         for kind, value, words in rows:
             shown = value[cut:] if kind in ("plain", "part") else value
             sys.stdout.write(f"{kind}\t{shown}\t{words}\n")
@@ -38,14 +38,14 @@ def answer(environment: Mapping[str, str] = os.environ) -> int:
     return 0
 
 
-def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
+def complete_line(line: str, outline: Outline) -> list[tuple[str, str, str]]:
     """Return kind, whole word and help of every candidate.
 
     Args:
         line: the typed text, up to the cursor.
         outline: the outline of the commands.
     """
-    words = _words(line)
+    words = _split_words(line)
     last = words.pop() if words else ""
     command = next((word for word in words[1:] if not word.startswith("-")), None)
     if command is not None and command not in outline["commands"]:
@@ -55,14 +55,14 @@ def complete(line: str, outline: Outline) -> list[tuple[str, str, str]]:
     if equals and option.startswith("--"):
         # The word completes an option's value; the shell replaces the whole word.
         words, last, before = [*words, option], value, f"{option}="
-    items = ShellComplete(_program(outline), {"help_option_names": HELP_NAMES}, "dgm", SHELL).get_completions(
-        words[1:], last
-    )
-    rows = [(item.type, before + str(item.value or ""), _short(item.help)) for item in items]
+    items = ShellComplete(
+        _build_program(outline), {"help_option_names": HELP_NAMES}, "dgm", SHELL
+    ).get_completions(words[1:], last)
+    rows = [(item.type, before + str(item.value or ""), _shorten_help(item.help)) for item in items]
     return [row for row in rows if not _UNFIT.search(row[1])]
 
 
-def _words(line: str) -> list[str]:
+def _split_words(line: str) -> list[str]:
     """Return the words of the line; the last one, which may be empty, is being typed."""
     words = split_arg_string(line)
     while words and _ASSIGNMENT.match(words[0]):
@@ -71,44 +71,44 @@ def _words(line: str) -> list[str]:
 
 
 def _last_word(line: str) -> str:
-    words = _words(line)
+    words = _split_words(line)
     return words[-1] if words else ""
 
 
-def _before_break(word: str, breaks: str) -> int:
+def _count_split_off(word: str, breaks: str) -> int:
     """Return how many leading characters bash splits off as words of their own, because of ``=`` and ``:``."""
     return max((word.rfind(sign) + 1 for sign in "=:" if sign in breaks), default=0)
 
 
-def _short(text: str | None) -> str:
+def _shorten_help(text: str | None) -> str:
     return _UNFIT.sub(" ", (text or "").strip())[:100]
 
 
-def _program(outline: Outline) -> click.Group:
+def _build_program(outline: Outline) -> click.Group:
     program = click.Group(
         "dgm", params=[click.Option(["--version"], is_flag=True, help="Print the version.")]
     )
     for name, described in outline["commands"].items():
-        program.add_command(_command(name, described, outline))
+        program.add_command(_build_command(name, described, outline))
     return program
 
 
-def _command(name: str, described: Mapping[str, Any], outline: Outline) -> click.Command:
-    params = [_parameter(each, outline) for each in described["params"]]
+def _build_command(name: str, described: Mapping[str, Any], outline: Outline) -> click.Command:
+    params = [_build_parameter(each, outline) for each in described["params"]]
     if not described["commands"]:
         return click.Command(name, params=params, short_help=described["help"])
     group = click.Group(name, params=params, short_help=described["help"])
     for inner, each in described["commands"].items():
-        group.add_command(_command(inner, each, outline))
+        group.add_command(_build_command(inner, each, outline))
     return group
 
 
-def _parameter(described: Mapping[str, Any], outline: Outline) -> click.Parameter:
-    kind = kind_of(described)
+def _build_parameter(described: Mapping[str, Any], outline: Outline) -> click.Parameter:
+    kind = parameter_kind(described)
 
     def offer(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem[str]]:
-        given = _given(context)
-        found = candidates(kind, Asked(typed, given, outline))
+        given = _collect_arguments(context)
+        found = find_candidates(kind, CompletionQuery(typed, given, outline))
         return [CompletionItem(each.value, each.kind, each.help) for each in found]
 
     decls, many = [described["name"], *described["decls"]], described["many"]
@@ -125,7 +125,7 @@ def _parameter(described: Mapping[str, Any], outline: Outline) -> click.Paramete
     return click.Option(decls, multiple=many, help=described["help"], **given)
 
 
-def _given(context: click.Context | None) -> Mapping[str, Any]:
+def _collect_arguments(context: click.Context | None) -> Mapping[str, Any]:
     """Return the arguments that the line gives so far, including those of parent commands."""
     given: dict[str, Any] = {}
     while context is not None:

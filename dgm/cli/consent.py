@@ -45,7 +45,7 @@ class Consent:
                 f"{offer.key_variable} is set: say --model {offer.model} to use it (this costs money) "
                 "or --model offline"
             )
-        agreed = self.confirm(question(offer))
+        agreed = self.confirm(consent_question(offer))
         self._remember({**answers, offer.provider: agreed})
         return agreed
 
@@ -76,7 +76,7 @@ class Consent:
             sys.stderr.write(f"your answer cannot be remembered ({error})\n")
 
 
-def question(offer: Offer) -> str:
+def consent_question(offer: Offer) -> str:
     """Return the question in one line."""
     rates = offer.price.rates
     call = offer.price.most(INPUT_TOKENS, OUTPUT_TOKENS)
@@ -88,7 +88,7 @@ def question(offer: Offer) -> str:
     )
 
 
-def remembered() -> Consent:
+def open_consent() -> Consent:
     """Return this user's consent, which asks on this terminal."""
     import platformdirs
 
@@ -103,4 +103,4 @@ def ask_to_spend(offer: Offer) -> bool:
     Raises:
         UserError: it is not known, and there is no terminal to ask on.
     """
-    return remembered()(offer)
+    return open_consent()(offer)

@@ -9,7 +9,7 @@ import click
 
 from dgm.archive.history import writer
 from dgm.cli.arguments import as_json, run_argument
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.errors import UserError
 from dgm.publish.finding import find_run
 
@@ -26,7 +26,7 @@ def stop(run_name: str, now: bool, as_json: bool) -> None:
         if as_json:
             emit_json({"run": name, "stopped": False, "state": "not running"})
         else:
-            console().print(f"{name} is not running")
+            make_console().print(f"{name} is not running")
         return
     pid, host = holder
     if host != socket.gethostname():
@@ -38,7 +38,7 @@ def stop(run_name: str, now: bool, as_json: bool) -> None:
     if as_json:
         emit_json({"run": name, "stopped": True, "pid": pid})
     else:
-        console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")
+        make_console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")
 
 
 def _terminate(pid: int, name: str) -> None:

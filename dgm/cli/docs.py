@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.errors import UserError
 from dgm.paths import asset
-from dgm.show.ascii import with_words
+from dgm.show.ascii import text_to_ascii
 from dgm.show.terminal import draws_marks
 
 FURTHER: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ def docs(page: str | None, where: bool, as_json: bool) -> None:
     """Print a page of the documentation; without PAGE, list them. To read a long one: dgm docs models | less."""
     pages = find_pages()
     if page is None:
-        _list(pages, as_json)
+        _list_pages(pages, as_json)
         return
     file = pages.get(page.removeprefix("docs/").removesuffix(".md"))
     if file is None:
@@ -42,11 +42,11 @@ def docs(page: str | None, where: bool, as_json: bool) -> None:
         raise UserError(f"no page '{page}' ({hint})")
     text = file.read_text(encoding="utf-8")
     if as_json:
-        emit_json({"page": page, "title": _title(text), "file": str(file), "text": text})
+        emit_json({"page": page, "title": _page_title(text), "file": str(file), "text": text})
     elif where:
         sys.stdout.write(f"{file}\n")
     else:
-        _print(text)
+        _print_page(text)
 
 
 def find_pages() -> Mapping[str, Path]:
@@ -56,8 +56,8 @@ def find_pages() -> Mapping[str, Path]:
     return dict(sorted(found.items()))
 
 
-def _list(pages: Mapping[str, Path], as_json: bool) -> None:
-    rows = [(name, _title(file.read_text(encoding="utf-8")), file) for name, file in pages.items()]
+def _list_pages(pages: Mapping[str, Path], as_json: bool) -> None:
+    rows = [(name, _page_title(file.read_text(encoding="utf-8")), file) for name, file in pages.items()]
     if as_json:
         emit_json(
             {"pages": [{"page": name, "title": title, "file": str(file)} for name, title, file in rows]}
@@ -67,17 +67,17 @@ def _list(pages: Mapping[str, Path], as_json: bool) -> None:
     sys.stdout.writelines(f"{name:<{width}}  {title}\n" for name, title, _ in rows)
 
 
-def _title(text: str) -> str:
+def _page_title(text: str) -> str:
     return next((row.removeprefix("# ").strip() for row in text.splitlines() if row.startswith("# ")), "")
 
 
-def _print(text: str) -> None:
+def _print_page(text: str) -> None:
     """Print a page: typeset on a terminal, as plain source elsewhere."""
     if not draws_marks(sys.stdout):
-        text = with_words(text)
+        text = text_to_ascii(text)
     if not sys.stdout.isatty():
         sys.stdout.write(text)
         return
     from rich.markdown import Markdown
 
-    console().print(Markdown(text))
+    make_console().print(Markdown(text))

@@ -39,9 +39,9 @@ def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> in
     """
     if assignments and not model:
         raise UserError("--set is about the model that --model names; name one")
-    rows, usable = asyncio.run(_checks())
+    rows, usable = asyncio.run(_run_checks())
     if model:
-        asked = asyncio.run(_asked(model, assignments))
+        asked = asyncio.run(_check_model(model, assignments))
         rows, usable = [*rows, *asked], usable and all(ok for _, ok, _ in asked)
     if as_json:
         emit_json({"ok": usable, "checks": [{"check": c, "ok": ok, "detail": d} for c, ok, d in rows]})
@@ -59,13 +59,18 @@ def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> in
     return 0 if usable else FAILED
 
 
-async def _checks() -> tuple[list[Row], bool]:
-    from dgm.cli.consent import remembered
+async def _run_checks() -> tuple[list[Row], bool]:
+    from dgm.cli.consent import open_consent
     from dgm.models import local_servers
     from dgm.sandboxes.choose import choose
     from dgm.sandboxes.probes import probe, probe_images
 
-    rows: list[Row] = [_python(), _git(), _disk(), *model_rows(local_servers.probe, remembered().known)]
+    rows: list[Row] = [
+        _python_row(),
+        _git_row(),
+        _disk_row(),
+        *model_rows(local_servers.probe, open_consent().known),
+    ]
     found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [(row.name, row.ok, row.detail) for row in found]
     try:
@@ -75,7 +80,7 @@ async def _checks() -> tuple[list[Row], bool]:
     return [*rows, ("sandbox chosen by auto", True, chosen.name)], True
 
 
-async def _asked(model: str, assignments: Sequence[str]) -> list[Row]:
+async def _check_model(model: str, assignments: Sequence[str]) -> list[Row]:
     """Check a model by one small real call; report its cost and what it revealed."""
     from dgm.config import resolve
     from dgm.search.model_checks import check_models, prices_of
@@ -100,19 +105,19 @@ async def _asked(model: str, assignments: Sequence[str]) -> list[Row]:
     ]
 
 
-def _python() -> Row:
+def _python_row() -> Row:
     version = ".".join(map(str, sys.version_info[:3]))
     return "Python", sys.version_info >= (3, 11), version
 
 
-def _git() -> Row:
+def _git_row() -> Row:
     if not shutil.which("git"):
         return "git", False, "not found; install git"
     said = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.strip()
     return "git", True, said
 
 
-def _disk() -> Row:
+def _disk_row() -> Row:
     free = shutil.disk_usage(".").free / 1e9
     return "disk space here", free > 2.0, f"{free:.0f} GB free; a long run with images wants 2 GB or more"
 
@@ -131,16 +136,16 @@ def model_rows(probe: "Probe", known: Callable[[str], bool | None]) -> list[Row]
     prices = Prices.load({})
     answering = probe([server.base_url for server in USUAL])
     rows = [
-        _key(provider)
+        _key_row(provider)
         for provider in PROVIDERS.values()
         if not provider.is_cloud or os.environ.get(provider.key_env, "").strip()
     ]
-    rows += [_server(server, answering.get(server.base_url, ())) for server in USUAL]
+    rows += [_server_row(server, answering.get(server.base_url, ())) for server in USUAL]
     counted = f"of {len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
-    return [*rows, ("model prices", True, counted), _chosen(probe, known)]
+    return [*rows, ("model prices", True, counted), _auto_row(probe, known)]
 
 
-def _key(provider: "Provider") -> Row:
+def _key_row(provider: "Provider") -> Row:
     from dgm.models.keys import read_key
 
     variable = provider.key_env
@@ -155,12 +160,12 @@ def _key(provider: "Provider") -> Row:
     return name, True, f"set, for {provider.name}/…"
 
 
-def _server(server: "LocalServer", models: Sequence[str]) -> Row:
+def _server_row(server: "LocalServer", models: Sequence[str]) -> Row:
     shown = ", ".join(models[:SHOWN]) + (f" and {len(models) - SHOWN} more" if len(models) > SHOWN else "")
     return f"model server: {server.name}", bool(models), f"{server.base_url}: {shown or 'does not answer'}"
 
 
-def _chosen(probe: "Probe", known: Callable[[str], bool | None]) -> Row:
+def _auto_row(probe: "Probe", known: Callable[[str], bool | None]) -> Row:
     from dgm.config import Settings
     from dgm.models.auto import Offer, settle_auto
 

@@ -19,7 +19,7 @@ from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, as_json, find_agent
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
-from dgm.cli.evaluation import DONE, chosen_tasks, finished, opened_evaluation, perform, slug
+from dgm.cli.evaluation import DONE, make_slug, open_evaluation, perform_session, report_missing, select_tasks
 from dgm.cli.model_check import check_run
 from dgm.cli.output import emit_json
 from dgm.config import Settings
@@ -42,7 +42,7 @@ from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
-from dgm.show.evaluate_rows import Report, report_lines, report_record
+from dgm.show.evaluate_rows import EvaluationReport, report_lines, report_record
 from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
 
@@ -63,7 +63,7 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationRequest:
     """The agents, tasks and conditions of an evaluation."""
 
     contestants: Sequence[Contestant]
@@ -163,21 +163,21 @@ def evaluate(
         run = opened.enter_context(Run.open(find_run(names[0], write=into is None))) if names else None
         if run:
             check_performed(run)
-        contestants = [_of_run(run, name) for name in names[1:]] if run else []
-        contestants += [_of_folder(where) for where in seed_agents]
-        plan = Plan(
+        contestants = [_run_contestant(run, name) for name in names[1:]] if run else []
+        contestants += [_folder_contestant(where) for where in seed_agents]
+        plan = EvaluationRequest(
             contestants=list({one.key: one for one in contestants}.values()),
             base=run.folder if run else next(archive_folders()).absolute(),
             prefix="evaluate" if run else "evaluate-" + "-".join(one.key[:8] for one in contestants),
             of=run.config["id"] if run else "",
-            settings=_settings(run, **flags),
+            settings=_build_settings(run, **flags),
             split=Split(split or Split.HOLDOUT),
             tasks=tasks,
             attempts=attempts,
             max_usd=max_usd,
             into=into,
         )
-        return _evaluate(plan, model_given=bool(flags["model"]), verbose=verbose, as_json=as_json)
+        return _perform_request(plan, model_given=bool(flags["model"]), verbose=verbose, as_json=as_json)
 
 
 def _check_no_agent(given: Mapping[str, object], attempts: int) -> None:
@@ -188,19 +188,19 @@ def _check_no_agent(given: Mapping[str, object], attempts: int) -> None:
         )
 
 
-def _of_run(run: Run, name: str) -> Contestant:
+def _run_contestant(run: Run, name: str) -> Contestant:
     agent = find_agent(run, name)
     return Contestant(
         f"agent {agent.id}", agent.commit, lambda: run.repository.source(agent.commit), vetted=True
     )
 
 
-def _of_folder(where: str) -> Contestant:
+def _folder_contestant(where: str) -> Contestant:
     source = assemble.read_seed(where)
     return Contestant(where, tree_id(source), lambda: source)
 
 
-def _settings(
+def _build_settings(
     run: Run | None,
     *,
     benchmark: str | None,
@@ -226,13 +226,13 @@ def _settings(
     return settled
 
 
-def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) -> int:
-    packages = _packages(plan.contestants)
+def _perform_request(plan: EvaluationRequest, *, model_given: bool, verbose: bool, as_json: bool) -> int:
+    packages = _common_packages(plan.contestants)
     parts = assemble.parts_of(plan.settings)
-    tasks = chosen_tasks(parts.benchmark, plan.split, plan.tasks)
+    tasks = select_tasks(parts.benchmark, plan.split, plan.tasks)
     model = names_by_role(plan.settings)["solve"]
     words = [plan.prefix, parts.benchmark.name, plan.split.value, *([model] if model_given else [])]
-    folder = plan.into or plan.base / "-".join(map(slug, words))
+    folder = plan.into or plan.base / "-".join(map(make_slug, words))
     frozen = {
         "of": plan.of,
         "benchmark": parts.benchmark.name,
@@ -245,10 +245,10 @@ def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) ->
     }
     if not (folder / "run.json").exists():
         _rehearse(plan.contestants, plan, parts)
-    with opened_evaluation(folder, frozen, plan.settings, parts) as made:
-        over = _perform(made, plan, parts, tasks, quiet=as_json)
-        wanted = _wanted(made, plan, tasks)
-        found = Report(
+    with open_evaluation(folder, frozen, plan.settings, parts) as made:
+        over = _perform_missing(made, plan, parts, tasks, quiet=as_json)
+        wanted = _make_plan(made, plan, tasks)
+        found = EvaluationReport(
             folder=made.folder,
             benchmark=parts.benchmark,
             split=plan.split.value,
@@ -263,10 +263,10 @@ def _evaluate(plan: Plan, *, model_given: bool, verbose: bool, as_json: bool) ->
         emit_json(report_record(found))
     else:
         sys.stdout.write("\n".join(report_lines(found, verbose=verbose)) + "\n")
-    return finished(over, found)
+    return report_missing(over, found)
 
 
-def _packages(contestants: Sequence[Contestant]) -> list[str]:
+def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
     """Return the agents' requirements, which are the same for all agents of one evaluation."""
     try:
         needs = {one.name: sorted(read_contract(one.source()).requires) for one in contestants}
@@ -281,14 +281,14 @@ def _packages(contestants: Sequence[Contestant]) -> list[str]:
     return needs[first]
 
 
-def _rehearse(contestants: Sequence[Contestant], plan: Plan, parts: assemble.RunParts) -> None:
+def _rehearse(contestants: Sequence[Contestant], plan: EvaluationRequest, parts: assemble.RunParts) -> None:
     """Find out whether unvetted agents can start; raise as ``rehearse``."""
     for one in contestants:
         if not one.vetted:
             asyncio.run(rehearse(one.name, one.source(), parts.engine, plan.settings.limits))
 
 
-def _affordable(made: Run, max_usd: float | None) -> float | None:
+def _find_usd_limit(made: Run, max_usd: float | None) -> float | None:
     """Return the total limit of the evaluation in USD: the one given now, else the last one given."""
     usd = max_usd if max_usd is not None else made.tree.budget.usd
     if max_usd is not None and max_usd <= made.tree.spend.usd:
@@ -298,28 +298,28 @@ def _affordable(made: Run, max_usd: float | None) -> float | None:
     return usd
 
 
-def _wanted(made: Run, plan: Plan, tasks: Sequence[Task]) -> EvaluationPlan:
+def _make_plan(made: Run, plan: EvaluationRequest, tasks: Sequence[Task]) -> EvaluationPlan:
     agents = [find_entered(made, one.key) for one in plan.contestants]
     return EvaluationPlan(
         tuple(agent for agent in agents if agent is not None), tuple(task.id for task in tasks), plan.attempts
     )
 
 
-def _perform(
-    made: Run, plan: Plan, parts: assemble.RunParts, tasks: Sequence[Task], *, quiet: bool
+def _perform_missing(
+    made: Run, plan: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], *, quiet: bool
 ) -> Ending:
     """Perform the missing evaluations; if none is missing, call no model and spend nothing."""
     if made.tree.agents:
-        wanted = _wanted(made, plan, tasks)
+        wanted = _make_plan(made, plan, tasks)
         if len(wanted.agents) == len(plan.contestants) and not EvaluationProgress(made).missing(wanted):
             return DONE
         # Find this out before any model is called.
-        _affordable(made, plan.max_usd)
+        _find_usd_limit(made, plan.max_usd)
         _rehearse([one for one in plan.contestants if find_entered(made, one.key) is None], plan, parts)
         note_checks(made, plan.settings, check_run(plan.settings, made))
     for one in plan.contestants:
         enter_under_key(made, one.key, one.source)
-    wanted = _wanted(made, plan, tasks)
+    wanted = _make_plan(made, plan, tasks)
 
     @asynccontextmanager
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
@@ -327,5 +327,5 @@ def _perform(
             around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
             yield Search(RunController(made, plan.settings), Schedule(wanted), worker, plan.settings, around)
 
-    usd = _affordable(made, plan.max_usd)
-    return perform(made, wanted, [one.name for one in plan.contestants], usd, searching, quiet=quiet)
+    usd = _find_usd_limit(made, plan.max_usd)
+    return perform_session(made, wanted, [one.name for one in plan.contestants], usd, searching, quiet=quiet)

@@ -14,7 +14,7 @@ from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.cli.evaluation import DONE, finished, opened_evaluation, perform, slug
+from dgm.cli.evaluation import DONE, make_slug, open_evaluation, perform_session, report_missing
 from dgm.cli.output import emit_json
 from dgm.config import Settings
 from dgm.domain import Split, Task, TaskId
@@ -32,7 +32,7 @@ from dgm.protocols import Benchmark
 from dgm.publish.finding import archive_folders
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
-from dgm.show.evaluate_rows import Report, report_lines, report_record
+from dgm.show.evaluate_rows import EvaluationReport, report_lines, report_record
 
 NOBODY = "none"
 """Placeholder for a model's name."""
@@ -69,24 +69,24 @@ def grade_predictions(
         Infrastructure: the sandboxes' engine failed.
     """
     predictions = read_predictions(file)
-    settings = _settings(benchmark, flags)
+    settings = _build_settings(benchmark, flags)
     parts = assemble.parts_of(settings)
     check_known(predictions, parts.benchmark)
-    tasks = _tasks(parts.benchmark, predictions, split, only, file)
-    every = _every(parts.benchmark, split)
+    tasks = _select_tasks(parts.benchmark, predictions, split, only, file)
+    every = _list_task_ids(parts.benchmark, split)
     words = ["predictions", file.stem, parts.benchmark.name, predictions.digest[:8]]
-    folder = into or next(archive_folders()).absolute() / "-".join(map(slug, words))
+    folder = into or next(archive_folders()).absolute() / "-".join(map(make_slug, words))
     plan = {
         "benchmark": parts.benchmark.name,
         "version": parts.benchmark.version,
         "predictions": predictions.digest,
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
     }
-    with opened_evaluation(folder, plan, settings, parts, free=True) as made:
+    with open_evaluation(folder, plan, settings, parts, free=True) as made:
         agent = enter_under_key(made, predictions.model, predictions.source, OPERATOR)
         wanted = EvaluationPlan((agent,), tuple(task.id for task in tasks))
-        over = _graded(made, wanted, predictions, settings, parts, quiet=as_json)
-        found = Report(
+        over = _grade_missing(made, wanted, predictions, settings, parts, quiet=as_json)
+        found = EvaluationReport(
             folder=made.folder,
             benchmark=parts.benchmark,
             split=split or "submitted",
@@ -105,12 +105,12 @@ def grade_predictions(
     else:
         lines = list(report_lines(found, verbose=verbose))
         sys.stdout.write(
-            "\n".join([*lines, *_more_lines(folder, len(predictions.by_task), tasks, every)]) + "\n"
+            "\n".join([*lines, *_note_lines(folder, len(predictions.by_task), tasks, every)]) + "\n"
         )
-    return finished(over, found)
+    return report_missing(over, found)
 
 
-def _settings(benchmark: str, flags: dict[str, object]) -> Settings:
+def _build_settings(benchmark: str, flags: dict[str, object]) -> Settings:
     base = Settings().model_dump(mode="json")
     own = {"workers": flags["workers"], "sandbox": flags["sandbox"], "benchmark": benchmark}
     base |= {key: value for key, value in own.items() if value is not None} | {"model": NOBODY}
@@ -120,7 +120,7 @@ def _settings(benchmark: str, flags: dict[str, object]) -> Settings:
     return make_paths_absolute(apply_assignments(base, texts, settable, "dgm evaluate --predictions"))
 
 
-def _tasks(
+def _select_tasks(
     benchmark: Benchmark, predictions: Predictions, split: str | None, only: Sequence[str], file: Path
 ) -> Sequence[Task]:
     """Return the tasks to grade, in the order of the file."""
@@ -134,12 +134,12 @@ def _tasks(
     return [benchmark.task(task) for task in chosen]
 
 
-def _every(benchmark: Benchmark, split: str | None) -> Sequence[TaskId]:
+def _list_task_ids(benchmark: Benchmark, split: str | None) -> Sequence[TaskId]:
     splits = [Split(split)] if split else list(Split)
     return [task.id for one in splits for task in benchmark.tasks(one)]
 
 
-def _graded(
+def _grade_missing(
     made: Run,
     wanted: EvaluationPlan,
     predictions: Predictions,
@@ -163,10 +163,10 @@ def _graded(
         finally:
             await asyncio.shield(parts.engine.reap(labels))
 
-    return perform(made, wanted, [predictions.model], None, searching, quiet=quiet)
+    return perform_session(made, wanted, [predictions.model], None, searching, quiet=quiet)
 
 
-def _more_lines(folder: Path, rows: int, tasks: Sequence[Task], every: Sequence[TaskId]) -> list[str]:
+def _note_lines(folder: Path, rows: int, tasks: Sequence[Task], every: Sequence[TaskId]) -> list[str]:
     left_out = rows - len(tasks)
     absent = len(set(every) - {task.id for task in tasks})
     lines = [f"report in SWE-bench's form: {folder / REPORT}"]

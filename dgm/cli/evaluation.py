@@ -15,7 +15,7 @@ from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.model_check import check_and_tell
-from dgm.cli.progress import listen_for_signals, progress
+from dgm.cli.progress import listen_for_signals, show_progress
 from dgm.config import Settings
 from dgm.domain import AgentId, Budget, Split, Task
 from dgm.errors import UserError
@@ -23,16 +23,16 @@ from dgm.evaluation.evaluating import PLAN, EvaluationPlan, EvaluationProgress, 
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import note_checks
-from dgm.show.evaluate_rows import Report
+from dgm.show.evaluate_rows import EvaluationReport
 from dgm.show.safe import one_line
-from dgm.show.words import counted
+from dgm.show.words import count_text
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 Open = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
 """Function that opens a search and passes it a callback for its events."""
 
 
-def chosen_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:
+def select_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:
     """Return the split's tasks, or only the named ones of them.
 
     Raises:
@@ -47,12 +47,12 @@ def chosen_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Se
     for name in names:
         if name not in {task.id for task in tasks}:
             raise UserError(
-                f"--task {name}: not in the {split.value} split of {benchmark.name!r}{_hint(benchmark, name)}"
+                f"--task {name}: not in the {split.value} split of {benchmark.name!r}{_task_hint(benchmark, name)}"
             )
     return [task for task in tasks if not names or task.id in names]
 
 
-def _hint(benchmark: Benchmark, name: str) -> str:
+def _task_hint(benchmark: Benchmark, name: str) -> str:
     splits = {str(task.id): split.value for split in Split for task in benchmark.tasks(split)}
     if name in splits:
         return f", but in the {splits[name]} split; give --split {splits[name]}"
@@ -60,12 +60,12 @@ def _hint(benchmark: Benchmark, name: str) -> str:
     return f" (did you mean {near[0]!r}?)" if near else f" (see dgm benchmark show {benchmark.name})"
 
 
-def slug(text: str) -> str:
+def make_slug(text: str) -> str:
     """Return the text as a part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:60]
 
 
-def opened_evaluation(
+def open_evaluation(
     folder: Path, plan: Mapping[str, Any], settings: Settings, parts: assemble.RunParts, *, free: bool = False
 ) -> Run:
     """Open the evaluation in this folder for writing; create it if there is none.
@@ -106,7 +106,7 @@ def _check_plan(made: Run, plan: Mapping[str, Any]) -> None:
         raise UserError(
             f"{made.folder}: holds something else than an evaluation; choose another folder with --into"
         )
-    then, now = dict(_leaves(before)), dict(_leaves(plan))
+    then, now = dict(_iter_leaves(before)), dict(_iter_leaves(plan))
     for key in {**then, **now}:
         if then.get(key) != now.get(key):
             what = {
@@ -121,15 +121,15 @@ def _check_plan(made: Run, plan: Mapping[str, Any]) -> None:
             )
 
 
-def _leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _iter_leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{prefix}{key}.")
+            yield from _iter_leaves(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
 
-def perform(
+def perform_session(
     made: Run,
     wanted: EvaluationPlan,
     names: Sequence[str],
@@ -158,26 +158,26 @@ def perform(
             listen_for_signals(search, shown)
             return await search.go()
 
-    with progress(made, quiet=quiet, names=called) as shown:
+    with show_progress(made, quiet=quiet, names=called) as shown:
         try:
             return asyncio.run(session())
         except asyncio.CancelledError:
             return Ending(Reason.STOPPED, "stopped at once; nothing recorded is lost")
 
 
-def finished(over: Ending, found: Report) -> int:
+def report_missing(over: Ending, found: EvaluationReport) -> int:
     """Return the exit code; print a line on stderr if something is missing."""
     missing = sum(result.missing for result in found.results)
     given_up = sum(len(result.given_up) for result in found.results)
     if given_up:
         sys.stderr.write(
-            f"given up because the infrastructure failed again and again: {counted(given_up, 'task')}, in no tally; "
+            f"given up because the infrastructure failed again and again: {count_text(given_up, 'task')}, in no tally; "
             "--verbose says why\n"
         )
     if not missing:
         return FAILED if given_up else 0
     more = " with a larger --max-usd" if over.reason is Reason.LIMIT else ""
     # The message may quote a provider.
-    over_said, missed = one_line(over.message, 1_000), counted(missing, "evaluation")
+    over_said, missed = one_line(over.message, 1_000), count_text(missing, "evaluation")
     sys.stderr.write(f"{over_said}; still missing: {missed}; repeat the command{more} to go on\n")
     return {Reason.LIMIT: LIMIT, Reason.STOPPED: INTERRUPTED, Reason.REFUSED: USAGE}.get(over.reason, FAILED)

@@ -12,14 +12,14 @@ from dgm.analysis.summary import models_of
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
-from dgm.cli.export_targets import alone, whole_run
+from dgm.cli.export_targets import export_standalone, export_whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.exam import find_candidate
 from dgm.evaluation.predictions import ExportCounts
 from dgm.evaluation.predictions import export_patches as export_predictions
-from dgm.export.fresh import writing
+from dgm.export.fresh import convert_write_errors
 from dgm.show.safe import one_line
 
 FC = TypeVar("FC", bound=Callable[..., Any])
@@ -29,7 +29,7 @@ IN_MIXED = "swebench-"
 """Prefix of the ids of SWE-bench's tasks in a mixed benchmark, before the slash."""
 
 
-def _path(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
+def _path_option(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
     return click.option(name, type=click.Path(path_type=Path), metavar=metavar, help=words)
 
 
@@ -37,12 +37,12 @@ def _path(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
 @run_argument
 @click.argument("agent_name", metavar="[AGENT]", required=False)
 @click.argument("target", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@_path("--tree", "FILE", "Write the tree of agents: .graphml, .gexf or .dot.")
-@_path("--evaluations", "FILE", "Write a row for each evaluation: .csv or .parquet.")
-@_path("--spend", "FILE", "Write a row for each model call: .csv or .parquet.")
-@_path("--repository", "DIR", "Make a git repository with a branch for each agent.")
-@_path("--standalone", "DIR", "Make a folder from which AGENT (default: best) runs by itself.")
-@_path("--predictions", "FILE", "Write AGENT's patches in SWE-bench's format: .jsonl or .json.")
+@_path_option("--tree", "FILE", "Write the tree of agents: .graphml, .gexf or .dot.")
+@_path_option("--evaluations", "FILE", "Write a row for each evaluation: .csv or .parquet.")
+@_path_option("--spend", "FILE", "Write a row for each model call: .csv or .parquet.")
+@_path_option("--repository", "DIR", "Make a git repository with a branch for each agent.")
+@_path_option("--standalone", "DIR", "Make a folder from which AGENT (default: best) runs by itself.")
+@_path_option("--predictions", "FILE", "Write AGENT's patches in SWE-bench's format: .jsonl or .json.")
 @click.option(
     "--evaluation",
     metavar="FOLDER",
@@ -70,7 +70,7 @@ def export(
     of_agent = {"DIR": target, "standalone": standalone, "predictions": predictions}
     asked = {what: path for what, path in {**whole, **of_agent}.items() if path is not None}
     if len(asked) != 1:
-        raise UserError(_what_to_say(list(asked)))
+        raise UserError(_usage_message(list(asked)))
     ((what, path),) = asked.items()
     if what in whole and agent_name is not None:
         raise UserError(f"--{what} is of the whole run; leave out {agent_name!r}")
@@ -80,19 +80,19 @@ def export(
         raise UserError("--evaluation says which patches are exported; give --predictions FILE too")
     with open_run(run_name) as run:
         if what in whole:
-            whole_run(run, what, path, as_json=as_json)
+            export_whole_run(run, what, path, as_json=as_json)
             return
         agent = find_agent(run, agent_name or "best")
         match what:
             case "predictions":
-                _predictions(run, agent, path, evaluation, as_json=as_json)
+                _export_predictions(run, agent, path, evaluation, as_json=as_json)
             case "standalone":
-                alone(run, agent, path, as_json=as_json)
+                export_standalone(run, agent, path, as_json=as_json)
             case _:
-                _source(run, agent, path, as_json=as_json)
+                _export_source(run, agent, path, as_json=as_json)
 
 
-def _what_to_say(asked: Sequence[str]) -> str:
+def _usage_message(asked: Sequence[str]) -> str:
     if asked:
         said = " and ".join(what if what == "DIR" else f"--{what}" for what in asked)
         return f"{said}: one at a time"
@@ -102,8 +102,8 @@ def _what_to_say(asked: Sequence[str]) -> str:
     )
 
 
-def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
-    with writing(target):
+def _export_source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    with convert_write_errors(target):
         source = run.checkout(agent.id, target)
     if as_json:
         record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": len(source)}
@@ -112,15 +112,15 @@ def _source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
     sys.stdout.write(f"agent {agent.id} ({len(source)} files) is in {target}\n")
 
 
-def _predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, as_json: bool) -> None:
+def _export_predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, as_json: bool) -> None:
     with ExitStack() as opened:
-        where = opened.enter_context(_evaluation(run, evaluation)) if evaluation else run
+        where = opened.enter_context(_open_evaluation(run, evaluation)) if evaluation else run
         there = find_candidate(where, agent) if evaluation else agent.id
         if there is None:
             raise UserError(f"{where.folder}: agent {agent.id} was not evaluated there")
         model = f"dgm/{run.name}/{agent.id}+{models_of(where)['solve']}"
         mixed = _is_mixed(where.settings()["benchmark"])
-        done = export_predictions(where, there, model, file, _in_mixed if mixed else lambda task: task)
+        done = export_predictions(where, there, model, file, _inner_task if mixed else lambda task: task)
     if as_json:
         emit_json(
             {
@@ -133,10 +133,10 @@ def _predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, 
             }
         )
         return
-    sys.stdout.write("\n".join(_lines(done, model, file)) + "\n")
+    sys.stdout.write("\n".join(_result_lines(done, model, file)) + "\n")
 
 
-def _evaluation(run: Run, name: str) -> Run:
+def _open_evaluation(run: Run, name: str) -> Run:
     for folder in (run.folder / name, Path(name)):
         if (folder / "run.json").is_file():
             return Run.open(folder)
@@ -151,12 +151,12 @@ def _is_mixed(benchmark: str) -> bool:
     return len(parts) > 1 and any(part.startswith(SWEBENCH) for part in parts)
 
 
-def _in_mixed(task: TaskId) -> str | None:
+def _inner_task(task: TaskId) -> str | None:
     part, _, inner = task.partition("/")
     return inner if part.startswith(IN_MIXED) else None
 
 
-def _lines(done: ExportCounts, model: str, file: Path) -> list[str]:
+def _result_lines(done: ExportCounts, model: str, file: Path) -> list[str]:
     lines = [f"{done.written} predictions by {one_line(model, 200)} are in {file}"]
     if done.elsewhere:
         lines.append(f"{done.elsewhere} left out: tasks of other benchmarks than SWE-bench")

@@ -11,16 +11,16 @@ from dgm.cli.output import emit_json
 from dgm.domain import Agent
 from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
-from dgm.export.standalone import model_of, write_standalone
+from dgm.export.standalone import default_model_of, write_standalone
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
-from dgm.show.words import counted
+from dgm.show.words import count_text
 
 Said = tuple[dict[str, Any], str]
 """The report for programs, and the one for people."""
 
 
-def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
+def export_whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
     """Write the ``tree``, the ``evaluations``, the ``spend`` or the ``repository`` of a run to a new path.
 
     Raises:
@@ -28,11 +28,11 @@ def whole_run(run: Run, what: str, target: Path, *, as_json: bool) -> None:
         ArchiveCorrupt: something in the run is damaged.
     """
     record, line = _WRITERS[what](run, target)
-    _say(({**identity_of(run).record(), **record}, line), as_json=as_json)
+    _print_result(({**identity_of(run).record(), **record}, line), as_json=as_json)
 
 
-def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
-    """Write an agent as a new folder that runs by itself; raise as ``whole_run``."""
+def export_standalone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    """Write an agent as a new folder that runs by itself; raise as ``export_whole_run``."""
     count = write_standalone(run, agent, target)
     record = {
         **identity_of(run).record(),
@@ -41,46 +41,46 @@ def alone(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
         "folder": str(target),
         "files": count,
     }
-    named = "" if model_of(run) else " --model NAME"
+    named = "" if default_model_of(run) else " --model NAME"
     how = f'python3 {target / "run.py"} --repo PATH{named} "what is to be done"'
-    _say(
-        (record, f"agent {agent.id} ({counted(count, 'file')}) is in {target}; start it with {how}"),
+    _print_result(
+        (record, f"agent {agent.id} ({count_text(count, 'file')}) is in {target}; start it with {how}"),
         as_json=as_json,
     )
 
 
-def _tree(run: Run, target: Path) -> Said:
+def _export_tree(run: Run, target: Path) -> Said:
     count = write_tree(run, target)
-    return {"file": str(target), "agents": count}, f"a tree of {counted(count, 'agent')} is in {target}"
+    return {"file": str(target), "agents": count}, f"a tree of {count_text(count, 'agent')} is in {target}"
 
 
-def _evaluations(run: Run, target: Path) -> Said:
+def _export_evaluations(run: Run, target: Path) -> Said:
     count = write_table(run, EVALUATIONS, target)
-    return {"file": str(target), "rows": count}, f"{counted(count, 'evaluation')} written to {target}"
+    return {"file": str(target), "rows": count}, f"{count_text(count, 'evaluation')} written to {target}"
 
 
-def _spend(run: Run, target: Path) -> Said:
+def _export_spend(run: Run, target: Path) -> Said:
     count = write_table(run, SPEND, target)
-    return {"file": str(target), "rows": count}, f"{counted(count, 'model call')} written to {target}"
+    return {"file": str(target), "rows": count}, f"{count_text(count, 'model call')} written to {target}"
 
 
-def _repository(run: Run, target: Path) -> Said:
+def _export_repository(run: Run, target: Path) -> Said:
     best, count = write_repository(run, target), len(run.tree.agents)
     return (
         {"folder": str(target), "branches": count, "checked_out": f"agents/{best}"},
-        f"{counted(count, 'branch', 'branches')} written to {target}; agents/{best}, the best one, is checked out",
+        f"{count_text(count, 'branch', 'branches')} written to {target}; agents/{best}, the best one, is checked out",
     )
 
 
 _WRITERS: dict[str, Callable[[Run, Path], Said]] = {
-    "tree": _tree,
-    "evaluations": _evaluations,
-    "spend": _spend,
-    "repository": _repository,
+    "tree": _export_tree,
+    "evaluations": _export_evaluations,
+    "spend": _export_spend,
+    "repository": _export_repository,
 }
 
 
-def _say(said: Said, *, as_json: bool) -> None:
+def _print_result(said: Said, *, as_json: bool) -> None:
     record, line = said
     if as_json:
         emit_json(record)

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from dgm.show.ascii import with_words
+from dgm.show.ascii import text_to_ascii
 from dgm.show.terminal import draws_marks
 
 HELP_NAMES = ["-h", "--help"]
@@ -14,14 +14,14 @@ class _Formatter(click.HelpFormatter):
     def getvalue(self) -> str:
         """Return the help, in ASCII if standard output takes no more; click itself would write UTF-8 there."""
         text = super().getvalue()
-        return text if draws_marks(sys.stdout) else with_words(text)
+        return text if draws_marks(sys.stdout) else text_to_ascii(text)
 
 
 class _Context(click.Context):
     formatter_class = _Formatter
 
 
-def invoke(command: click.Command, words: list[str], name: str) -> int:
+def invoke_command(command: click.Command, words: list[str], name: str) -> int:
     """Perform a command and return its exit code.
 
     Args:

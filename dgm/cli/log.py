@@ -16,7 +16,7 @@ from dgm.errors import UserError
 from dgm.publish.finding import find_run
 from dgm.show.events import log_line
 from dgm.show.safe import one_line
-from dgm.show.terminal import write
+from dgm.show.terminal import write_lines
 
 FIRST = 10
 """Number of existing events that ``--follow`` prints first."""
@@ -46,22 +46,22 @@ def log(
     if after is not None and tail is not None:
         raise UserError("--after and --tail both say where to begin; give one of them")
     if follow:
-        _follow(run_name, after, FIRST if tail is None and after is None else tail, kind, as_json)
+        _follow_run(run_name, after, FIRST if tail is None and after is None else tail, kind, as_json)
         return
     with open_run(run_name) as run:
-        events = run.store.read(after or 0 if tail is None else _before_last(run.store, tail, kind))
-        _print(_of_kind(events, kind), as_json)
+        events = run.store.read(after or 0 if tail is None else _find_tail_start(run.store, tail, kind))
+        _print_events(_filter_kind(events, kind), as_json)
 
 
-def _follow(run_name: str, after: int | None, tail: int | None, kind: str | None, as_json: bool) -> None:
+def _follow_run(run_name: str, after: int | None, tail: int | None, kind: str | None, as_json: bool) -> None:
     folder = find_run(run_name)
     name = one_line(folder.resolve().name, 120)
     ended_before = writer(folder) is None
     try:
         with EventStore.open(folder / "events.db", write=False) as store:
-            begin = after or 0 if tail is None else _before_last(store, tail, kind)
-            for recorded in _of_kind(follow_log(store, folder, begin), kind):
-                _print([recorded], as_json)
+            begin = after or 0 if tail is None else _find_tail_start(store, tail, kind)
+            for recorded in _filter_kind(follow_log(store, folder, begin), kind):
+                _print_events([recorded], as_json)
                 sys.stdout.flush()
         state = one_line(read_overview(folder).state, 120)
         sys.stderr.write(
@@ -71,11 +71,11 @@ def _follow(run_name: str, after: int | None, tail: int | None, kind: str | None
         return
 
 
-def _of_kind(events: Iterable[Recorded], kind: str | None) -> Iterator[Recorded]:
+def _filter_kind(events: Iterable[Recorded], kind: str | None) -> Iterator[Recorded]:
     return (each for each in events if kind is None or kind == encode(each.event)[0])
 
 
-def _before_last(store: EventStore, count: int, kind: str | None) -> int:
+def _find_tail_start(store: EventStore, count: int, kind: str | None) -> int:
     """Return the number of the event before the last ``count`` events of a kind."""
     if count == 0:
         return store.newest()
@@ -88,12 +88,12 @@ def _before_last(store: EventStore, count: int, kind: str | None) -> int:
     return store.newest() if first is None else int(first) - 1
 
 
-def _print(events: Iterable[Recorded], as_json: bool) -> None:
+def _print_events(events: Iterable[Recorded], as_json: bool) -> None:
     if as_json:
         for recorded in events:
             _print_record(recorded)
     else:
-        write(map(log_line, events), crop=True)
+        write_lines(map(log_line, events), crop=True)
 
 
 def _print_record(recorded: Recorded) -> None:

@@ -21,15 +21,15 @@ from dgm.cli.output import emit_json, show_patch
 from dgm.cli.transcript import find_attempt, show_transcript
 from dgm.domain import Agent, AgentId, Evaluation, Usage
 from dgm.errors import UserError
-from dgm.show.agents import root_text, states_of
+from dgm.show.agents import find_tree_states, root_text
 from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line
 from dgm.show.lineages import step_lines
 from dgm.show.making import making_lines, making_record
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
-from dgm.show.terminal import write
+from dgm.show.terminal import write_lines
 from dgm.show.trees import tree_lines
 from dgm.show.words import interval_text, operator_text, tally_text
 
@@ -54,29 +54,29 @@ def tree(run_name: str, depth: int | None, as_json: bool) -> None:
             agents = [_member_record(run, agent) for agent in run.tree.agents]
             emit_json({**run_summary(run), "agents": agents})
             return
-        write(_tree_lines(run, depth), crop=True)
+        write_lines(_tree_lines(run, depth), crop=True)
 
 
 def _tree_lines(run: Run, depth: int | None) -> Iterator[Line]:
-    tree, width = run.tree, _width()
+    tree, width = run.tree, _terminal_width()
     if not tree.agents:
         return
     many = len(tree.agents) > STARRED
-    found = _found_meanwhile(run) if many else None
+    found = _find_best_in_thread(run) if many else None
     best = None if many else find_best(run)
     for _, shown in tree_lines(
         tree,
         best.agent if best else None,
         depth,
         width=width,
-        states=states_of(tree, living=state(run) in LIVING),
+        states=find_tree_states(tree, living=state(run) in LIVING),
     ):
         yield shown
     if best := best or (found.result() if found else None):
         yield from best_lines(tree, best)
 
 
-def _found_meanwhile(run: Run) -> "Future[BestAgent]":
+def _find_best_in_thread(run: Run) -> "Future[BestAgent]":
     """Look for the best agent in a thread that does not delay the program's exit."""
     found: Future[BestAgent] = Future()
 
@@ -90,7 +90,7 @@ def _found_meanwhile(run: Run) -> "Future[BestAgent]":
     return found
 
 
-def _width() -> int | None:
+def _terminal_width() -> int | None:
     """Return the width of a terminal in cells; None if the output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
@@ -137,14 +137,14 @@ def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, 
             ]
             emit_json(record)
             return
-        write(_agent_lines(run, agent))
-        write(account_lines(account, accounts.clade(agent.id)))
-        write(refusal_lines(accounts.refusals(agent.id)))
-        write([line(Span("evaluations:", Tone.STRONG))])
+        write_lines(_agent_lines(run, agent))
+        write_lines(account_lines(account, accounts.clade(agent.id)))
+        write_lines(refusal_lines(accounts.refusals(agent.id)))
+        write_lines([make_line(Span("evaluations:", Tone.STRONG))])
         for action, evaluation in evaluations.items():
             usage = sum(accounts.action(action).values(), Usage())
-            write([line("  ", *evaluation_line(evaluation, usage))])
-        write(fruitless_lines(account, evaluations))
+            write_lines([make_line("  ", *evaluation_line(evaluation, usage))])
+        write_lines(fruitless_lines(account, evaluations))
 
 
 def _member_record(run: Run, agent: Agent) -> dict[str, Any]:
@@ -161,16 +161,21 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
         "operator": operator_text(agent.operator, tree.aim(agent.id)),
         "rationale": one_line(agent.rationale, 200),
     }
-    star = [_fact(("best", STAR_MEANS))] if agent.id == best_of(run) else []
+    star = [_fact_line(("best", STAR_MEANS))] if agent.id == best_of(run) else []
     tallies = {
         "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}",
         "clade": f"{tally_text(clade)}  {interval_text(clade)}",
     }
-    return [*map(_fact, facts.items()), *star, *making_lines(run, agent), *map(_fact, tallies.items())]
+    return [
+        *map(_fact_line, facts.items()),
+        *star,
+        *making_lines(run, agent),
+        *map(_fact_line, tallies.items()),
+    ]
 
 
-def _fact(named: tuple[str, str]) -> Line:
-    return line(Span(f"{named[0]:<11}", Tone.KEY), named[1])
+def _fact_line(named: tuple[str, str]) -> Line:
+    return make_line(Span(f"{named[0]:<11}", Tone.KEY), named[1])
 
 
 def _evaluation_record(
@@ -222,6 +227,8 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
             emit_json({"run": run.name, "agent": agent.id, "lineage": records})
             return
         for step in steps:
-            write((shown for _, shown in step_lines(run.tree, step.id, width=_width())), crop=True)
+            write_lines(
+                (shown for _, shown in step_lines(run.tree, step.id, width=_terminal_width())), crop=True
+            )
             if patches and step.parents:
                 show_patch(run.repository.diff(run.tree.agents[step.parents[0]].commit, step.commit))

@@ -23,15 +23,15 @@ COMPLETE = "_DGM_COMPLETE"
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit the process."""
     open_streams()
-    sys.exit(close_streams(_answer(sys.argv[1:] if arguments is None else arguments)))
+    sys.exit(close_streams(_run_command(sys.argv[1:] if arguments is None else arguments)))
 
 
-def _answer(words: list[str]) -> int:
+def _run_command(words: list[str]) -> int:
     try:
         if COMPLETE in os.environ:
-            from dgm.cli.completing import answer
+            from dgm.cli.completing import answer_completion
 
-            return answer()
+            return answer_completion()
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
@@ -40,19 +40,19 @@ def _answer(words: list[str]) -> int:
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
-        from dgm.cli.invoking import invoke
-        from dgm.cli.signals import interruptible
+        from dgm.cli.invoking import invoke_command
+        from dgm.cli.signals import allow_interrupts
 
         # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
-        with nullcontext() if words[0] == "browse" else interruptible():
-            return invoke(_find(words[0]), words[1:], f"dgm {words[0]}")
+        with nullcontext() if words[0] == "browse" else allow_interrupts():
+            return invoke_command(_find_command(words[0]), words[1:], f"dgm {words[0]}")
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
         from dgm.cli.complaint import complain
 
         return complain(error)
 
 
-def _find(name: str) -> "click.Command":
+def _find_command(name: str) -> "click.Command":
     from dgm.errors import UserError
 
     if name in COMMANDS:

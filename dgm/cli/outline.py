@@ -22,11 +22,11 @@ Outline = Mapping[str, Any]
 def read_outline() -> Outline:
     """Return the outline of this version of dgm; make it if the cache has none that fits."""
     try:
-        file = cache_folder("completion") / f"{_version()}.json"
+        file = cache_folder("completion") / f"{_digest_sources()}.json"
         return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
     except (OSError, ValueError):
         outline = make_outline()
-        _keep(outline)
+        _write_cache(outline)
         return outline
 
 
@@ -39,11 +39,19 @@ def make_outline() -> Outline:
     commands = {}
     for name, command in COMMANDS.items():
         module, _, attribute = command.target.partition(":")
-        commands[name] = {**_command(getattr(import_module(module), attribute)), "help": command.summary}
-    return {"commands": commands, "settings": _settings(), "names": _names(), "formats": _formats()}
+        commands[name] = {
+            **_describe_command(getattr(import_module(module), attribute)),
+            "help": command.summary,
+        }
+    return {
+        "commands": commands,
+        "settings": _describe_settings(),
+        "names": _list_names(),
+        "formats": _describe_formats(),
+    }
 
 
-def _version() -> str:
+def _digest_sources() -> str:
     """Return a digest of dgm's files and their times, which editors and installers change."""
     digest = hashlib.sha256(str(_PACKAGE).encode())
     for name in SOURCES:
@@ -55,7 +63,7 @@ def _version() -> str:
     return digest.hexdigest()[:20]
 
 
-def _keep(outline: Outline) -> None:
+def _write_cache(outline: Outline) -> None:
     """Write the outline into the cache in place of older ones; without a cache it is made again each time."""
     try:
         folder = cache_folder("completion")
@@ -63,24 +71,26 @@ def _keep(outline: Outline) -> None:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(outline, file)
         older = list(folder.glob("*.json"))
-        Path(written).replace(folder / f"{_version()}.json")
+        Path(written).replace(folder / f"{_digest_sources()}.json")
         for file_ in older:
             file_.unlink(missing_ok=True)
     except OSError:
         return
 
 
-def _command(command: Any) -> dict[str, Any]:
+def _describe_command(command: Any) -> dict[str, Any]:
     inner = getattr(command, "commands", None) or {}
     shown = {name: each for name, each in inner.items() if not each.hidden}
     return {
         "help": command.get_short_help_str(100),
-        "params": [_parameter(each) for each in command.params if not getattr(each, "hidden", False)],
-        "commands": {name: _command(each) for name, each in shown.items()},
+        "params": [
+            _describe_parameter(each) for each in command.params if not getattr(each, "hidden", False)
+        ],
+        "commands": {name: _describe_command(each) for name, each in shown.items()},
     }
 
 
-def _parameter(parameter: Any) -> dict[str, Any]:
+def _describe_parameter(parameter: Any) -> dict[str, Any]:
     option = parameter.param_type_name == "option"
     kind = type(parameter.type).__name__
     path = "" if kind != "Path" else "dir" if not parameter.type.file_okay else "file"
@@ -98,7 +108,7 @@ def _parameter(parameter: Any) -> dict[str, Any]:
     }
 
 
-def _settings() -> list[dict[str, Any]]:
+def _describe_settings() -> list[dict[str, Any]]:
     from dgm.config.listing import NAME, list_settings
 
     return [
@@ -112,7 +122,7 @@ def _settings() -> list[dict[str, Any]]:
     ]
 
 
-def _formats() -> dict[str, dict[str, Any]]:
+def _describe_formats() -> dict[str, dict[str, Any]]:
     """Return what completes a benchmark's name, by its format."""
     from dgm.benchmarks.formats import all_formats
 
@@ -126,7 +136,7 @@ def _formats() -> dict[str, dict[str, Any]]:
     }
 
 
-def _names() -> dict[str, list[str]]:
+def _list_names() -> dict[str, list[str]]:
     """Return the built-in names by kind; plug-ins are looked up on request."""
     from dgm.archive.codec import KINDS
     from dgm.benchmarks import swebench_subsets

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.show.ascii import INSTEAD
 from dgm.show.diffs import Patch
-from dgm.show.safe import neutral
-from dgm.show.terminal import colours, speaks_utf8, write
+from dgm.show.safe import neutralise
+from dgm.show.terminal import speaks_utf8, uses_colours, write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def console(*, stderr: bool = False) -> "Console":
+def make_console(*, stderr: bool = False) -> "Console":
     """Return a console; plain and 100 columns wide if the output is not a terminal."""
     from rich.console import Console
 
@@ -33,10 +33,10 @@ def show_patch(patch: bytes) -> None:
 
     Characters that the output cannot encode are written as escapes.
     """
-    if colours(sys.stdout):
-        write(Patch(patch).lines())
+    if uses_colours(sys.stdout):
+        write_lines(Patch(patch).lines())
     else:
-        text = neutral(patch.decode("utf-8", "replace"))
+        text = neutralise(patch.decode("utf-8", "replace"))
         if not speaks_utf8(sys.stdout):
             text = text.encode(sys.stdout.encoding, INSTEAD).decode(sys.stdout.encoding)
         sys.stdout.write(text)

@@ -9,8 +9,8 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.show.best import STAR_MEANS, best_text
 from dgm.show.events import agent_name
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import BEST, bar, clock, interval_text, tally_text, usd_text
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import BEST, bar_text, clock_text, interval_text, tally_text, usd_text
 
 BAR_WIDTH = 20
 NAMED = 4
@@ -35,26 +35,26 @@ def panel_lines(tree: Tree, names: Mapping[AgentId, str], best: BestAgent | None
     more = f"; stillborn {dead}, invalid {tree.invalid}"
     lines = [
         limit_line("evaluations", uses.get("evaluations"), f"{tree.evaluations:,}"),
-        *([line(_key("budget"), taken)] if taken else []),
+        *([make_line(_key_span("budget"), taken)] if taken else []),
         limit_line("agents", uses.get("agents"), f"{len(tree.agents):,}", more),
         limit_line("money", uses.get("usd"), f"{spend.usd:.4f} USD"),
         limit_line("tokens", uses.get("tokens"), f"{spend.tokens:,}", f" in {spend.calls:,} calls"),
     ]
     if tree.waiting:
         who = "1 child waits" if len(tree.waiting) == 1 else f"{len(tree.waiting)} children wait"
-        lines.append(line(_key("waiting"), Span(f"{who} for you (dgm approve)", Tone.WARN)))
+        lines.append(make_line(_key_span("waiting"), Span(f"{who} for you (dgm approve)", Tone.WARN)))
     if best:
-        lines.append(line(_key("best"), Span(f"{BEST} {best_text(best)}", Tone.MARK)))
-        lines.append(line(Span(f"  {STAR_MEANS}", Tone.DIM)))
-    return [*lines, *_examined(tree, names)]
+        lines.append(make_line(_key_span("best"), Span(f"{BEST} {best_text(best)}", Tone.MARK)))
+        lines.append(make_line(Span(f"  {STAR_MEANS}", Tone.DIM)))
+    return [*lines, *_named_tally_lines(tree, names)]
 
 
-def _examined(tree: Tree, names: Mapping[AgentId, str]) -> list[Line]:
+def _named_tally_lines(tree: Tree, names: Mapping[AgentId, str]) -> list[Line]:
     """Return the tallies of agents that are evaluated by name; no policy recommends one of them."""
     own = {agent: tree.own(agent) for agent in list(names)[:NAMED]}
     return [
-        line(
-            _key("resolved"),
+        make_line(
+            _key_span("resolved"),
             Span(agent_name(agent, names), Tone.MARK),
             f"  {tally_text(tally)}  {interval_text(tally)}",
         )
@@ -71,38 +71,40 @@ def time_line(used: float, limit: float | None, more: str) -> Line:
         limit: seconds; None for no limit.
         more: text to append.
     """
-    return limit_line("time", None if limit is None else BudgetUse("seconds", used, limit), clock(used), more)
+    return limit_line(
+        "time", None if limit is None else BudgetUse("seconds", used, limit), clock_text(used), more
+    )
 
 
 def limit_line(name: str, use: BudgetUse | None, count: str, more: str = "") -> Line:
     """Return a name, the used share of a limit as a bar, a number and a percentage; ``count`` if there is no limit."""
     if use is None:
-        return line(_key(name), f"{count}{more}")
-    tone = _tone(use)
-    return line(
-        _key(name),
-        Span(bar(use.share, BAR_WIDTH), tone),
-        f" {_of(use)}",
+        return make_line(_key_span(name), f"{count}{more}")
+    tone = _use_tone(use)
+    return make_line(
+        _key_span(name),
+        Span(bar_text(use.share, BAR_WIDTH), tone),
+        f" {_use_text(use)}",
         Span(f" {use.share:.0%}", tone),
         more,
     )
 
 
-def _of(use: BudgetUse) -> str:
+def _use_text(use: BudgetUse) -> str:
     match use.name:
         case "usd":
             return f"{use.used:.4f} of {usd_text(use.limit)} USD"
         case "seconds":
-            return f"{clock(use.used)} of {clock(use.limit)}"
+            return f"{clock_text(use.used)} of {clock_text(use.limit)}"
         case _:
             return f"{use.used:,.10g} of {use.limit:,.10g}"
 
 
-def _tone(use: BudgetUse) -> Tone:
+def _use_tone(use: BudgetUse) -> Tone:
     if use.name in _GOALS or use.share < NEAR:
         return Tone.GOOD
     return Tone.WARN if use.share < NEARER else Tone.BAD
 
 
-def _key(name: str) -> Span:
+def _key_span(name: str) -> Span:
     return Span(f"{name:<13}", Tone.KEY)

@@ -14,15 +14,15 @@ from dgm.analysis.best import BestAgent, best_of, rate_best
 from dgm.analysis.budgets import sum_evaluations_spent
 from dgm.archive.events import ChildProposed, Recorded
 from dgm.archive.run import Run
-from dgm.cli.output import console
+from dgm.cli.output import make_console
 from dgm.cli.panel import panel_lines, time_line
 from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
 from dgm.domain import AgentId
 from dgm.search.loop import Search
 from dgm.show.events import event_line
-from dgm.show.spans import Line, line, plain
-from dgm.show.terminal import with_colours
-from dgm.show.words import clock
+from dgm.show.spans import Line, make_line, plain_text
+from dgm.show.terminal import colour_line
+from dgm.show.words import clock_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,7 @@ BEST_EVERY = 20
 """Pause between two queries for the best agent, as a multiple of the last query's duration."""
 
 
-class Progress:
+class RunProgress:
     """A listener to every event; it prints a line each, or keeps the last few for the panel."""
 
     def __init__(self, run: Run, *, quiet: bool, names: Mapping[AgentId, str]) -> None:
@@ -65,14 +65,16 @@ class Progress:
             self.say(told)
         if isinstance(recorded.event, ChildProposed) and not self._told_how_to_answer:
             self._told_how_to_answer = True
-            self.say(line(f"answer for it, and for those that follow, with: dgm approve {self._run.name}"))
+            self.say(
+                make_line(f"answer for it, and for those that follow, with: dgm approve {self._run.name}")
+            )
 
     def say(self, told: Line) -> None:
         """Show one line."""
         if self.live is not None:
             self._recent = [*self._recent, told][-RECENT:]
         elif not self._quiet:
-            self._print(time.strftime("%H:%M:%S  ") + plain(told))
+            self._print(time.strftime("%H:%M:%S  ") + plain_text(told))
 
     def announce(self, text: str) -> None:
         """Show one line that stays: above the panel, or on stderr if nothing else is printed."""
@@ -83,7 +85,7 @@ class Progress:
         elif self._quiet:
             sys.stderr.write(text + "\n")
         else:
-            self.say(line(text))
+            self.say(make_line(text))
 
     def _print(self, text: str) -> None:
         try:
@@ -103,13 +105,13 @@ class Progress:
         slots = f"{self._search.running} running" if self._search else "starting"
         used = self._seconds_before + elapsed
         lines = [
-            time_line(used, self._limit_s, f"{self._eta(elapsed)}  {slots}"),
+            time_line(used, self._limit_s, f"{self._eta_text(elapsed)}  {slots}"),
             *self._facts,
             (),
             *self._recent,
         ]
         shown = Text("\n", no_wrap=True, overflow="ellipsis").join(
-            Text.from_ansi(with_colours(each), no_wrap=True, overflow="ellipsis") for each in lines
+            Text.from_ansi(colour_line(each), no_wrap=True, overflow="ellipsis") for each in lines
         )
         return Panel(shown, title=self._run.name, title_align="left")
 
@@ -133,19 +135,19 @@ class Progress:
             self._best_due = now + BEST_EVERY * (now - begun)
         return rate_best(tree, self._best)
 
-    def _eta(self, elapsed: float) -> str:
+    def _eta_text(self, elapsed: float) -> str:
         spent = sum_evaluations_spent(self._run.tree)
         done = spent - self._spent_before
         goal = self._run.tree.budget.evaluations
         if not goal or done < 3:
             return ""
-        return f", about {clock(elapsed / done * max(goal - spent, 0))} left"
+        return f", about {clock_text(elapsed / done * max(goal - spent, 0))} left"
 
 
 @contextmanager
-def progress(
+def show_progress(
     run: Run, *, quiet: bool, names: Mapping[AgentId, str] = MappingProxyType({})
-) -> Iterator[Progress]:
+) -> Iterator[RunProgress]:
     """Show a run's progress until the context ends; ``quiet`` prints nothing.
 
     Args:
@@ -153,7 +155,7 @@ def progress(
         quiet: whether nothing is printed.
         names: names of the agents that are not named by their number.
     """
-    shown = Progress(run, quiet=quiet, names=names)
+    shown = RunProgress(run, quiet=quiet, names=names)
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
@@ -162,7 +164,7 @@ def progress(
         return
     from rich.live import Live
 
-    with Live(shown, console=console(), refresh_per_second=4) as live:
+    with Live(shown, console=make_console(), refresh_per_second=4) as live:
         shown.live = live
         try:
             yield shown
@@ -170,7 +172,7 @@ def progress(
             leave_closed_terminal()
 
 
-def listen_for_signals(search: Search, shown: Progress) -> None:
+def listen_for_signals(search: Search, shown: RunProgress) -> None:
     """Stop the search on Ctrl-C, SIGTERM or SIGHUP: once in good order, twice at once.
 
     A signal that is ignored (nohup) stays ignored.
@@ -187,7 +189,7 @@ def listen_for_signals(search: Search, shown: Progress) -> None:
             session.cancel()
             return
         waits = f"stopping: waiting for {search.running} running steps (once more to stop at once)"
-        shown.say(line(waits))
+        shown.say(make_line(waits))
         search.ask_to_stop("stopped as asked")
 
     for number in stopping_signals():

@@ -37,9 +37,9 @@ from dgm.show.replay_rows import (
     live_text,
     step_record,
     step_text,
-    summary,
+    summary_text,
 )
-from dgm.show.words import counted
+from dgm.show.words import count_text
 
 BAD = (Match.DIFFERENT, Match.NOT_PERFORMED)
 
@@ -120,7 +120,7 @@ def decisions(run_name: str, model: str | None, as_json: bool) -> int:
             f"{found.differing} of {found.asked} decisions differ, the first is above; {found.seconds:.1f} s\n"
         )
     else:
-        sys.stdout.write(f"{counted(found.asked, 'decision')}, all identical, {found.seconds:.1f} s\n")
+        sys.stdout.write(f"{count_text(found.asked, 'decision')}, all identical, {found.seconds:.1f} s\n")
     return FAILED if found.differing else 0
 
 
@@ -141,18 +141,18 @@ def lineage(
 ) -> int:
     """Perform every expansion from the seed to AGENT again, on recorded replies, and compare commit ids."""
     _check_live(model, into=into, max_usd=max_usd, set=assignments)
-    with Run.open(_folder(run_name, model, into)) as run:
+    with Run.open(_find_folder(run_name, model, into)) as run:
         agent = find_agent(run, agent_name).id
         if model:
             live = Live(
                 _live_settings(run, model, None, assignments, {"sandbox": sandbox}),
                 into,
                 max_usd,
-                on_step=_printer(as_json, live_step_text),
+                on_step=_make_printer(as_json, live_step_text),
             )
             return _live_lineage(run, agent, live, as_json)
         began = time.monotonic()
-        steps = asyncio.run(replaying.lineage(run, agent, sandbox, _printer(as_json, step_text)))
+        steps = asyncio.run(replaying.lineage(run, agent, sandbox, _make_printer(as_json, step_text)))
     matches = [step.match for step in steps]
     if as_json:
         emit_json(
@@ -163,8 +163,8 @@ def lineage(
             }
         )
     else:
-        sys.stdout.write(summary("step", matches, began) + "\n")
-    return _code(matches)
+        sys.stdout.write(summary_text("step", matches, began) + "\n")
+    return _exit_code(matches)
 
 
 @replay.command()
@@ -196,7 +196,7 @@ def evaluations(
     _check_live(model, benchmark=benchmark, into=into, max_usd=max_usd, set=assignments)
     if model and perform:
         raise UserError("--perform works on recorded replies and --live on new ones; give one of them")
-    with Run.open(_folder(run_name, model, into)) as run:
+    with Run.open(_find_folder(run_name, model, into)) as run:
         agents = [find_agent(run, name).id for name in agent_names] or None
         chosen = TaskId(task) if task else None
         if model:
@@ -205,11 +205,11 @@ def evaluations(
                 _live_settings(run, model, benchmark, assignments, own),
                 into,
                 max_usd,
-                on_evaluation=lambda agent, done: None if as_json else _say(live_text(agent, done)),
+                on_evaluation=lambda agent, done: None if as_json else _print_line(live_text(agent, done)),
             )
             return _live_evaluations(run, live, agents, chosen, as_json)
         began = time.monotonic()
-        how = How(perform, workers or run.settings()["workers"], _printer(as_json, again_text))
+        how = How(perform, workers or run.settings()["workers"], _make_printer(as_json, again_text))
         done = asyncio.run(replaying.evaluations(run, agents, chosen, how, sandbox))
     matches = [again.match for again in done]
     if as_json:
@@ -219,9 +219,9 @@ def evaluations(
         )
     else:
         sys.stdout.write(
-            summary(f"evaluation {'performed' if perform else 'graded'} again", matches, began) + "\n"
+            summary_text(f"evaluation {'performed' if perform else 'graded'} again", matches, began) + "\n"
         )
-    return _code(matches)
+    return _exit_code(matches)
 
 
 def _check_live(model: str | None, **given: object) -> None:
@@ -232,7 +232,7 @@ def _check_live(model: str | None, **given: object) -> None:
         )
 
 
-def _folder(run_name: str, model: str | None, into: Path | None) -> Path:
+def _find_folder(run_name: str, model: str | None, into: Path | None) -> Path:
     return find_run(run_name, write=model is not None and into is None)
 
 
@@ -249,11 +249,11 @@ def _live_settings(
     return settings
 
 
-def _printer(quiet: bool, text: Callable[[Any], str]) -> Callable[[Any], None]:
-    return (lambda _: None) if quiet else lambda item: _say(text(item))
+def _make_printer(quiet: bool, text: Callable[[Any], str]) -> Callable[[Any], None]:
+    return (lambda _: None) if quiet else lambda item: _print_line(text(item))
 
 
-def _code(matches: Sequence[Match]) -> int:
+def _exit_code(matches: Sequence[Match]) -> int:
     return FAILED if any(match in BAD for match in matches) else 0
 
 
@@ -289,14 +289,16 @@ def _live_lineage(run: Run, agent: AgentId, live: Live, as_json: bool) -> int:
     else:
         if done.ending is replaying.DONE:
             for step in done.steps:
-                _say(live_step_text(step))
+                _print_line(live_step_text(step))
         dead = len(done.steps) - born
-        _say(
-            f"{counted(len(done.steps), 'step')} by {live.settings.model}: {born} born, {dead} stillborn, "
+        _print_line(
+            f"{count_text(len(done.steps), 'step')} by {live.settings.model}: {born} born, {dead} stillborn, "
             f"{same} identical with the recorded commit"
         )
-        _say(f"recorded in {done.folder}; {counted(done.spend.calls, 'call')}, {done.spend.usd:.4f} USD")
-    return _ended(done.ending)
+        _print_line(
+            f"recorded in {done.folder}; {count_text(done.spend.calls, 'call')}, {done.spend.usd:.4f} USD"
+        )
+    return _report_ending(done.ending)
 
 
 def _live_evaluations(
@@ -323,10 +325,10 @@ def _live_evaluations(
         )
     else:
         sys.stdout.write("\n".join(live_lines(done, live.settings)) + "\n")
-    return _ended(done.ending)
+    return _report_ending(done.ending)
 
 
-def _ended(over: Ending) -> int:
+def _report_ending(over: Ending) -> int:
     if over.reason is Reason.NOTHING_LEFT:
         return 0
     more = " with a larger --max-usd" if over.reason is Reason.LIMIT else ""
@@ -334,6 +336,6 @@ def _ended(over: Ending) -> int:
     return LIMIT if over.reason is Reason.LIMIT else FAILED
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

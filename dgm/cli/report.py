@@ -18,26 +18,26 @@ from dgm.cli.arguments import Amount, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
-from dgm.cli.progress import progress
+from dgm.cli.progress import show_progress
 from dgm.config import Settings
 from dgm.domain import SEED, AgentId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
-from dgm.report.facts import Report, gather
-from dgm.report.figures import write
-from dgm.report.headline import Findings, findings
+from dgm.report.facts import RunReport, gather_report
+from dgm.report.figures import write_figures
+from dgm.report.headline import ExamFindings, read_findings
 from dgm.report.opening import opening_lines
-from dgm.report.page import page
+from dgm.report.page import render_page
 from dgm.report.people import holdout_lines, note_line, search_lines
-from dgm.report.record import record
+from dgm.report.record import report_record
 from dgm.report.targets import check_file, check_folder
 from dgm.report.traces import missing_traces
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
-from dgm.show.spans import Span, Tone, line
+from dgm.show.spans import Span, Tone, make_line
 from dgm.simulate import check_performed
 
 STDOUT = Path("-")
@@ -111,20 +111,20 @@ def report(
         controlled = holdout and is_controlled(best_of(run), True if control_attempts else control)
         plan = control_of(run, control_attempts or MOST) if controlled else None
         quiet = as_json or html == STDOUT
-        over = _examine(run, settings, max_usd, plan, quiet=quiet) if holdout else None
+        over = _perform_exam(run, settings, max_usd, plan, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
-        found = findings(run, best)
-        operators = _operators(run)
+        found = read_findings(run, best)
+        operators = _read_operators(run)
         written = []
         if html or folder or as_json:
-            facts = gather(run, best.id, found, operators)
-            written = _written(facts, html, folder)
+            facts = gather_report(run, best.id, found, operators)
+            written = _write_files(facts, html, folder)
         if as_json:
-            emit_json(record(run, facts, operator_records(operators)))
+            emit_json(report_record(run, facts, operator_records(operators)))
         elif html != STDOUT:
-            _say(run, best.id, found, operators)
+            _print_report(run, best.id, found, operators)
             sys.stdout.writelines(f"{each}\n" for each in written)
-        return _code(over, found)
+        return _exit_code(over, found)
 
 
 def is_controlled(best: AgentId, asked: bool | None) -> bool:
@@ -132,7 +132,7 @@ def is_controlled(best: AgentId, asked: bool | None) -> bool:
     return best != SEED if asked is None else asked
 
 
-def _operators(run: Run) -> Sequence[OperatorLine]:
+def _read_operators(run: Run) -> Sequence[OperatorLine]:
     """Return the operators' lines; leave out the time of vetting if its traces are lost."""
     try:
         return operators_of(run)
@@ -140,10 +140,12 @@ def _operators(run: Run) -> Sequence[OperatorLine]:
         return operators_of(run, timed=False)
 
 
-def _say(run: Run, best: AgentId, found: Findings | None, operators: Sequence[OperatorLine]) -> None:
-    missing = [line(Span(text, Tone.WARN)) for text in missing_traces(run)]
+def _print_report(
+    run: Run, best: AgentId, found: ExamFindings | None, operators: Sequence[OperatorLine]
+) -> None:
+    missing = [make_line(Span(text, Tone.WARN)) for text in missing_traces(run)]
     examined = holdout_lines(run, found, best)
-    terminal.write(
+    terminal.write_lines(
         [
             *opening_lines(run, found, best),
             *search_lines(run, best),
@@ -166,22 +168,22 @@ def _check_targets(html: Path | None, folder: Path | None, *, as_json: bool) -> 
         check_folder(folder, "--figures")
 
 
-def _written(facts: Report, html: Path | None, folder: Path | None) -> list[str]:
+def _write_files(facts: RunReport, html: Path | None, folder: Path | None) -> list[str]:
     """Write the requested files; return a line on the place of each."""
     said = []
     if html == STDOUT:
-        sys.stdout.buffer.write(page(facts))
+        sys.stdout.buffer.write(render_page(facts))
     elif html:
-        data = page(facts)
+        data = render_page(facts)
         write_durably(html, data)
         said.append(f"report       {html} ({len(data) / 1000:,.0f} kB)")
     if folder:
-        drawn = write(facts, folder)
+        drawn = write_figures(facts, folder)
         said.append(f"figures      {len(drawn)} in {folder}: {', '.join(path.name for path in drawn)}")
     return said
 
 
-def _code(over: Ending | None, found: Findings | None) -> int:
+def _exit_code(over: Ending | None, found: ExamFindings | None) -> int:
     """Return the exit code of the examination; print a line if it is not complete."""
     if over is None or over.reason is Reason.NOTHING_LEFT:
         return 0
@@ -195,7 +197,7 @@ def _code(over: Ending | None, found: Findings | None) -> int:
     return LIMIT if spent else FAILED
 
 
-def _examine(
+def _perform_exam(
     run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
 ) -> Ending | None:
     """Perform the missing evaluations; if none is missing, call no model, spend nothing and return None."""
@@ -203,6 +205,6 @@ def _examine(
     if needed is None or isinstance(needed, Ending):
         return needed
     checks = check_and_tell(settings, run)
-    with assemble.open_exam(run, settings, needed.parts) as exam, progress(exam, quiet=quiet) as shown:
+    with assemble.open_exam(run, settings, needed.parts) as exam, show_progress(exam, quiet=quiet) as shown:
         examinations.begin_needed_exam(exam, run, needed, settings, checks)
         return asyncio.run(assemble.examine(exam, settings, needed.parts, shown.event))

@@ -15,12 +15,12 @@ from dgm.analysis.summary import run_summary
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.cli.arguments import Amount, Share, as_json, run_argument
+from dgm.cli.arguments import Amount, ScoreShare, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.model_check import tell_checks
 from dgm.cli.output import emit_json
-from dgm.cli.progress import Progress, listen_for_signals, progress
+from dgm.cli.progress import RunProgress, listen_for_signals, show_progress
 from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
@@ -33,8 +33,8 @@ from dgm.search.loop import Search
 from dgm.search.mending import SETTABLE
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
-from dgm.show.terminal import write
-from dgm.show.words import counted
+from dgm.show.terminal import write_lines
+from dgm.show.words import count_text
 
 EXIT = {
     Reason.LIMIT: LIMIT,
@@ -55,7 +55,7 @@ def budget_options(command: Any) -> Any:
         ),
         click.option(
             "--until-score",
-            type=Share(),
+            type=ScoreShare(),
             help="End when the lower bound of the best agent's rate on the search tasks reaches this (0.6 or 60%).",
         ),
         click.option("--max-hours", type=Amount(), help="Wall time, over all sessions of the run."),
@@ -98,15 +98,15 @@ def run(
     **flags: Any,
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
-    settings = make_paths_absolute(resolve(config, assignments, _dotted(flags)))
+    settings = make_paths_absolute(resolve(config, assignments, _dot_setting_names(flags)))
     folder = launch.new_folder(name)
-    watcher = Terminal(yes=yes)
+    watcher = TerminalWatcher(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))
     tell_prices(prepared.settings)
     with launch.create(folder, prepared) as made:
         if name is None:
             sys.stderr.write(f"name: {folder.name} (in {folder.parent})\n")
-        return _go(made, prepared, watcher, as_json)
+        return _perform_search(made, prepared, watcher, as_json)
 
 
 @click.command()
@@ -146,17 +146,17 @@ def resume(
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
         launch.check_is_search(opened)
-        watcher = Terminal(yes=yes)
-        settings = _mended(opened, assignments, benchmark)
-        budget = launch.change_budget(assemble.budget_of(opened, settings), _limits(flags))
+        watcher = TerminalWatcher(yes=yes)
+        settings = _change_settings(opened, assignments, benchmark)
+        budget = launch.change_budget(assemble.budget_of(opened, settings), _strip_limit_names(flags))
         again = launch.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
         prepared = asyncio.run(again)
         if workers is not None:
             prepared = replace(prepared, settings=prepared.settings.model_copy(update={"workers": workers}))
-        return _go(opened, prepared, watcher, as_json)
+        return _perform_search(opened, prepared, watcher, as_json)
 
 
-def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
+def _change_settings(opened: Run, assignments: Sequence[str], benchmark: str | None) -> Settings:
     """Return the settings of a run with a person's changes."""
     before = assemble.settings_of(opened)
     after = (
@@ -167,14 +167,14 @@ def _mended(opened: Run, assignments: Sequence[str], benchmark: str | None) -> S
     return make_paths_absolute(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
 
 
-class Terminal(launch.Watcher):
+class TerminalWatcher(launch.Watcher):
     """A watcher that reports and asks on the terminal."""
 
     def __init__(self, *, yes: bool) -> None:
         """Ask nothing about money if ``yes`` was given."""
         self._yes = yes
         self._hear: Callable[[Recorded], None] = lambda _: None
-        self._shown: Progress | None = None
+        self._shown: RunProgress | None = None
 
     def may_use(self, offer: Offer) -> bool:
         """Ask once for each provider; the answer is remembered."""
@@ -198,9 +198,9 @@ class Terminal(launch.Watcher):
 
     def withdrawn(self, evaluations: int) -> None:
         """Say how many evaluations are performed again."""
-        sys.stderr.write(f"to be performed again: {counted(evaluations, 'evaluation')}\n")
+        sys.stderr.write(f"to be performed again: {count_text(evaluations, 'evaluation')}\n")
 
-    def show(self, made: Run, settings: Settings, shown: Progress) -> None:
+    def show(self, made: Run, settings: Settings, shown: RunProgress) -> None:
         """Show events of a run from now on, and the cost of its first evaluations."""
         costs = FirstCosts(made, settings, shown.announce)
 
@@ -221,20 +221,22 @@ class Terminal(launch.Watcher):
         self._hear(recorded)
 
 
-def _dotted(flags: dict[str, Any]) -> dict[str, Any]:
+def _dot_setting_names(flags: dict[str, Any]) -> dict[str, Any]:
     names = {"policy": "policy.name", "until_score": "budget.until_score", "patience": "budget.patience"} | {
         f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "usd", "tokens", "hours")
     }
     return {names.get(key, key): value for key, value in flags.items()}
 
 
-def _limits(flags: dict[str, Any]) -> dict[str, Any]:
+def _strip_limit_names(flags: dict[str, Any]) -> dict[str, Any]:
     """Return the limits among the flags by the names that budgets give them."""
     return {key.removeprefix("max_"): value for key, value in flags.items()}
 
 
-def _go(made: Run, prepared: launch.PreparedSession, watcher: Terminal, as_json: bool) -> int:
-    with progress(made, quiet=as_json) as shown:
+def _perform_search(
+    made: Run, prepared: launch.PreparedSession, watcher: TerminalWatcher, as_json: bool
+) -> int:
+    with show_progress(made, quiet=as_json) as shown:
         watcher.show(made, prepared.settings, shown)
         try:
             over = asyncio.run(launch.perform(made, prepared, watcher))
@@ -246,7 +248,7 @@ def _go(made: Run, prepared: launch.PreparedSession, watcher: Terminal, as_json:
     if as_json:
         emit_json({**run_summary(made), "ended": over.reason.value})
     else:
-        write(status_lines(made))
+        write_lines(status_lines(made))
     _say_next(made, over)
     return EXIT.get(over.reason, 0)
 
@@ -258,10 +260,10 @@ def _say_next(made: Run, over: Ending) -> None:
         else f"resume with: dgm resume {made.name}"
     )
     # The message may quote a provider or an agent.
-    sys.stderr.write(f"{one_line(over.message + _childless(made, over), 1_000)}; {next_step}\n")
+    sys.stderr.write(f"{one_line(over.message + _childless_note(made, over), 1_000)}; {next_step}\n")
 
 
-def _childless(made: Run, over: Ending) -> str:
+def _childless_note(made: Run, over: Ending) -> str:
     """Return a note that no child was born, if the search ended for another reason; else nothing."""
     tree = made.tree
     if over.reason is Reason.CANNOT_GO_ON or len(tree.agents) > 1 or not tree.stillborn:

@@ -26,7 +26,7 @@ def list_(folder: Path | None, sizes: bool, as_json: bool) -> None:
     """
     from dgm.analysis.run_list import SCHEMA, list_runs, row_record
     from dgm.show.runs import run_lines
-    from dgm.show.terminal import write
+    from dgm.show.terminal import write_lines
 
     if folder is not None and not folder.is_dir():
         raise UserError(f"{folder}: no such folder; give one that holds runs, or none for your archive")
@@ -38,6 +38,6 @@ def list_(folder: Path | None, sizes: bool, as_json: bool) -> None:
         emit_json({"schema": SCHEMA, "folders": places, "runs": [row_record(row) for row in rows]})
     elif rows:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        write(run_lines(rows, time.time(), sizes=sizes, width=width), crop=True)
+        write_lines(run_lines(rows, time.time(), sizes=sizes, width=width), crop=True)
     else:
         sys.stdout.write(f"no runs in {' or '.join(map(str, folders))}; start one with: dgm run\n")

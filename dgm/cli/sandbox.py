@@ -30,7 +30,7 @@ def build(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
     from dgm.sandboxes import images, recipes
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    client = _docker()
+    client = _docker_client()
     wanted = recipes.names() if everything else names or ("python",)
     built = {name: images.ensure(client, recipes.load(name)) for name in wanted}
     if as_json:
@@ -46,7 +46,7 @@ def list_(as_json: bool) -> None:
     """List recipes and whether their image is built."""
     from dgm.sandboxes import images, recipes
 
-    present = set(images.list_images(_docker()))
+    present = set(images.list_images(_docker_client()))
     rows = [(name, recipes.load(name).tag) for name in recipes.names()]
     if as_json:
         emit_json({"images": [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in rows]})
@@ -59,20 +59,20 @@ def list_(as_json: bool) -> None:
 @as_json
 def gc(as_json: bool) -> None:
     """Remove images of recipes that have changed, and sandboxes that dead processes left on this host."""
-    removed = asyncio.run(_collect())
+    removed = asyncio.run(_collect_garbage())
     if as_json:
         emit_json(removed)
         return
     sys.stdout.write(f"removed {removed['images']} images and {removed['sandboxes']} sandboxes\n")
 
 
-def _docker() -> "DockerClient":
+def _docker_client() -> "DockerClient":
     from dgm.sandboxes.docker import DockerEngine
 
     return DockerEngine().client
 
 
-async def _collect() -> dict[str, int]:
+async def _collect_garbage() -> dict[str, int]:
     import socket
 
     from dgm.sandboxes import images

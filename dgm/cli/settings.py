@@ -17,8 +17,8 @@ from dgm.config.listing import ListedSection, ListedSetting, list_sections
 from dgm.config.variables import Variable
 from dgm.errors import UserError
 from dgm.models.providers import all_variables
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.terminal import write
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.terminal import write_lines
 
 WIDTH = 100
 """Columns of the text if the output is no terminal."""
@@ -33,15 +33,15 @@ def settings(pattern: str, as_json: bool) -> None:
     PATTERN is a part of a name, such as limits or usd, or a name with * and ?; where no name has it, the meanings are
     searched. Environment variables that dgm reads are listed below the settings.
     """
-    sections, variables = _matching(pattern)
+    sections, variables = _find_matching(pattern)
     if as_json:
         rows = [asdict(setting) for section in sections for setting in section.settings]
         emit_json({"settings": rows, "variables": [variable._asdict() for variable in variables]})
         return
-    write(_lines(sections, variables))
+    write_lines(_setting_lines(sections, variables))
 
 
-def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]]:
+def _find_matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]]:
     """Return the settings and variables whose names match the pattern; else those whose meanings do.
 
     Raises:
@@ -52,9 +52,9 @@ def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]
         sections = [
             ListedSection(section.name, section.meaning, kept)
             for section in everything
-            if (kept := tuple(one for one in section.settings if _fits(pattern, one, by_meaning)))
+            if (kept := tuple(one for one in section.settings if _matches_pattern(pattern, one, by_meaning)))
         ]
-        variables = [one for one in all_variables() if _fits(pattern, one, by_meaning)]
+        variables = [one for one in all_variables() if _matches_pattern(pattern, one, by_meaning)]
         if sections or variables:
             return sections, variables
     names = [setting.name for section in everything for setting in section.settings]
@@ -65,41 +65,41 @@ def _matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]
     raise UserError(f"no setting matches '{pattern}' ({hint})")
 
 
-def _fits(pattern: str, what: ListedSetting | Variable, by_meaning: bool) -> bool:
+def _matches_pattern(pattern: str, what: ListedSetting | Variable, by_meaning: bool) -> bool:
     text, wanted = (what.meaning if by_meaning else what.name).casefold(), pattern.casefold()
     if any(sign in wanted for sign in "*?["):
         return not by_meaning and fnmatch.fnmatchcase(text, wanted)
     return wanted in text
 
 
-def _lines(sections: Sequence[ListedSection], variables: Sequence[Variable]) -> Iterator[Line]:
+def _setting_lines(sections: Sequence[ListedSection], variables: Sequence[Variable]) -> Iterator[Line]:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     for number, section in enumerate(sections):
         if number:
-            yield line()
-        yield line(
+            yield make_line()
+        yield make_line(
             Span(f"[{section.name}]" if section.name else "at the top", Tone.STRONG), f"  {section.meaning}"
         )
         for setting in section.settings:
-            yield line("  ", Span(setting.name, Tone.KEY), f"  {setting.type}, {_default(setting)}")
-            yield from _wrapped(setting.meaning, width)
+            yield make_line("  ", Span(setting.name, Tone.KEY), f"  {setting.type}, {_default_text(setting)}")
+            yield from _wrap_text(setting.meaning, width)
     if variables:
         if sections:
-            yield line()
-        yield line(
+            yield make_line()
+        yield make_line(
             Span("environment variables", Tone.STRONG), "  secrets and places; never part of a run's settings"
         )
     for variable in variables:
-        yield line("  ", Span(variable.name, Tone.KEY))
-        yield from _wrapped(variable.meaning, width)
+        yield make_line("  ", Span(variable.name, Tone.KEY))
+        yield from _wrap_text(variable.meaning, width)
 
 
-def _wrapped(text: str, width: int) -> Iterator[Line]:
+def _wrap_text(text: str, width: int) -> Iterator[Line]:
     for part in textwrap.wrap(text, max(width - 6, 20), break_on_hyphens=False):
-        yield line("      ", part)
+        yield make_line("      ", part)
 
 
-def _default(setting: ListedSetting) -> str:
+def _default_text(setting: ListedSetting) -> str:
     if setting.required:
         return "must be given"
     if setting.default is None:

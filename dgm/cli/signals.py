@@ -17,12 +17,12 @@ _ASKING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def allow_interrupts() -> Iterator[None]:
     """Let SIGTERM and SIGHUP interrupt the code inside as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, _interrupt) for number in _heeded(_ASKING)}
+    before = {number: signal.signal(number, _interrupt) for number in _drop_ignored(_ASKING)}
     try:
         yield
     finally:
@@ -32,7 +32,7 @@ def interruptible() -> Iterator[None]:
 
 def stopping_signals() -> Sequence[signal.Signals]:
     """Return the signals that ask a search to stop in good order: Ctrl-C, SIGTERM and SIGHUP, without ignored ones."""
-    return [signal.SIGINT, *_heeded(_ASKING)]
+    return [signal.SIGINT, *_drop_ignored(_ASKING)]
 
 
 def leave_closed_terminal() -> bool:
@@ -56,7 +56,7 @@ def print_line(text: str) -> None:
             raise
 
 
-def _heeded(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
+def _drop_ignored(numbers: Sequence[signal.Signals]) -> list[signal.Signals]:
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 

@@ -29,7 +29,7 @@ _DECIDE = ("--policy", "--family", "--seeds", "--budget", "--expansion-cost", "-
 """The options that define a trial."""
 
 
-class Share(click.FloatRange):
+class FailureShare(click.FloatRange):
     """A number from 0 to below 1."""
 
     name = "share"
@@ -42,7 +42,10 @@ def study_options(command: Any) -> Any:
     """Add the options that define a study."""
     for option in (
         click.option(
-            "--failures", type=Share(), default=0.0, help="Share of steps that the infrastructure fails."
+            "--failures",
+            type=FailureShare(),
+            default=0.0,
+            help="Share of steps that the infrastructure fails.",
         ),
         click.option(
             "--workers",
@@ -127,7 +130,7 @@ def simulate(
 
     What can be given several times is combined, each with each: policies, families, budgets, costs, workers.
     """
-    from dgm.cli.simulate_rows import show, show_list, write_files
+    from dgm.cli.simulate_rows import show_list, show_results, write_files
 
     if listing:
         _refuse_others(context, "--list")
@@ -135,14 +138,14 @@ def simulate(
         return 0
     if folder is not None:
         _refuse_others(context, "--record", *_DECIDE)
-        return _record(folder, _study(policies, what), as_json)
-    study = _study((*(policies or _everybody()), reference), what)
+        return _record_trial(folder, _build_study(policies, what), as_json)
+    study = _build_study((*(policies or _all_policies()), reference), what)
     _check_files({"--results": results, "--svg": svg, "--markdown": markdown})
     found = _carry_out(study, results, jobs or os.cpu_count() or 1)
     if found is None:
         return INTERRUPTED
     try:
-        show(study, found, reference, as_json)
+        show_results(study, found, reference, as_json)
     finally:
         # Write the files even if the reader of the output has gone; and print before a file can fail.
         write_files(study, found, reference, svg, markdown)
@@ -162,7 +165,7 @@ def _refuse_others(context: click.Context, option: str, *allowed: str) -> None:
             raise UserError(f"{parameter.opts[0]}: does nothing with {option}; leave one of them out")
 
 
-def _study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
+def _build_study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
     from dgm.simulate.contenders import check_policy
     from dgm.simulate.families import REPORTED, RESERVED, TUNING
     from dgm.simulate.study import Cell, Study
@@ -174,7 +177,7 @@ def _study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
     return Study(
         tuple(dict.fromkeys(policies)),
         tuple(dict.fromkeys(families)),
-        _seeds(what["seeds"]),
+        _parse_seeds(what["seeds"]),
         tuple(
             Cell(budget, cost, workers, what["failures"])
             for budget, cost, workers in product(
@@ -186,14 +189,14 @@ def _study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
     )
 
 
-def _everybody() -> tuple[str, ...]:
+def _all_policies() -> tuple[str, ...]:
     from dgm.policies.registry import POLICIES
     from dgm.simulate.contenders import ORACLE
 
     return (*POLICIES, ORACLE)
 
 
-def _seeds(text: str) -> tuple[int, ...]:
+def _parse_seeds(text: str) -> tuple[int, ...]:
     first, _, last = text.rpartition(":")
     try:
         start, end = int(first or 0), int(last)
@@ -234,14 +237,14 @@ def _check_folder(file: Path) -> None:
 def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
     """Return all results; if interrupted, report it and return None."""
     try:
-        with _one_interrupt():
-            from dgm.cli.simulate_rows import progress
+        with _interrupt_once():
+            from dgm.cli.simulate_rows import show_progress
             from dgm.simulate.crew import quiet
             from dgm.simulate.results import Results
             from dgm.simulate.study import carry_out
 
             quiet()
-            with Results(kept_in) as results, progress() as on_trial:
+            with Results(kept_in) as results, show_progress() as on_trial:
                 return carry_out(study, results, processes, on_trial)
     except KeyboardInterrupt:
         kept = (
@@ -254,7 +257,7 @@ def _carry_out(study: "Study", kept_in: Path | None, processes: int) -> Any:
 
 
 @contextmanager
-def _one_interrupt() -> Iterator[None]:
+def _interrupt_once() -> Iterator[None]:
     """Let the first Ctrl-C interrupt and ignore the others, so that cleanup and the final report complete."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
@@ -269,16 +272,16 @@ def _one_interrupt() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _record(folder: Path, study: "Study", as_json: bool) -> int:
+def _record_trial(folder: Path, study: "Study", as_json: bool) -> int:
     from dgm.analysis.budgets import Reason
     from dgm.analysis.summary import run_summary
     from dgm.show.status import status_lines
-    from dgm.show.terminal import write
+    from dgm.show.terminal import write_lines
     from dgm.simulate.crew import quiet
     from dgm.simulate.recorded import open_recording, record
 
     quiet()
-    trial = _one_trial(study)
+    trial = _get_single_trial(study)
     with open_recording(folder, trial) as run:
         try:
             record(run, trial)
@@ -288,7 +291,7 @@ def _record(folder: Path, study: "Study", as_json: bool) -> int:
         if as_json:
             emit_json(run_summary(run))
         else:
-            write(status_lines(run))
+            write_lines(status_lines(run))
         if run.tree.stop_reason == Reason.OUTAGE:
             sys.stderr.write(
                 "the infrastructure failed too often (--failures); nothing recorded is lost; the same command goes on\n"
@@ -297,7 +300,7 @@ def _record(folder: Path, study: "Study", as_json: bool) -> int:
     return 0
 
 
-def _one_trial(study: "Study") -> "Trial":
+def _get_single_trial(study: "Study") -> "Trial":
     trials = list(study.trials())
     if len(trials) != 1:
         raise UserError(

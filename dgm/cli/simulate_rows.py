@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.errors import UserError
 from dgm.plugins import find_installed, find_plugin
 from dgm.policies.registry import PARENT_RULES, POLICIES
@@ -43,7 +43,7 @@ def show_list(as_json: bool) -> None:
         for name in names
     ]
     names = dict.fromkeys((*POLICIES, ORACLE, *sorted(find_installed("policies"))))
-    policies = [{"name": name, "about": _about(name)} for name in names]
+    policies = [{"name": name, "about": _describe_policy(name)} for name in names]
     if as_json:
         emit_json({"families": families, "policies": policies})
         return
@@ -57,19 +57,19 @@ def show_list(as_json: bool) -> None:
         sys.stdout.write(f"  {policy['name']:<20} {policy['about']}\n")
 
 
-def show(study: Study, found: Found, reference: str, as_json: bool) -> None:
+def show_results(study: Study, found: Found, reference: str, as_json: bool) -> None:
     """Print the results of the study."""
     by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
     if as_json:
-        emit_json(_document(study, by_cell, reference))
+        emit_json(_study_document(study, by_cell, reference))
         return
-    out = console()
+    out = make_console()
     if not sys.stdout.isatty():
         out.width = WIDTH
     for cell, rows in by_cell.items():
         out.print(f"[bold]{cell.title}[/bold]")
         for table in tables(rows):
-            out.print(_rich(table))
+            out.print(_make_rich_table(table))
         if warned := warning(rows):
             out.print(warned)
     if cautious := caution(chain(*by_cell.values())):
@@ -89,16 +89,18 @@ def write_files(
         return
     by_cell = {cell: standings(study, cell, found, reference) for cell in study.cells}
     if curves is not None:
-        _write(curves, svg("Anytime curves of policies in simulated worlds", _panels(study, by_cell)))
+        _write_file(
+            curves, svg("Anytime curves of policies in simulated worlds", _make_panels(study, by_cell))
+        )
     if document is not None:
-        _write(document, _markdown(study, by_cell, found, reference))
+        _write_file(document, _markdown_text(study, by_cell, found, reference))
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[int, int], None]]:
+def show_progress() -> Iterator[Callable[[int, int], None]]:
     """Show the number of finished trials and the remaining time: a bar on a terminal, else a line a minute."""
     if sys.stderr.isatty():
-        with _bar() as say:
+        with _show_bar() as say:
             yield say
         return
     began = said = time.monotonic()
@@ -116,19 +118,19 @@ def progress() -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
+def _show_bar() -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("trials"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # Trials differ in length, and take turns over families and policies.
     with Progress(
-        *columns, console=console(stderr=True), transient=True, speed_estimate_period=1800.0
+        *columns, console=make_console(stderr=True), transient=True, speed_estimate_period=1800.0
     ) as shown:
         task = shown.add_task("trials", total=None)
         yield lambda done, of: shown.update(task, completed=done, total=of)
 
 
-def _document(
+def _study_document(
     study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]], reference: str
 ) -> Mapping[str, Any]:
     return {
@@ -148,13 +150,13 @@ def _document(
     }
 
 
-def _markdown(
+def _markdown_text(
     study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]], found: Found, reference: str
 ) -> str:
     hours = sum(result.processor_s for result in found.values()) / 3600
     took = f"{hours:.1f} hours" if hours > 0.1 else f"{60 * hours:.1f} minutes"
     parts = [
-        f"Made with `{_command(study, reference)}`: {len(found):,} trials, {took} of processor time.",
+        f"Made with `{_command_text(study, reference)}`: {len(found):,} trials, {took} of processor time.",
         LEGEND.format(reference=f"`{reference}`"),
     ]
     for cell, rows in by_cell.items():
@@ -168,7 +170,7 @@ def _markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _command(study: Study, reference: str) -> str:
+def _command_text(study: Study, reference: str) -> str:
     """Return the command that repeats the study."""
     words = ["dgm simulate"]
     everybody = set(study.policies) == {*POLICIES, ORACLE}
@@ -186,24 +188,24 @@ def _command(study: Study, reference: str) -> str:
     return " ".join([*words, f"--reference {reference}"])
 
 
-def _panels(study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]]) -> list[Panel]:
+def _make_panels(study: Study, by_cell: Mapping[Cell, Sequence[FamilyResult]]) -> list[Panel]:
     """Return the mean of families first, then each family; if there are several cells, only the mean for each."""
     panels: list[Panel] = []
     for cell, rows in by_cell.items():
         families = list(dict.fromkeys(standing.family for standing in rows))[::-1]
         for family in families[:1] if len(study.cells) > 1 else [*families[:1], *families[:0:-1]]:
             best = sorted((s for s in rows if s.family == family), key=lambda s: (-s.final, s.policy))
-            curves = tuple(Curve(s.policy, _points(s, cell)) for s in best)
+            curves = tuple(Curve(s.policy, _curve_points(s, cell)) for s in best)
             panels.append(Panel(f"{family}: {cell.title}" if family == families[0] else family, curves))
     return panels
 
 
-def _points(standing: FamilyResult, cell: Cell) -> tuple[tuple[float, float], ...]:
+def _curve_points(standing: FamilyResult, cell: Cell) -> tuple[tuple[float, float], ...]:
     later = zip(SHARES, standing.curve, strict=True)
     return ((0.0, standing.root), *((share * cell.budget, score) for share, score in later))
 
 
-def _about(policy: str) -> str:
+def _describe_policy(policy: str) -> str:
     """Return the first line of the policy's module docstring, or of its parent rule's.
 
     The parent rule's is used if the module is named after another policy.
@@ -211,7 +213,7 @@ def _about(policy: str) -> str:
     if policy == ORACLE:
         return _first_line(import_module("dgm.simulate.oracle").__doc__)
     if policy not in POLICIES:
-        return _about_plugin(policy)
+        return _describe_plugin(policy)
     module = POLICIES[policy].partition(":")[0]
     if module.rpartition(".")[2] == policy.replace("-", "_"):
         return _first_line(import_module(module).__doc__)
@@ -219,7 +221,7 @@ def _about(policy: str) -> str:
     return _first_line(find_plugin("parent_rules", parent, PARENT_RULES).__doc__)
 
 
-def _about_plugin(policy: str) -> str:
+def _describe_plugin(policy: str) -> str:
     """Return the first line about an installed policy; one that cannot be loaded must not hide the others."""
     point = find_installed("policies")[policy]
     try:
@@ -233,7 +235,7 @@ def _first_line(text: str | None) -> str:
     return (text or "").partition("\n")[0].replace("``", "")
 
 
-def _rich(table: Table) -> "RichTable":
+def _make_rich_table(table: Table) -> "RichTable":
     from rich.box import SIMPLE
     from rich.table import Table as RichTable
 
@@ -245,7 +247,7 @@ def _rich(table: Table) -> "RichTable":
     return shown
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Write the whole file or leave the old one; write directly to a path that is no file, such as a pipe."""
     final = path.resolve()
     draft = final.with_name(f".{final.name}.{os.getpid()}.new")

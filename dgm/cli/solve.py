@@ -27,7 +27,7 @@ from dgm.models.choose import AUTO
 from dgm.paths import state_folder
 from dgm.protocols import Work
 from dgm.sandboxes.choose import EngineName, choose
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 from dgm.simulate import check_performed
 from dgm.worker.leaving import format_left_out
 
@@ -77,10 +77,10 @@ def solve(
         check_performed(run)
         agent = find_agent(run, agent_name)
         source = run.repository.source(agent.commit)
-        settings = _settings(run, model, max_usd)
+        settings = _build_settings(run, model, max_usd)
     given = user_files(repo)
     for one in given.absent:
-        sys.stderr.write(neutral(f"{one}\n"))
+        sys.stderr.write(neutralise(f"{one}\n"))
     asyncio.run(rehearse(which, source, choose(sandbox), settings.limits))
     spent = solving.UsageJournal()
     means = solving.SolveContext(settings, sandbox, time_limit_s)
@@ -89,40 +89,40 @@ def solve(
     except AgentFault as fault:
         _tell_output(fault.output)
         raise DgmError(
-            f"the agent's work cannot be used ({fault.stage}): {fault}; {cost(spent.usage)}"
+            f"the agent's work cannot be used ({fault.stage}): {fault}; {cost_text(spent.usage)}"
         ) from fault
     except Infrastructure:
         if spent.usage.calls:
-            sys.stderr.write(f"{cost(spent.usage)}\n")
+            sys.stderr.write(f"{cost_text(spent.usage)}\n")
         raise
     work = solved.work
     _tell_ending(work)
     if not as_json:
         show_patch(work.patch)
-    applied = bool(work.patch) and (yes or (not as_json and _agreed(repo, solved.changed)))
+    applied = bool(work.patch) and (yes or (not as_json and _confirm_change(repo, solved.changed)))
     kept = None
     if applied:
         try:
             write_back(repo, work.patch, solved.changed)
         except UserError as error:
-            file = keep(repo, work.patch)
+            file = save_patch(repo, work.patch)
             raise UserError(f"{error}; it is kept in {file}") from error
     elif work.patch:
-        kept = keep(repo, work.patch)
+        kept = save_patch(repo, work.patch)
     if as_json:
-        emit_json(_record(agent.id, solved, applied, kept))
+        emit_json(_solve_record(agent.id, solved, applied, kept))
     else:
-        sys.stdout.write(_ending(repo, work, applied, kept) + f"{cost(solved.usage)}\n")
+        sys.stdout.write(_ending_text(repo, work, applied, kept) + f"{cost_text(solved.usage)}\n")
     return 0 if work.patch else FAILED
 
 
-def cost(usage: Usage) -> str:
+def cost_text(usage: Usage) -> str:
     """Return the agent's usage in a few words."""
     calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
     return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
-def keep(repo: Path, patch: bytes) -> Path:
+def save_patch(repo: Path, patch: bytes) -> Path:
     """Write the patch to a new file outside of the repository, and return the file.
 
     Raises:
@@ -153,22 +153,22 @@ def _tell_ending(work: Work) -> None:
     if ending:
         sys.stderr.write(f"the agent {ending}\n")
     if work.left_out:
-        sys.stderr.write(neutral(format_left_out(work.left_out)).replace("\n", " ") + "\n")
+        sys.stderr.write(neutralise(format_left_out(work.left_out)).replace("\n", " ") + "\n")
 
 
 def _tell_output(output: bytes) -> None:
     """Print the end of the agent's output on stderr, neutralised so that it cannot move a cursor."""
     text = plain_log(output[-4 * OUTPUT_BYTES :]).decode("utf-8", "replace").strip()[-OUTPUT_BYTES:]
-    lines = neutral(text).split("\n")[-OUTPUT_LINES:]
+    lines = neutralise(text).split("\n")[-OUTPUT_LINES:]
     if any(lines):
         sys.stderr.write("the end of the agent's output:\n" + "".join(f"  {line}\n" for line in lines))
 
 
-def _agreed(repo: Path, changed: Sequence[str]) -> bool:
+def _confirm_change(repo: Path, changed: Sequence[str]) -> bool:
     """Return the user's answer; no answer means no: the change has been shown, and nothing is lost."""
     files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
     try:
-        agreed = click.confirm(f"Apply this change to {neutral(str(repo))} ({files})?", default=False)
+        agreed = click.confirm(f"Apply this change to {neutralise(str(repo))} ({files})?", default=False)
         if not sys.stdin.isatty():
             # Without a terminal, the end of the line is missing.
             sys.stdout.write("\n")
@@ -178,17 +178,17 @@ def _agreed(repo: Path, changed: Sequence[str]) -> bool:
     return agreed
 
 
-def _ending(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:
+def _ending_text(repo: Path, work: Work, applied: bool, kept: Path | None) -> str:
     if applied:
         return "applied\n"
     if kept is None:
         return f"the agent changed nothing{'' if work.completed.exit_code else ', and ended well'}\n"
     from dgm.worker.user_repository import apply_command
 
-    return f"nothing was changed; the change is kept: {neutral(apply_command(repo, kept))}\n"
+    return f"nothing was changed; the change is kept: {neutralise(apply_command(repo, kept))}\n"
 
 
-def _record(agent: AgentId, solved: "SolveResult", applied: bool, kept: Path | None) -> dict[str, Any]:
+def _solve_record(agent: AgentId, solved: "SolveResult", applied: bool, kept: Path | None) -> dict[str, Any]:
     work = solved.work
     return {
         "agent": agent,
@@ -203,7 +203,7 @@ def _record(agent: AgentId, solved: "SolveResult", applied: bool, kept: Path | N
     }
 
 
-def _settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
+def _build_settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
     """Return the run's settings with the flags' changes."""
     settings = assemble.settings_of(run)
     if model:

@@ -13,8 +13,8 @@ from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
 from dgm.show.safe import one_line
-from dgm.show.times import duration
-from dgm.show.words import counted, usd_text
+from dgm.show.times import duration_text
+from dgm.show.words import count_text, usd_text
 
 TRIES = 2
 """Number of graded evaluations after which their cost is reported."""
@@ -46,14 +46,14 @@ def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, ye
     """
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    asked = question(settings, budget, spent_usd)
+    asked = spending_question(settings, budget, spent_usd)
     if asked and not click.confirm(asked, default=False, err=True):
         raise UserError(
             "not confirmed: nothing was begun, and nothing was spent; set --max-usd to spend less"
         )
 
 
-def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
+def spending_question(settings: Settings, budget: Budget, spent_usd: float) -> str:
     """Return the question before a session; empty if it can spend no more than may be spent unasked.
 
     Args:
@@ -71,16 +71,18 @@ def question(settings: Settings, budget: Budget, spent_usd: float) -> str:
     most = max_remaining_usd(settings, budget, spent_usd)
     limit = f"budget.confirm_above_usd = {above:g}"
     if most is None:
-        return f"no --max-usd bounds what this costs{_worst(settings, budget)} ({limit}); go on?"
+        return f"no --max-usd bounds what this costs{_worst_cost_text(settings, budget)} ({limit}); go on?"
     return f"this may cost up to {money_text(most)} USD ({limit}); go on?" if most > above else ""
 
 
-def _worst(settings: Settings, budget: Budget) -> str:
+def _worst_cost_text(settings: Settings, budget: Budget) -> str:
     solver = solver_price(settings)
     if solver is None or budget.evaluations is None:
         return ""
     usd = budget.evaluations * max_evaluation_usd(settings, solver[1])
-    return f", and {counted(budget.evaluations, 'evaluation')} alone can cost {money_text(usd)} USD at worst"
+    return (
+        f", and {count_text(budget.evaluations, 'evaluation')} alone can cost {money_text(usd)} USD at worst"
+    )
 
 
 class FirstCosts:
@@ -116,18 +118,16 @@ class FirstCosts:
 
 def forecast_text(reach: BudgetReach, budget: Budget, spent_usd: float, workers: int) -> str:
     """Return the forecast from the first few evaluations as one line."""
-    said = (
-        f"forecast: about {money_text(reach.usd)} USD an evaluation by {counted(reach.tries, 'try', 'tries')}"
-    )
+    said = f"forecast: about {money_text(reach.usd)} USD an evaluation by {count_text(reach.tries, 'try', 'tries')}"
     if reach.evaluations is None or reach.seconds is None:
         return f"{said}; nothing limits how many there will be"
-    time = f"{duration(reach.seconds)} with {counted(workers, 'worker')}"
+    time = f"{duration_text(reach.seconds)} with {count_text(workers, 'worker')}"
     if reach.by == "usd" and budget.usd is not None:
         left = f"{money_text(max(0.0, budget.usd - spent_usd))} of {usd_text(budget.usd)} USD"
-        much = f"{left} are left and last for some {counted(reach.evaluations, 'evaluation')}, {time}"
+        much = f"{left} are left and last for some {count_text(reach.evaluations, 'evaluation')}, {time}"
     else:
         usd = money_text(reach.evaluations * reach.usd)
-        much = f"the {counted(reach.evaluations, 'evaluation')} that are left take about {usd} USD, {time}"
+        much = f"the {count_text(reach.evaluations, 'evaluation')} that are left take about {usd} USD, {time}"
     return f"{said}; {much} (making children comes on top)"
 
 

@@ -16,11 +16,11 @@ from dgm.analysis.summary import run_facts
 from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, open_run, run_argument
-from dgm.cli.output import console, emit_json
+from dgm.cli.output import emit_json, make_console
 from dgm.show.activity import activity_lines
 from dgm.show.spans import Line
 from dgm.show.status import status_lines
-from dgm.show.terminal import styled, write
+from dgm.show.terminal import style_line, write_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,9 +82,9 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
         reader = StatusReader(run)
         if not watch:
             document = reader.document()
-            emit_json(document) if as_json else write(reader.lines(document))
+            emit_json(document) if as_json else write_lines(reader.lines(document))
             return
-        screen = console()
+        screen = make_console()
         in_place = not as_json and screen.is_terminal and not screen.is_dumb_terminal
         try:
             if in_place:
@@ -95,24 +95,24 @@ def status(run_name: str, watch: bool, as_json: bool) -> None:
             # Ctrl-C is the normal way to leave here.
             pass
         if in_place:
-            write(reader.lines(reader.document()))
+            write_lines(reader.lines(reader.document()))
 
 
 def _redraw(reader: StatusReader, screen: "Console") -> None:
     """Show the status in place until the run ends."""
     from rich.live import Live
 
-    with Live(_text(reader), console=screen, screen=True, auto_refresh=False) as live:
+    with Live(_status_text(reader), console=screen, screen=True, auto_refresh=False) as live:
         while reader.living:
             time.sleep(EVERY_S)
             reader.follow()
-            live.update(_text(reader), refresh=True)
+            live.update(_status_text(reader), refresh=True)
 
 
-def _text(reader: StatusReader) -> "Text":
+def _status_text(reader: StatusReader) -> "Text":
     from rich.text import Text
 
-    shown = (styled(each, sys.stdout) for each in reader.lines(reader.document()))
+    shown = (style_line(each, sys.stdout) for each in reader.lines(reader.document()))
     return Text("\n").join(Text.from_ansi(each) for each in shown)
 
 
@@ -124,7 +124,7 @@ def _repeat(reader: StatusReader, as_json: bool) -> None:
         if as_json:
             sys.stdout.write(json.dumps(document, ensure_ascii=True) + "\n")
         else:
-            write([*reader.lines(document), ()])
+            write_lines([*reader.lines(document), ()])
         sys.stdout.flush()
         if not living:
             return

@@ -38,13 +38,13 @@ def open_streams() -> None:
     """Make all three streams usable: a closed one leads to the null device, and none fails at a character."""
     _fill_closed()
     if isinstance(sys.stderr, io.TextIOWrapper):
-        sys.stderr.reconfigure(encoding=_encoding(sys.stderr), errors=INSTEAD)
+        sys.stderr.reconfigure(encoding=_choose_encoding(sys.stderr), errors=INSTEAD)
     before = sys.stdout
     if isinstance(before, io.TextIOWrapper) and before is sys.__stdout__:
         before.flush()
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(_File(before.fileno(), "wb", closefd=False)),
-            encoding=_encoding(before),
+            encoding=_choose_encoding(before),
             errors=INSTEAD,
             line_buffering=before.line_buffering,
             write_through=before.write_through,
@@ -56,7 +56,7 @@ def close_streams(code: int) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    lost = lost_output()
+    lost = take_write_error()
     if lost is None:
         return code
     # A reader that has gone, as with "| head", is no error to report.
@@ -67,7 +67,7 @@ def close_streams(code: int) -> int:
     return code or FAILED
 
 
-def lost_output() -> OSError | None:
+def take_write_error() -> OSError | None:
     """Return the error of the first failed write to standard output; None if there is none.
 
     After an error, standard output leads to the null device, so that nothing else fails at it.
@@ -81,7 +81,7 @@ def lost_output() -> OSError | None:
     return file.lost
 
 
-def _encoding(stream: io.TextIOWrapper) -> str:
+def _choose_encoding(stream: io.TextIOWrapper) -> str:
     return "ascii" if stream.isatty() and wants_ascii(os.environ) else stream.encoding
 
 

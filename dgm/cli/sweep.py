@@ -28,9 +28,9 @@ from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.publish.finding import archive_folders
 from dgm.show.safe import one_line
-from dgm.show.sweep_rows import how_it_went, sweep_lines, sweep_record
-from dgm.show.terminal import write
-from dgm.show.words import counted
+from dgm.show.sweep_rows import outcome_text, sweep_lines, sweep_record
+from dgm.show.terminal import write_lines
+from dgm.show.words import count_text
 
 
 @click.command()
@@ -53,7 +53,7 @@ def sweep(file: Path, at_once: int | None, dry_run: bool, as_json: bool) -> int:
         _check_begun(planned, folder, [run for run in runs if AUTO not in all_names(run.settings)])
         _print_plan(planned, folder, runs, as_json=as_json)
         return 0
-    runs = settle_models(runs, _with_model)
+    runs = settle_models(runs, _settle_model)
     _check_begun(planned, folder, runs)
     _check_parts(file, runs)
     lock = folder.lock()
@@ -66,10 +66,10 @@ def sweep(file: Path, at_once: int | None, dry_run: bool, as_json: bool) -> int:
             asyncio.run(_perform(made, shown))
     finally:
         lock.close()
-    return _say(made, planned, as_json=as_json)
+    return _print_state(made, planned, as_json=as_json)
 
 
-def _with_model(settings: Settings) -> Settings:
+def _settle_model(settings: Settings) -> Settings:
     """Return the settings with ``auto`` replaced by a model; print the choice and its reason."""
     if AUTO not in all_names(settings):
         return settings
@@ -129,8 +129,8 @@ def _print_plan(sweep: SweepFile, folder: SweepFolder, runs: Sequence[PlannedRun
         ]
         emit_json({"sweep": sweep.name, "runs": rows})
         return
-    variants, seeds = counted(len(sweep.variants), "variant"), counted(len(sweep.section.seeds), "seed")
-    sys.stdout.write(f"sweep {sweep.name}: {counted(len(runs), 'run')} ({variants} × {seeds})\n")
+    variants, seeds = count_text(len(sweep.variants), "variant"), count_text(len(sweep.section.seeds), "seed")
+    sys.stdout.write(f"sweep {sweep.name}: {count_text(len(runs), 'run')} ({variants} × {seeds})\n")
     for run in runs:
         stage = stages[run.name]
         does = stage.value if stage in OVER else f"dgm {shlex.join(commands[run.name])}"
@@ -156,15 +156,15 @@ async def _perform(made: Sweep, shown: SweepProgress) -> None:
         shown.close()
 
 
-def _say(made: Sweep, sweep: SweepFile, *, as_json: bool) -> int:
+def _print_state(made: Sweep, sweep: SweepFile, *, as_json: bool) -> int:
     """Print the state of the sweep and return the exit code."""
     made.look()
     code = _exit_code(made)
     if as_json:
         emit_json({**sweep_record(made, sweep.name), "exit_code": code})
     else:
-        write(sweep_lines(made.runs, made.standings, made.failures))
-    sys.stderr.write(f"{how_it_went(made)}; {_next_step(made, sweep)}\n")
+        write_lines(sweep_lines(made.runs, made.standings, made.failures))
+    sys.stderr.write(f"{outcome_text(made)}; {_next_step(made, sweep)}\n")
     return code
 
 

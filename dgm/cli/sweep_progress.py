@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dgm.archive.run import Run
-from dgm.cli.output import console
+from dgm.cli.output import make_console
 from dgm.errors import DgmError
 from dgm.experiments.performing import Sweep, SweepEvent, SweepEventKind
 from dgm.experiments.run_state import RunStage, SweepRunState, state_of
 from dgm.experiments.sweep_plan import PlannedRun
-from dgm.show.spans import plain
-from dgm.show.sweep_rows import ended_text, how_it_went, run_line
+from dgm.show.spans import plain_text
+from dgm.show.sweep_rows import ended_text, outcome_text, run_line
 from dgm.show.terminal import speaks_utf8
-from dgm.show.words import clock, counted
+from dgm.show.words import clock_text, count_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +59,7 @@ class SweepProgress:
 
     def say_stopping(self, *, again: bool) -> None:
         """Show that the sweep is being stopped."""
-        running = counted(len(self._sweep.running) if self._sweep else 0, "run")
+        running = count_text(len(self._sweep.running) if self._sweep else 0, "run")
         self._say(
             "stopping at once" if again else f"stopping: waiting for {running} (once more to stop at once)"
         )
@@ -82,7 +82,7 @@ class SweepProgress:
         from rich.text import Text
 
         # A separate thread draws this, so it must not read a run.
-        lines = [f"time  {clock(time.monotonic() - self._began)}", *self._shown, "", *self._recent]
+        lines = [f"time  {clock_text(time.monotonic() - self._began)}", *self._shown, "", *self._recent]
         text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
         return Panel(text, title=f"sweep {self._name}", title_align="left")
 
@@ -104,9 +104,9 @@ class SweepProgress:
             self._read(sweep, run.name)
         width = max(len(run.name) for run in self._runs)
         self._shown = [
-            how_it_went(sweep),
+            outcome_text(sweep),
             "",
-            *(plain(run_line(run, self._seen[run.name], width, failed=False)) for run in running),
+            *(plain_text(run_line(run, self._seen[run.name], width, failed=False)) for run in running),
         ]
 
     def _read(self, sweep: Sweep, name: str) -> None:
@@ -141,6 +141,6 @@ def sweep_progress(name: str, runs: Sequence[PlannedRun], *, quiet: bool) -> Ite
         return
     from rich.live import Live
 
-    with Live(shown, console=console(), refresh_per_second=4) as live:
+    with Live(shown, console=make_console(), refresh_per_second=4) as live:
         shown.live = live
         yield shown

@@ -14,8 +14,8 @@ from dgm.domain import ActionId, Agent, Evaluation
 from dgm.errors import DgmError, UserError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line
-from dgm.show.terminal import write
-from dgm.show.transcripts import exchanges, turns_record
+from dgm.show.terminal import write_lines
+from dgm.show.transcripts import read_exchanges, turns_record
 
 if TYPE_CHECKING:
     from dgm.tui.bodies import Body
@@ -39,7 +39,7 @@ def find_attempt(run: Run, agent: Agent, task: str, attempt: int | None) -> tupl
     done = evaluations_of(run, agent.id)
     found = {each.attempt + 1: (action, each) for action, each in done.items() if each.task == task}
     if not found:
-        raise UserError(_no_verdict(run, agent, task, done))
+        raise UserError(_no_verdict_text(run, agent, task, done))
     if attempt is None:
         return found[max(found)]
     if attempt not in found:
@@ -50,7 +50,7 @@ def find_attempt(run: Run, agent: Agent, task: str, attempt: int | None) -> tupl
     return found[attempt]
 
 
-def _no_verdict(run: Run, agent: Agent, task: str, done: Mapping[ActionId, Evaluation]) -> str:
+def _no_verdict_text(run: Run, agent: Agent, task: str, done: Mapping[ActionId, Evaluation]) -> str:
     tried = list(dict.fromkeys(str(each.task) for each in done.values()))
     said = f"--transcript '{one_line(task, 120)}': agent {agent.id} has no verdict on such a task"
     if near := difflib.get_close_matches(task, tried, 1, 0.5):
@@ -79,7 +79,7 @@ def show_transcript(run: Run, action: ActionId, evaluation: Evaluation, *, as_js
 
     body = evaluation_body(run.traces, action, evaluation, run.tree.spend_of(action))
     if sys.stdout.isatty():
-        _to_terminal(body)
+        _show_on_terminal(body)
         return
     for text in body.text():
         sys.stdout.write(text + "\n")
@@ -93,7 +93,7 @@ def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dic
         if each.task == evaluation.task
     ]
     turns: list[dict[str, Any]] = []
-    for exchange in exchanges(run.traces, run.store.calls(action)):
+    for exchange in read_exchanges(run.traces, run.store.calls(action)):
         turns += turns_record(exchange)
     return {
         "run": run.name,
@@ -108,20 +108,20 @@ def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dic
     }
 
 
-def _to_terminal(body: "Body") -> None:
+def _show_on_terminal(body: "Body") -> None:
     size = shutil.get_terminal_size()
     body.reflow(size.columns)
     if len(body) >= size.lines and os.environ.get("TERM") != "dumb":
-        from dgm.tui.pager import page
+        from dgm.tui.pager import show_in_pager
 
         try:
-            page("\n".join(body.text()))
+            show_in_pager("\n".join(body.text()))
         except DgmError as error:
             sys.stderr.write(f"{error}; the text follows without a pager\n")
         else:
             return
-    write(_lines(body, size.columns))
+    write_lines(_body_lines(body, size.columns))
 
 
-def _lines(body: "Body", width: int) -> Sequence[Line]:
+def _body_lines(body: "Body", width: int) -> Sequence[Line]:
     return [body.line(number, width) for number in range(len(body))]

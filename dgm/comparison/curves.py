@@ -9,24 +9,24 @@ from statistics import fmean
 
 from dgm.comparison.subjects import ComparedRun
 from dgm.export.table_files import write_csv
-from dgm.export.tables import Cell, Kind
-from dgm.report.curve import Point
-from dgm.report.drawing import Axes, Drawing, stairs
+from dgm.export.tables import Cell, ColumnKind
+from dgm.report.curve import CurvePoint
+from dgm.report.drawing import Axes, SvgDrawing, stairs_path
 from dgm.show.safe import one_line
-from dgm.show.words import counted
+from dgm.show.words import count_text
 
 COLUMNS = (
-    ("run", Kind.TEXT),
-    ("policy", Kind.TEXT),
-    ("seed", Kind.WHOLE),
-    ("evaluations", Kind.WHOLE),
-    ("usd", Kind.NUMBER),
-    ("agent", Kind.WHOLE),
-    ("score", Kind.NUMBER),
-    ("lower_bound", Kind.NUMBER),
-    ("tokens", Kind.WHOLE),
-    ("seconds", Kind.NUMBER),
-    ("group", Kind.TEXT),
+    ("run", ColumnKind.TEXT),
+    ("policy", ColumnKind.TEXT),
+    ("seed", ColumnKind.WHOLE),
+    ("evaluations", ColumnKind.WHOLE),
+    ("usd", ColumnKind.NUMBER),
+    ("agent", ColumnKind.WHOLE),
+    ("score", ColumnKind.NUMBER),
+    ("lower_bound", ColumnKind.NUMBER),
+    ("tokens", ColumnKind.WHOLE),
+    ("seconds", ColumnKind.NUMBER),
+    ("group", ColumnKind.TEXT),
 )
 """Columns of the table.
 
@@ -80,19 +80,19 @@ def curve_csv(lines: Sequence[CurveGroup], *, grouped: bool) -> tuple[bytes, int
     return text.getvalue().encode(), count
 
 
-def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
+def curve_picture(lines: Sequence[CurveGroup]) -> SvgDrawing:
     """Draw the lower bound of each run's recommended agent over evaluations and over money; for groups the mean, thick.
 
     Tokens stand in place of money where no run spent any.
     """
     paid = any(subject.facts["spend"]["usd"] for line in lines for subject in line.subjects)
-    unit: tuple[str, Callable[[Point], float]] = (
+    unit: tuple[str, Callable[[CurvePoint], float]] = (
         ("USD spent", lambda point: point.usd)
         if paid
         else ("tokens used (no money was spent)", lambda point: point.tokens)
     )
     legend = (len(lines) + 1) // 2
-    drawing = Drawing("the best agents of several runs", WIDTH, TOP + PANEL + FOOT + 18 * legend + 8)
+    drawing = SvgDrawing("the best agents of several runs", WIDTH, TOP + PANEL + FOOT + 18 * legend + 8)
     drawing.text(LEFT, 20, "Lower bound of the recommended agent's rate on the search tasks", "strong", 13)
     said = "thin: one run; thick: mean of the runs of a group, as far as all of them go"
     if any(len(line.subjects) > 1 for line in lines):
@@ -103,12 +103,14 @@ def curve_picture(lines: Sequence[CurveGroup]) -> Drawing:
     for number, line in enumerate(lines):
         x, y = LEFT + (number % 2) * (WIDTH / 2), TOP + PANEL + FOOT + 18 * (number // 2)
         drawing.add("line", {**_stroke(number), "x1": x, "x2": x + 26, "y1": y, "y2": y, "stroke-width": 2.6})
-        more = f" ({counted(len(line.subjects), 'run')})" if len(line.subjects) > 1 else ""
+        more = f" ({count_text(len(line.subjects), 'run')})" if len(line.subjects) > 1 else ""
         drawing.text(x + 34, y + 4, one_line(line.name, 48) + more, "", 12)
     return drawing
 
 
-def mean_curve(subjects: Sequence[ComparedRun], x: Callable[[Point], float]) -> Sequence[tuple[float, float]]:
+def mean_curve(
+    subjects: Sequence[ComparedRun], x: Callable[[CurvePoint], float]
+) -> Sequence[tuple[float, float]]:
     """Return the mean of several runs' lower bounds over x, from the latest begin to the earliest end.
 
     A run without a verdict is left out.
@@ -127,15 +129,15 @@ def mean_curve(subjects: Sequence[ComparedRun], x: Callable[[Point], float]) -> 
     return [(place, fmean(_lower_at(each, place, x) for each in curves)) for place in places]
 
 
-def _lower_at(curve: Sequence[Point], place: float, x: Callable[[Point], float]) -> float:
+def _lower_at(curve: Sequence[CurvePoint], place: float, x: Callable[[CurvePoint], float]) -> float:
     return curve[max(0, bisect_right(curve, place, key=x) - 1)].lower
 
 
 def _panel(
-    drawing: Drawing,
+    drawing: SvgDrawing,
     lines: Sequence[CurveGroup],
     name: str,
-    x: Callable[[Point], float],
+    x: Callable[[CurvePoint], float],
     place: tuple[float, float],
 ) -> None:
     """Draw axes and every line; ``place`` is the panel's left edge and its width, in pixels."""
@@ -156,7 +158,7 @@ def _panel(
 
 
 def _draw_path(
-    drawing: Drawing,
+    drawing: SvgDrawing,
     number: int,
     steps: Sequence[tuple[float, float]],
     drawn: tuple[float, float],
@@ -164,7 +166,7 @@ def _draw_path(
 ) -> None:
     """Add a line of stairs; ``drawn`` is its width in pixels and its opacity."""
     if steps:
-        shape = {**_stroke(number), "d": stairs(steps), "fill": "none", "stroke-linejoin": "round"}
+        shape = {**_stroke(number), "d": stairs_path(steps), "fill": "none", "stroke-linejoin": "round"}
         shape |= {"stroke-width": drawn[0], "stroke-opacity": drawn[1]}
         drawing.add("path", shape, tip=one_line(tip, 120))
 

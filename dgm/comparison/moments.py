@@ -11,14 +11,14 @@ from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Verdict
-from dgm.report.curve import Point
+from dgm.report.curve import CurvePoint
 from dgm.stats import lower_bound
 
 MOST = 300
 """Maximum number of moments; a recommendation takes some milliseconds where there are many agents."""
 
 
-def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
+def recommendations(run: Run, most: int = MOST) -> Sequence[CurvePoint]:
     """Return the recommended agent after each evaluation, or after every n-th where there are more than ``most``.
 
     The last point is the run as far as its tree has read the log. The result is empty where there is no verdict
@@ -26,7 +26,7 @@ def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
     verdict that was withdrawn later counts until then, as it did for the search.
     """
     every = -(-run.tree.evaluations // most) or 1
-    tree, points, graded = Tree(), list[Point](), 0
+    tree, points, graded = Tree(), list[CurvePoint](), 0
     for recorded in run.store.read(0, run.tree.seq):
         tree.apply(recorded)
         event = recorded.event
@@ -39,11 +39,11 @@ def recommendations(run: Run, most: int = MOST) -> Sequence[Point]:
     return points
 
 
-def _point(run: Run, tree: Tree, before: Sequence[Point]) -> Point:
+def _point(run: Run, tree: Tree, before: Sequence[CurvePoint]) -> CurvePoint:
     best = best_in(run, tree)
     own = tree.own(best)
     # A withdrawn verdict takes an evaluation away; a curve goes on from left to right.
     evaluations = max(tree.evaluations, before[-1].evaluations if before else 0)
-    return Point(
+    return CurvePoint(
         evaluations, tree.spend.usd, tree.spend.tokens, tree.wall_seconds, best, own.rate, lower_bound(own)
     )

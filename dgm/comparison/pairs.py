@@ -9,7 +9,7 @@ from dgm.comparison.grouping import Grouping, PairKey
 from dgm.comparison.subjects import ComparedRun
 from dgm.domain import TaskId, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.curve import Point
+from dgm.report.curve import CurvePoint
 from dgm.stats import paired_bootstrap
 
 SEARCH, HOLDOUT = "search tasks", "holdout tasks"
@@ -79,7 +79,7 @@ def common_evaluations(subjects: Sequence[ComparedRun]) -> int:
     return min((each.curve[-1].evaluations for each in subjects if each.curve), default=0)
 
 
-def point_at(curve: Sequence[Point], evaluations: int) -> Point:
+def point_at(curve: Sequence[CurvePoint], evaluations: int) -> CurvePoint:
     """Return the best agent after ``evaluations``; the first one known where there was none yet."""
     return curve[max(0, bisect_right(curve, evaluations, key=lambda point: point.evaluations) - 1)]
 

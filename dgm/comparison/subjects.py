@@ -14,8 +14,8 @@ from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER, find_candidate
-from dgm.report.curve import Point
-from dgm.report.headline import exists, findings
+from dgm.report.curve import CurvePoint
+from dgm.report.headline import exam_exists, read_findings
 from dgm.search.run_settings import settings_of
 
 
@@ -36,7 +36,7 @@ class ComparedRun:
     """First verdicts of the recommended agent on the search tasks."""
     holdout: Mapping[TaskId, Verdict | None] | None
     """First verdicts on the holdout tasks; None where the examination is not complete."""
-    curve: Sequence[Point]
+    curve: Sequence[CurvePoint]
     """The recommended agent of each moment; empty where there is no verdict yet."""
 
     @property
@@ -99,7 +99,7 @@ def _suite(subject: ComparedRun) -> str:
 
 
 def _holdout(run: Run, agent: Agent) -> Mapping[TaskId, Verdict | None] | None:
-    found = findings(run, agent) if exists(run) else None
+    found = read_findings(run, agent) if exam_exists(run) else None
     if found is None or not found.tasks or found.missing:
         return None
     with Run.open(run.folder / FOLDER) as exam:

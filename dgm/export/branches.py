@@ -48,7 +48,7 @@ def write_repository(run: Run, target: Path) -> AgentId:
         (git / "description").write_text(f"{one_line(str(identity_of(run)), 400)}\n", encoding="utf-8")
         (git / "HEAD").write_text(f"ref: refs/heads/agents/{best}\n")
         _copy_objects(run, agents, git)
-        (git / "packed-refs").write_text(_refs(agents))
+        (git / "packed-refs").write_text(_packed_refs(agents))
         (git / "info" / "attributes").write_text(_PLAIN)
         run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
         (git / "info" / "attributes").unlink()
@@ -61,7 +61,7 @@ def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:
     run_git(run.folder / "agents.git", "pack-objects", "--quiet", "--revs", str(pack), given=commits)
 
 
-def _refs(agents: Iterable[Agent]) -> str:
+def _packed_refs(agents: Iterable[Agent]) -> str:
     """Return the content of ``packed-refs`` as git writes it: sorted by name, without tags that git would peel."""
     lines = sorted((f"refs/heads/agents/{agent.id}", agent.commit) for agent in agents)
     return "# pack-refs with: peeled fully-peeled sorted \n" + "".join(

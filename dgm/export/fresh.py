@@ -10,7 +10,7 @@ from pathlib import Path
 from dgm.errors import Infrastructure, UserError
 
 
-def suffix_of(target: Path, known: Sequence[str], what: str) -> str:
+def check_suffix(target: Path, known: Sequence[str], what: str) -> str:
     """Return the target's suffix in small letters, one of ``known``.
 
     Raises:
@@ -30,8 +30,8 @@ def new_file(target: Path) -> Iterator[Path]:
     Raises:
         UserError: something is there already, or nothing can be written there.
     """
-    with writing(target):
-        draft = _draft(target)
+    with convert_write_errors(target):
+        draft = _draft_path(target)
         try:
             yield draft
             _check_absent(target)
@@ -50,8 +50,8 @@ def new_folder(target: Path) -> Iterator[Path]:
     Raises:
         UserError: something else is there already, or nothing can be written there.
     """
-    with writing(target):
-        draft = _draft(target)
+    with convert_write_errors(target):
+        draft = _draft_path(target)
         try:
             draft.mkdir()
             yield draft
@@ -61,7 +61,7 @@ def new_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _draft(target: Path) -> Path:
+def _draft_path(target: Path) -> Path:
     _check_absent(target)
     parent = target.absolute().parent
     if not parent.is_dir():
@@ -77,7 +77,7 @@ def _check_absent(target: Path) -> None:
 
 
 @contextmanager
-def writing(target: Path) -> Iterator[None]:
+def convert_write_errors(target: Path) -> Iterator[None]:
     """Turn errors of the file system about a target into a ``UserError``."""
     try:
         yield

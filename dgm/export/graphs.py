@@ -16,15 +16,15 @@ from dgm.archive.events import AgentBorn
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.export.fresh import new_file, suffix_of
-from dgm.show.safe import neutral
+from dgm.export.fresh import check_suffix, new_file
+from dgm.show.safe import neutralise
 
 if TYPE_CHECKING:
     from networkx import DiGraph
 
 _BIRTHS = "SELECT seq, at, kind, action, body FROM events WHERE kind = 'agent_born' AND seq <= ? ORDER BY seq"
 _NO_XML = re.compile("[\ufffe\uffff]")
-"""Characters that XML cannot hold, beside the control characters that ``neutral`` replaces."""
+"""Characters that XML cannot hold, beside the control characters that ``neutralise`` replaces."""
 
 
 def write_tree(run: Run, target: Path) -> int:
@@ -33,16 +33,16 @@ def write_tree(run: Run, target: Path) -> int:
     Raises:
         UserError: the run has no agent, the name ends with no known format, or the file cannot be made.
     """
-    write = _FORMATS[suffix_of(target, tuple(_FORMATS), "the tree")]
+    write = _FORMATS[check_suffix(target, tuple(_FORMATS), "the tree")]
     if not run.tree.agents:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
-    graph = graph_of(run)
+    graph = build_graph(run)
     with new_file(target) as draft:
         draft.write_bytes(write(graph, run))
     return len(graph)
 
 
-def graph_of(run: Run) -> "DiGraph[int]":
+def build_graph(run: Run) -> "DiGraph[int]":
     """Return ``to_networkx`` with the best agent, each node's label, birth, aim and decision, and safe text.
 
     A node's attributes: ``label``, ``commit``, ``operator``, ``aim``, ``rationale``, ``decided`` (who let it be born,
@@ -53,8 +53,8 @@ def graph_of(run: Run) -> "DiGraph[int]":
     tree = run.tree
     graph = to_networkx(tree, best_of(run))
     for name, value in identity_of(run).record().items():
-        graph.graph[name] = _safe(value) if isinstance(value, str) else value
-    for born, at in _births(run):
+        graph.graph[name] = _safe_text(value) if isinstance(value, str) else value
+    for born, at in _read_births(run):
         node = graph.nodes[int(born.id)]
         own = tree.own(born.id)
         node["label"] = f"{born.id} {born.operator} {own.resolved}/{own.n}"
@@ -64,24 +64,24 @@ def graph_of(run: Run) -> "DiGraph[int]":
     for _, node in graph.nodes(data=True):
         for name, value in list(node.items()):
             if isinstance(value, str):
-                node[name] = _safe(value)
+                node[name] = _safe_text(value)
                 if not value:
                     del node[name]
     return graph
 
 
-def _births(run: Run) -> Iterator[tuple[AgentBorn, float]]:
+def _read_births(run: Run) -> Iterator[tuple[AgentBorn, float]]:
     for row in run.store.query(_BIRTHS, (run.tree.seq,)):
         recorded = run.store.decoded((row[0], row[1], row[2], row[3], row[4]))
         if isinstance(recorded.event, AgentBorn):
             yield recorded.event, recorded.at
 
 
-def _safe(text: str) -> str:
-    return _NO_XML.sub("\ufffd", neutral(text))
+def _safe_text(text: str) -> str:
+    return _NO_XML.sub("\ufffd", neutralise(text))
 
 
-def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
+def _encode_graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
     from networkx import write_graphml_xml
 
     buffer = io.BytesIO()
@@ -90,11 +90,11 @@ def _graphml(graph: "DiGraph[int]", _run: Run) -> bytes:
     return buffer.getvalue()
 
 
-def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
+def _encode_gexf(graph: "DiGraph[int]", run: Run) -> bytes:
     from networkx import write_gexf
 
     # The format has no attributes of a graph except its name, so each node carries them.
-    graph.graph["name"] = _safe(str(identity_of(run)))
+    graph.graph["name"] = _safe_text(str(identity_of(run)))
     for _, node in graph.nodes(data=True):
         node.update({name: graph.graph[name] for name in ("run", "policy", "seed")})
     buffer = io.BytesIO()
@@ -105,12 +105,12 @@ def _gexf(graph: "DiGraph[int]", run: Run) -> bytes:
     return re.sub(rb'lastmodifieddate="[^"]*"', day, buffer.getvalue(), count=1)
 
 
-def _dot(graph: "DiGraph[int]", _run: Run) -> bytes:
+def _encode_dot(graph: "DiGraph[int]", _run: Run) -> bytes:
     """Return the graph in DOT: crossovers are diamonds, the best lineage is thick.
 
     The writer of networkx is not used, because it needs another package.
     """
-    lines = ["digraph archive {", f"  graph [{_attributes(graph.graph)}];", "  node [shape=ellipse];"]
+    lines = ["digraph archive {", f"  graph [{_attribute_text(graph.graph)}];", "  node [shape=ellipse];"]
     for number, node in graph.nodes(data=True):
         drawn: dict[str, Any] = {}
         if graph.in_degree(number) != 1:
@@ -119,20 +119,20 @@ def _dot(graph: "DiGraph[int]", _run: Run) -> bytes:
             drawn["penwidth"] = 3
         if node["best"]:
             drawn["peripheries"] = 2
-        lines.append(f"  {number} [{_attributes({**node, **drawn})}];")
+        lines.append(f"  {number} [{_attribute_text({**node, **drawn})}];")
     for parent, child, edge in graph.edges(data=True):
         drawn = {"style": "dashed"} if edge["order"] else {}
         thick = graph.nodes[parent]["lineage"] and graph.nodes[child]["lineage"] and not edge["order"]
         drawn |= {"penwidth": 3} if thick else {}
-        lines.append(f"  {parent} -> {child} [{_attributes({**edge, **drawn})}];")
+        lines.append(f"  {parent} -> {child} [{_attribute_text({**edge, **drawn})}];")
     return "\n".join([*lines, "}", ""]).encode()
 
 
-def _attributes(given: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+def _attribute_text(given: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_quote_value(value)}" for name, value in given.items())
 
 
-def _quoted(value: object) -> str:
+def _quote_value(value: object) -> str:
     """Return a value as a quoted string of the DOT language, in which a backslash begins an escape."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", " ")
@@ -140,7 +140,7 @@ def _quoted(value: object) -> str:
 
 
 _FORMATS: dict[str, Callable[["DiGraph[int]", Run], bytes]] = {
-    ".graphml": _graphml,
-    ".gexf": _gexf,
-    ".dot": _dot,
+    ".graphml": _encode_graphml,
+    ".gexf": _encode_gexf,
+    ".dot": _encode_dot,
 }

@@ -14,7 +14,7 @@ from dgm.domain import Agent, Tally
 from dgm.errors import AgentFault, UserError
 from dgm.export.fresh import new_folder
 from dgm.meta.contract import Contract, read_contract
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 _NO_SERVER = ("offline", "recorded", "auto")
 """Models that no server has."""
@@ -35,19 +35,19 @@ def write_standalone(run: Run, agent: Agent, target: Path) -> int:
     model = models_of(run)["solve"]
     with new_folder(target) as draft:
         write_folder(source, draft / "agent")
-        (draft / "run.py").write_bytes(_template("run.py"))
+        (draft / "run.py").write_bytes(_read_template("run.py"))
         (draft / "run.py").chmod(0o755)
-        (draft / "README.md").write_text(_readme(run, agent, contract, model), encoding="utf-8")
-        origin = _origin(run, agent, contract, model)
+        (draft / "README.md").write_text(_readme_text(run, agent, contract, model), encoding="utf-8")
+        origin = _origin_record(run, agent, contract, model)
         (draft / "agent.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
     return len(source)
 
 
-def _template(name: str) -> bytes:
+def _read_template(name: str) -> bytes:
     return files("dgm.export").joinpath(name).read_bytes()
 
 
-def _readme(run: Run, agent: Agent, contract: Contract, model: str) -> str:
+def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
     packages = ""
     if contract.requires:
         needed = " ".join(f"'{name}'" for name in contract.requires)
@@ -56,39 +56,39 @@ def _readme(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         )
     said = {
         "agent": agent.id,
-        "run": _in_line(run.name),
+        "run": _inline_code(run.name),
         "commit": agent.commit,
-        "model": _in_line(model),
-        "own": _tally(run.tree.own(agent.id)),
-        "seed": _tally(run.tree.own(run.tree.agents[0].id)),
+        "model": _inline_code(model),
+        "own": _tally_text(run.tree.own(agent.id)),
+        "seed": _tally_text(run.tree.own(run.tree.agents[0].id)),
         "packages": packages,
-        "named": "" if model_of(run) else " --model NAME",
+        "named": "" if default_model_of(run) else " --model NAME",
     }
-    return Template(_template("standalone.md").decode()).substitute(said)
+    return Template(_read_template("standalone.md").decode()).substitute(said)
 
 
-def _in_line(text: str) -> str:
+def _inline_code(text: str) -> str:
     """Return the text as code in Markdown, so that nothing in it is read as markup."""
-    text = " ".join(neutral(text).replace("`", "'").split())
+    text = " ".join(neutralise(text).replace("`", "'").split())
     return f"`{text}`"
 
 
-def _tally(tally: Tally) -> str:
+def _tally_text(tally: Tally) -> str:
     return f"{tally.resolved} of {tally.n}"
 
 
-def model_of(run: Run) -> str:
+def default_model_of(run: Run) -> str:
     """Return the default model that ``run.py`` asks a server for; empty where the run's model is on no server."""
     model = models_of(run)["solve"]
     return "" if model in _NO_SERVER else model.partition("/")[2] or model
 
 
-def _origin(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str, Any]:
+def _origin_record(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str, Any]:
     own, seed = run.tree.own(agent.id), run.tree.own(run.tree.agents[0].id)
     return {
         "command": contract.command,
         "requires": contract.requires,
-        "model": model_of(run),
+        "model": default_model_of(run),
         **identity_of(run).beside_seed_agent(),
         "agent": agent.id,
         "commit": agent.commit,

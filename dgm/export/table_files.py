@@ -9,24 +9,26 @@ from typing import Any, TextIO
 
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.export.fresh import new_file, suffix_of
-from dgm.export.tables import PIECE, Cell, Kind, Table
-from dgm.show.safe import neutral
+from dgm.export.fresh import check_suffix, new_file
+from dgm.export.tables import PIECE, Cell, ColumnKind, ExportTable
+from dgm.show.safe import neutralise
 
 _FORMULA = ("=", "+", "-", "@", "\t")
 
-Columns = Sequence[tuple[str, Kind]]
+Columns = Sequence[tuple[str, ColumnKind]]
 Writer = Callable[[Columns, Iterable[tuple[Cell, ...]], Path], int]
 
 
-def write_table(run: Run, table: Table, target: Path) -> int:
+def write_table(run: Run, table: ExportTable, target: Path) -> int:
     """Write a table of a run into a new file, ``.csv`` or ``.parquet``; return the number of rows.
 
     Raises:
         UserError: the name has another ending, pyarrow is not installed, or the file cannot be made.
         ArchiveCorrupt: the log is damaged.
     """
-    write = _csv if suffix_of(target, (".csv", ".parquet"), "a table") == ".csv" else _parquet_writer()
+    write = (
+        _write_csv if check_suffix(target, (".csv", ".parquet"), "a table") == ".csv" else _parquet_writer()
+    )
     with new_file(target) as draft:
         return write(table.columns, table.rows(run), draft)
 
@@ -43,24 +45,24 @@ def write_csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], file: TextIO) 
     return count
 
 
-def _csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], draft: Path) -> int:
+def _write_csv(columns: Columns, rows: Iterable[tuple[Cell, ...]], draft: Path) -> int:
     with draft.open("w", encoding="utf-8", newline="") as file:
         return write_csv(columns, rows, file)
 
 
-def _csv_cell(cell: Cell, kind: Kind) -> Cell:
+def _csv_cell(cell: Cell, kind: ColumnKind) -> Cell:
     match kind, cell:
-        case Kind.TEXT, str():
-            text = neutral(cell)
+        case ColumnKind.TEXT, str():
+            text = neutralise(cell)
             # A spreadsheet would compute a text that begins so; texts of agents must not be computed.
             return f"'{text}" if text.startswith(_FORMULA) else text
-        case Kind.TIME, float():
-            return _time(cell).isoformat(timespec="microseconds")
+        case ColumnKind.TIME, float():
+            return _utc_time(cell).isoformat(timespec="microseconds")
         case _:
             return cell
 
 
-def _time(at: float) -> datetime:
+def _utc_time(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
 
 
@@ -77,13 +79,13 @@ def _parquet_writer() -> Writer:
         raise UserError(
             "Parquet needs pyarrow, which is not installed: pip install 'dgm[parquet]', or name a .csv"
         ) from error
-    types: dict[Kind, Any] = {
-        Kind.WHOLE: pa.int64(),
-        Kind.NUMBER: pa.float64(),
-        Kind.TEXT: pa.string(),
-        Kind.TIME: pa.timestamp("us", tz="UTC"),
+    types: dict[ColumnKind, Any] = {
+        ColumnKind.WHOLE: pa.int64(),
+        ColumnKind.NUMBER: pa.float64(),
+        ColumnKind.TEXT: pa.string(),
+        ColumnKind.TIME: pa.timestamp("us", tz="UTC"),
     }
-    values: dict[Kind, Callable[[Any], Any]] = {Kind.TEXT: neutral, Kind.TIME: _time}
+    values: dict[ColumnKind, Callable[[Any], Any]] = {ColumnKind.TEXT: neutralise, ColumnKind.TIME: _utc_time}
 
     def write(columns: Columns, rows: Iterable[tuple[Cell, ...]], draft: Path) -> int:
         schema = pa.schema([(name, types[kind]) for name, kind in columns])
@@ -92,7 +94,7 @@ def _parquet_writer() -> Writer:
             while piece := list(islice(waiting, PIECE)):
                 arrays = [
                     pa.array(
-                        [None if cell is None else values.get(kind, _same)(cell) for cell in cells],
+                        [None if cell is None else values.get(kind, _keep_cell)(cell) for cell in cells],
                         types[kind],
                     )
                     for (_, kind), cells in zip(columns, zip(*piece, strict=True), strict=True)
@@ -104,5 +106,5 @@ def _parquet_writer() -> Writer:
     return write
 
 
-def _same(cell: Cell) -> Cell:
+def _keep_cell(cell: Cell) -> Cell:
     return cell

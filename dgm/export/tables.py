@@ -26,7 +26,7 @@ WHERE kind IN (SELECT value FROM json_each(?)) AND seq > ? AND seq <= ? ORDER BY
 Cell = int | float | str | None
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """The kind of value in a column."""
 
     WHOLE = "int64"
@@ -37,20 +37,20 @@ class Kind(StrEnum):
     """Seconds since 1970; in CSV as ISO 8601 in UTC, in Parquet as a timestamp in microseconds."""
 
 
-OF_RUN = (("run", Kind.TEXT), ("policy", Kind.TEXT), ("seed", Kind.WHOLE))
+OF_RUN = (("run", ColumnKind.TEXT), ("policy", ColumnKind.TEXT), ("seed", ColumnKind.WHOLE))
 """The first columns of every table, so that those of many runs can be joined."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ExportTable:
     """Columns, and a function that gives the rows of a run for them."""
 
-    own: Sequence[tuple[str, Kind]]
+    own: Sequence[tuple[str, ColumnKind]]
     """Columns behind ``OF_RUN``."""
     own_rows: Callable[[Run], Iterator[tuple[Cell, ...]]]
 
     @property
-    def columns(self) -> Sequence[tuple[str, Kind]]:
+    def columns(self) -> Sequence[tuple[str, ColumnKind]]:
         """All columns."""
         return (*OF_RUN, *self.own)
 
@@ -61,9 +61,9 @@ class Table:
             yield (whose.run, whose.policy, whose.seed, *row)
 
 
-def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
+def _evaluation_rows(run: Run) -> Iterator[tuple[Cell, ...]]:
     gone = run.store.withdrawn(run.tree.seq)
-    for seq, at, event in _events(run, "task_graded"):
+    for seq, at, event in _read_events(run, "task_graded"):
         if isinstance(event, TaskGraded) and seq not in gone:
             done, usage = event.outcome, event.outcome.cost.usage
             yield (
@@ -84,10 +84,10 @@ def _evaluations(run: Run) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def _spend(run: Run) -> Iterator[tuple[Cell, ...]]:
+def _spend_rows(run: Run) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each answered call, each booking of an unanswered call, and each check of a model."""
-    payers = _payers(run)
-    for seq, at, event in _events(run, "model_called", "call_booked", "model_learned"):
+    payers = _map_payers(run)
+    for seq, at, event in _read_events(run, "model_called", "call_booked", "model_learned"):
         match event:
             case ModelCalled(action, number, _, role):
                 seconds = event.seconds
@@ -118,51 +118,51 @@ def _spend(run: Run) -> Iterator[tuple[Cell, ...]]:
         )
 
 
-EVALUATIONS = Table(
+EVALUATIONS = ExportTable(
     (
-        ("event", Kind.WHOLE),
-        ("graded_at", Kind.TIME),
-        ("action", Kind.WHOLE),
-        ("agent", Kind.WHOLE),
-        ("task", Kind.TEXT),
-        ("attempt", Kind.WHOLE),
-        ("verdict", Kind.TEXT),
-        ("score", Kind.NUMBER),
-        ("reason", Kind.TEXT),
-        ("seconds", Kind.NUMBER),
-        ("calls", Kind.WHOLE),
-        ("input_tokens", Kind.WHOLE),
-        ("output_tokens", Kind.WHOLE),
-        ("usd", Kind.NUMBER),
+        ("event", ColumnKind.WHOLE),
+        ("graded_at", ColumnKind.TIME),
+        ("action", ColumnKind.WHOLE),
+        ("agent", ColumnKind.WHOLE),
+        ("task", ColumnKind.TEXT),
+        ("attempt", ColumnKind.WHOLE),
+        ("verdict", ColumnKind.TEXT),
+        ("score", ColumnKind.NUMBER),
+        ("reason", ColumnKind.TEXT),
+        ("seconds", ColumnKind.NUMBER),
+        ("calls", ColumnKind.WHOLE),
+        ("input_tokens", ColumnKind.WHOLE),
+        ("output_tokens", ColumnKind.WHOLE),
+        ("usd", ColumnKind.NUMBER),
     ),
-    _evaluations,
+    _evaluation_rows,
 )
 """Every verdict that was not withdrawn, ``invalid`` ones included; tokens and money are those of its action over all
 its tries until then."""
-SPEND = Table(
+SPEND = ExportTable(
     (
-        ("event", Kind.WHOLE),
-        ("called_at", Kind.TIME),
-        ("action", Kind.WHOLE),
-        ("number", Kind.WHOLE),
-        ("agent", Kind.WHOLE),
-        ("purpose", Kind.TEXT),
-        ("role", Kind.TEXT),
-        ("model", Kind.TEXT),
-        ("input_tokens", Kind.WHOLE),
-        ("output_tokens", Kind.WHOLE),
-        ("cached_tokens", Kind.WHOLE),
-        ("written_tokens", Kind.WHOLE),
-        ("reasoning_tokens", Kind.WHOLE),
-        ("usd", Kind.NUMBER),
-        ("seconds", Kind.NUMBER),
+        ("event", ColumnKind.WHOLE),
+        ("called_at", ColumnKind.TIME),
+        ("action", ColumnKind.WHOLE),
+        ("number", ColumnKind.WHOLE),
+        ("agent", ColumnKind.WHOLE),
+        ("purpose", ColumnKind.TEXT),
+        ("role", ColumnKind.TEXT),
+        ("model", ColumnKind.TEXT),
+        ("input_tokens", ColumnKind.WHOLE),
+        ("output_tokens", ColumnKind.WHOLE),
+        ("cached_tokens", ColumnKind.WHOLE),
+        ("written_tokens", ColumnKind.WHOLE),
+        ("reasoning_tokens", ColumnKind.WHOLE),
+        ("usd", ColumnKind.NUMBER),
+        ("seconds", ColumnKind.NUMBER),
     ),
-    _spend,
+    _spend_rows,
 )
 """Every model call; ``agent`` and ``purpose`` are defined in ``dgm.analysis.accounts``."""
 
 
-def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
+def _read_events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
     """Yield number, time and event, as far as the run's tree has read the log."""
     # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text holds, ends or cuts their rows.
     after = 0
@@ -172,7 +172,7 @@ def _events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
             yield seq, at, run.store.decoded((seq, at, named, action, body)).event
 
 
-def _payers(run: Run) -> dict[ActionId, tuple[AgentId, str]]:
+def _map_payers(run: Run) -> dict[ActionId, tuple[AgentId, str]]:
     accounts = Accounts(run)
     return {
         line.action: (agent.id, line.purpose.value)

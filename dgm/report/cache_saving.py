@@ -5,7 +5,7 @@ from dgm.models.pricing import Prices
 from dgm.search.run_settings import settings_of
 
 
-def cache_saving(run: Run) -> float:
+def compute_cache_saving(run: Run) -> float:
     """Return the USD that cached input saved, over all models whose price is known; 0 if nothing was cached.
 
     The sum of many calls is priced like one call, at the rates of short calls.

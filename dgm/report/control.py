@@ -6,12 +6,12 @@ from typing import Any
 
 from dgm.analysis.summary import spend_record, tally_record
 from dgm.evaluation.control import ControlFindings, Unit
-from dgm.report.drawing import short
+from dgm.report.drawing import short_number
 from dgm.show.safe import one_line
 from dgm.show.words import mcnemar_text
 
 
-def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
+def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     """Return the sentences that explain the control and give its result.
 
     Args:
@@ -19,8 +19,8 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
         offline: whether the offline model answered.
     """
     price, pairs = found.price, found.pairs
-    spent, bought = amount(price.search, price.unit), _attempts(price.affordable)
-    took = amount(found.took, price.unit)
+    spent, bought = amount_text(price.search, price.unit), _attempts_text(price.affordable)
+    took = amount_text(found.took, price.unit)
     bound = f", of which it was given at most {found.bound}" if found.wanted < price.affordable else ""
     n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
     what = (
@@ -28,8 +28,8 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
         f"holdout task{bound}. No task is tried again once it is solved, so the further attempts took {took}."
     )
     seed = (
-        f"With {_attempts(found.attempts)} at each it resolves {pairs.first.resolved} of {n} tasks, as if somebody "
-        f"picked the right attempt each time; with one, {found.once.resolved} of {found.once.n}."
+        f"With {_attempts_text(found.attempts)} at each it resolves {pairs.first.resolved} of {n} tasks, as if "
+        f"somebody picked the right attempt each time; with one, {found.once.resolved} of {found.once.n}."
     )
     best = (
         f"The best agent, with one attempt, resolves {pairs.second.resolved} of {n}: {gained} that the control does "
@@ -39,25 +39,25 @@ def sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
     said = [what, seed, best]
     if found.missing:
         said.append(
-            f"The control is not complete: every task has had {found.attempts} of {_attempts(found.wanted)}, and up to "
-            f"{found.missing:,} more can be made."
+            f"The control is not complete: every task has had {found.attempts} of {_attempts_text(found.wanted)}, "
+            f"and up to {found.missing:,} more can be made."
         )
     if offline:
         said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
     return said
 
 
-def absent(run: str) -> str:
+def no_control_sentence(run: str) -> str:
     """Return the sentence for a control that nobody asked for yet; ``run`` is the name of the run."""
-    return f"The control of equal spend was not performed ({examining(run)} does it)."
+    return f"The control of equal spend was not performed ({exam_command(run)} does it)."
 
 
-def examining(run: str) -> str:
+def exam_command(run: str) -> str:
     """Return the shell command that begins or continues the examination of the run's best agent."""
     return f"dgm report {shlex.quote(one_line(run, 100))} --holdout"
 
 
-def record(found: ControlFindings) -> dict[str, Any]:
+def control_record(found: ControlFindings) -> dict[str, Any]:
     """Return the control for programs."""
     price, pairs = found.price, found.pairs
     return {
@@ -80,16 +80,16 @@ def record(found: ControlFindings) -> dict[str, Any]:
     }
 
 
-def amount(value: float, unit: Unit) -> str:
+def amount_text(value: float, unit: Unit) -> str:
     """Return ``1.23 USD``, ``9.7M tokens``, ``2.5 hours of work``."""
     match unit:
         case Unit.USD:
             return f"{value:.2f} USD" if value >= 0.01 else f"{value:.4f} USD"
         case Unit.TOKENS:
-            return f"{short(value)} tokens"
+            return f"{short_number(value)} tokens"
         case Unit.SECONDS:
             return f"{value / 3600:.1f} hours of work" if value >= 3600 else f"{value:.0f} seconds of work"
 
 
-def _attempts(count: int) -> str:
+def _attempts_text(count: int) -> str:
     return "1 attempt" if count == 1 else f"{count:,} attempts"

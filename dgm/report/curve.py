@@ -35,7 +35,7 @@ _STALE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """The agent with the highest lower bound at a moment."""
 
     evaluations: int
@@ -51,7 +51,9 @@ class Point:
     """The rate that the agent exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
 
 
-def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -> Sequence[Point]:
+def compute_curve(
+    run: Run, most: int = 400, pause: Callable[[], None] = lambda: None
+) -> Sequence[CurvePoint]:
     """Return at most ``most`` points, where the leading agent changed in something, and the end of the run as the last.
 
     Empty where there was no verdict yet.
@@ -61,9 +63,9 @@ def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -
         most: points, at least 2.
         pause: called every few rows. It may wait, to let other threads go on, or raise to end the work.
     """
-    points: list[Point] = []
+    points: list[CurvePoint] = []
     step, last = 1, None
-    for number, last in enumerate(_points(run, pause)):
+    for number, last in enumerate(_compute_points(run, pause)):
         if number % step == 0:
             points.append(last)
         if len(points) > _KEPT * most:
@@ -77,18 +79,18 @@ def curve(run: Run, most: int = 400, pause: Callable[[], None] = lambda: None) -
     return [points[round(n * apart)] for n in range(most)]
 
 
-def _rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
+def _read_rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
     for before in range(0, run.tree.seq, _AT_ONCE):
         yield from run.store.query(_ROWS, (before, min(before + _AT_ONCE, run.tree.seq)))
         pause()
 
 
-def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
-    watch, leader = Watch(), _Leader()
+def _compute_points(run: Run, pause: Callable[[], None]) -> Iterator[CurvePoint]:
+    watch, leader = Watch(), _LeaderHeap()
     withdrawn = run.store.withdrawn(run.tree.seq)
     usd, tokens, evaluations = 0.0, 0, 0
     shown = last = None
-    for seq, at, kind, agent, said, cost in _rows(run, pause):
+    for seq, at, kind, agent, said, cost in _read_rows(run, pause):
         if kind == "run_started":
             watch.begin(at)
         watch.passed(at)
@@ -101,15 +103,15 @@ def _points(run: Run, pause: Callable[[], None]) -> Iterator[Point]:
             found = leader.now()
             if found != shown:
                 shown = found
-                last = Point(evaluations, usd, tokens, watch.seconds, *found)
+                last = CurvePoint(evaluations, usd, tokens, watch.seconds, *found)
                 yield last
     if shown and last:
-        end = Point(evaluations, usd, tokens, watch.seconds, *shown)
+        end = CurvePoint(evaluations, usd, tokens, watch.seconds, *shown)
         if end != last:
             yield end
 
 
-class _Leader:
+class _LeaderHeap:
     """The agent with the highest lower bound as verdicts arrive; ties as in ``dgm.policies.best_belief``."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dgm.report.markup import Html, Value, h, joined, number
+from dgm.report.markup import Html, Value, h, join_html, number_text
 
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2228 }
@@ -35,7 +35,7 @@ R. S. Renslow, PLOS ONE 13(7):e0199239 (2018).
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SvgShape:
     """One element; ``tip`` is the text of its tooltip."""
 
     tag: str
@@ -45,17 +45,17 @@ class Shape:
 
 
 @dataclass(slots=True)
-class Drawing:
+class SvgDrawing:
     """A picture of ``width`` by ``height`` pixels in its natural size."""
 
     title: str
     width: float
     height: float
-    shapes: list[Shape] = field(default_factory=list)
+    shapes: list[SvgShape] = field(default_factory=list)
 
     def add(self, tag: str, attributes: Mapping[str, Value], text: str = "", tip: str = "") -> None:
         """Put a shape on top of the others."""
-        self.shapes.append(Shape(tag, attributes, text, tip))
+        self.shapes.append(SvgShape(tag, attributes, text, tip))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str, width: float = 1) -> None:
         """Draw a straight line; coordinates and ``width`` are in pixels."""
@@ -73,7 +73,7 @@ class Drawing:
     def html(self) -> Html:
         """Return the picture as an element of the page."""
         return self._whole(
-            {"role": "img", "aria-label": self.title}, [_on_page(shape) for shape in self.shapes]
+            {"role": "img", "aria-label": self.title}, [_page_element(shape) for shape in self.shapes]
         )
 
     def file(self, about: str = "") -> bytes:
@@ -83,19 +83,19 @@ class Drawing:
         paper = h("rect", {"width": self.width, "height": self.height, "fill": "#fff"})
         described = [h("desc", {}, about)] if about else []
         shapes = [h("title", {}, self.title), *described, h("style", {}, Html(STYLE)), paper]
-        return self._whole(known, [*shapes, *map(_in_file, self.shapes)]).encode() + b"\n"
+        return self._whole(known, [*shapes, *map(_file_element, self.shapes)]).encode() + b"\n"
 
     def _whole(self, attributes: Mapping[str, Value], shapes: Sequence[Html]) -> Html:
-        box = f"0 0 {number(self.width)} {number(self.height)}"
-        return h("svg", {"viewBox": box, **attributes}, joined(*shapes))
+        box = f"0 0 {number_text(self.width)} {number_text(self.height)}"
+        return h("svg", {"viewBox": box, **attributes}, join_html(*shapes))
 
 
-def _on_page(shape: Shape) -> Html:
+def _page_element(shape: SvgShape) -> Html:
     tip = {"data-t": shape.tip} if shape.tip else {}
     return h(shape.tag, {**shape.attributes, **tip}, shape.text)
 
 
-def _in_file(shape: Shape) -> Html:
+def _file_element(shape: SvgShape) -> Html:
     title = [h("title", {}, shape.tip)] if shape.tip else []
     return h(shape.tag, shape.attributes, *title, shape.text)
 
@@ -119,20 +119,22 @@ class Axes:
         """Return the pixel position of a share on the y axis."""
         return self.top + self.height * (1 - share / self.y_max)
 
-    def draw(self, drawing: Drawing, x_name: str) -> None:
+    def draw(self, drawing: SvgDrawing, x_name: str) -> None:
         """Draw lines at each quarter, ticks below, and the name of x."""
         foot = self.top + self.height
         for quarter in range(5):
             y = self.y(self.y_max * quarter / 4)
             drawing.line(self.left, y, self.left + self.width, y, "axis" if quarter == 0 else "grid")
-            drawing.text(self.left - 6, y + 4, f"{number(25 * quarter * self.y_max)}%", "soft", 10, "end")
-        for tick in ticks(self.x_max):
+            drawing.text(
+                self.left - 6, y + 4, f"{number_text(25 * quarter * self.y_max)}%", "soft", 10, "end"
+            )
+        for tick in round_ticks(self.x_max):
             drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
-            drawing.text(self.x(tick), foot + 15, short(tick), "soft", 10, "middle")
+            drawing.text(self.x(tick), foot + 15, short_number(tick), "soft", 10, "middle")
         drawing.text(self.left + self.width / 2, foot + 30, x_name, "soft", 11, "middle")
 
 
-def ticks(highest: float, most: int = 5) -> list[float]:
+def round_ticks(highest: float, most: int = 5) -> list[float]:
     """Return round numbers (1, 2 or 5 times a power of ten) from 0 to ``highest``, at most ``most`` steps."""
     if not highest > 0 or not math.isfinite(highest):
         return [0.0]
@@ -142,18 +144,18 @@ def ticks(highest: float, most: int = 5) -> list[float]:
     return [n * step for n in range(int(highest / step * (1 + 1e-9)) + 1)]
 
 
-def short(value: float) -> str:
+def short_number(value: float) -> str:
     """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
-            return number(value / limit, 1) + letter
-    return number(value, 4) if value < 1 else number(value)
+            return number_text(value / limit, 1) + letter
+    return number_text(value, 4) if value < 1 else number_text(value)
 
 
-def stairs(points: Sequence[tuple[float, float]]) -> str:
+def stairs_path(points: Sequence[tuple[float, float]]) -> str:
     """Return a path that keeps each height until the next point."""
     if not points:
         return ""
-    steps = [f"M{number(points[0][0])} {number(points[0][1])}"]
-    steps += [f"H{number(x)}V{number(y)}" for x, y in points[1:]]
+    steps = [f"M{number_text(points[0][0])} {number_text(points[0][1])}"]
+    steps += [f"H{number_text(x)}V{number_text(y)}" for x, y in points[1:]]
     return "".join(steps)

@@ -7,16 +7,16 @@ from typing import Any
 from dgm.analysis.accounts import Purpose
 from dgm.domain import Usage, Verdict
 from dgm.report import patches
-from dgm.report.facts import Report
+from dgm.report.facts import RunReport
 from dgm.report.markup import Html, h
-from dgm.report.section import Section, facts, lead, paragraph, points, table
-from dgm.report.steps import Step
+from dgm.report.section import PageSection, facts_table, html_table, lead_paragraph, paragraph, points_text
+from dgm.report.steps import PathStep
 from dgm.show.safe import one_line
 from dgm.show.words import (
     BEST,
     UNTRIED,
     VERDICT_MARKS,
-    counted,
+    count_text,
     interval_text,
     operator_text,
     tally_text,
@@ -39,16 +39,22 @@ LEAST_SAVING_USD = 0.00005
 """Smallest saving that is mentioned."""
 
 
-def all_of(report: Report) -> Sequence[Section]:
+def build_ending_sections(report: RunReport) -> Sequence[PageSection]:
     """Return the sections in their order."""
-    return [lineage(report), tasks(report), spend(report), failures(report), reproduce(report)]
+    return [
+        build_lineage(report),
+        build_tasks(report),
+        build_spend(report),
+        build_failures(report),
+        build_reproduction(report),
+    ]
 
 
-def lineage(report: Report) -> Section:
+def build_lineage(report: RunReport) -> PageSection:
     """Return the section of the steps from the seed to the best agent, with diffs."""
     steps = report.line.steps
     room = min(DIFF_BYTES, DIFFS_BYTES // max(1, len(steps) - 1))
-    shown = [_step(report, step, room) for step in steps]
+    shown = [_step_part(report, step, room) for step in steps]
     if report.line.left_out:
         shown.insert(1, paragraph(f"… {report.line.left_out:,} steps are left out …"))
     said = (
@@ -57,10 +63,10 @@ def lineage(report: Report) -> Section:
         else "Each step from the seed to the best agent: why it was made, what it changed, and how it did against its "
         "parent on the search tasks that both tried. Single steps rest on few tasks; none of them is a finding."
     )
-    return Section("lineage", "The best agent, step by step", [lead(said), *shown])
+    return PageSection("lineage", "The best agent, step by step", [lead_paragraph(said), *shown])
 
 
-def _step(report: Report, step: Step, room: int) -> Html:
+def _step_part(report: RunReport, step: PathStep, room: int) -> Html:
     agent = step.agent
     kind = operator_text(agent.operator, step.aim)
     others = f" of {' and '.join(map(str, agent.parents))}" if len(agent.parents) > 1 else ""
@@ -68,14 +74,14 @@ def _step(report: Report, step: Step, room: int) -> Html:
     parts = [
         h("h3", {}, f"Agent {agent.id}{star} ", h("small", {}, h("bdi", {}, kind), others)),
         h("p", {"class": "why", "dir": "auto"}, one_line(agent.rationale, 300) or "no rationale was given"),
-        h("p", {"class": "small"}, *_numbers(step)),
+        h("p", {"class": "small"}, *_step_numbers(step)),
     ]
     if agent.parents:
-        parts.append(_diff(report, step, room))
+        parts.append(_diff_part(report, step, room))
     return h("article", {"class": "step", "id": f"agent-{agent.id}"}, *parts)
 
 
-def _numbers(step: Step) -> list[str]:
+def _step_numbers(step: PathStep) -> list[str]:
     said: list[str] = [f"own {tally_text(step.own)}"]
     if step.own.n:
         said.append(f" ({interval_text(step.own)})")
@@ -84,8 +90,8 @@ def _numbers(step: Step) -> list[str]:
     if pairs and step.gain is not None:
         sign = "plus" if step.gain > 0 else "minus" if step.gain < 0 else "soft"
         said += [
-            f"; on {counted(pairs.first.n, 'task')} that its parent tried too: ",
-            h("strong", {"class": sign}, points(step.gain)),
+            f"; on {count_text(pairs.first.n, 'task')} that its parent tried too: ",
+            h("strong", {"class": sign}, points_text(step.gain)),
             f" ({len(pairs.gained)} gained, {len(pairs.lost)} lost)",
         ]
     elif pairs:
@@ -93,27 +99,27 @@ def _numbers(step: Step) -> list[str]:
     return said
 
 
-def _diff(report: Report, step: Step, room: int) -> Html:
+def _diff_part(report: RunReport, step: PathStep, room: int) -> Html:
     if step.damage:
-        return patches.none(one_line(step.damage, 200))
+        return patches.missing_diff_note(one_line(step.damage, 200))
     command = f"dgm diff {shlex.quote(one_line(report.run['run'], 100))} {step.agent.id}"
-    found = patches.shown(step.patch, room, command)
-    files = counted(found.files, "file")
+    found = patches.render_diff(step.patch, room, command)
+    files = count_text(found.files, "file")
     summary = h("summary", {}, f"What it changed: {files}, +{found.added:,} −{found.removed:,} lines")
     printed = {"data-p": ""} if found.lines <= PRINTED else {}
     return h("details", printed, summary, found.html)
 
 
-def tasks(report: Report) -> Section:
+def build_tasks(report: RunReport) -> PageSection:
     """Return the section of the tasks that the line resolved."""
     found = report.matrix
     if not found.rows:
-        return Section("tasks", "Tasks along this line", [lead("The run has no tasks yet.")])
+        return PageSection("tasks", "Tasks along this line", [lead_paragraph("The run has no tasks yet.")])
     head = [h("th", {}, "task"), *(h("th", {"scope": "col"}, str(agent)) for agent in found.agents)]
     head.append(h("th", {"scope": "col"}, "all agents"))
     rows = []
     for row in found.rows:
-        cells = [_cell(verdict) for verdict in row.verdicts]
+        cells = [_verdict_cell(verdict) for verdict in row.verdicts]
         everyone = h("td", {"class": "s"}, f"{row.solved:,} of {row.tried:,}" if row.tried else "not tried")
         name = h("th", {"scope": "row"}, h("bdi", {}, one_line(row.task, 80)))
         rows.append(h("tr", {}, name, *cells, everyone))
@@ -126,11 +132,11 @@ def tasks(report: Report) -> Section:
         if count
     ]
     marks = VERDICT_MARKS
-    return Section(
+    return PageSection(
         "tasks",
         "Tasks along this line",
         [
-            lead(
+            lead_paragraph(
                 f"First attempts of the agents from the seed to the best: {marks[Verdict.RESOLVED]} resolved, "
                 f"{marks[Verdict.UNRESOLVED]} not resolved, {UNTRIED} not tried. Tasks are in the order in which the "
                 f"line first resolves them; the last column counts the whole archive. {' '.join(left_out)}"
@@ -144,16 +150,16 @@ def tasks(report: Report) -> Section:
     )
 
 
-def _cell(verdict: Verdict | None) -> Html:
+def _verdict_cell(verdict: Verdict | None) -> Html:
     if verdict is None:
         return h("td", {}, UNTRIED)
     return h("td", {"class": "y" if verdict is Verdict.RESOLVED else "x"}, VERDICT_MARKS[verdict])
 
 
-def spend(report: Report) -> Section:
+def build_spend(report: RunReport) -> PageSection:
     """Return the section of the search's spend, by role and model and by purpose."""
     if not report.spend.calls:
-        return Section("spend", "Spend", [lead("No model was called.")])
+        return PageSection("spend", "Spend", [lead_paragraph("No model was called.")])
     dearest = sorted(report.by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0]))
     who = [
         ((h("bdi", {}, one_line(role, 60)), h("bdi", {}, one_line(model, 120))), usage)
@@ -161,15 +167,21 @@ def spend(report: Report) -> Section:
     ]
     why = [((PURPOSES[purpose],), usage) for purpose, usage in report.purposes.items()]
     parts = [
-        lead(f"The search took {_amount(report.spend)}, failed and stillborn work included."),
+        lead_paragraph(
+            f"The search took {_usage_amount_text(report.spend)}, failed and stillborn work included."
+        ),
         _spend_table(("role", "model"), who, report.spend),
         _spend_table(("what for",), why, Usage(usd=report.spend.usd)),
     ]
     if saving := saving_text(report.saved_usd):
         parts.append(paragraph(f"{saving[0].upper()}{saving[1:]}."))
     if report.found:
-        parts.append(paragraph(f"The holdout examination took {_amount(report.found.spend)} on top of that."))
-    return Section("spend", "Spend", parts)
+        parts.append(
+            paragraph(
+                f"The holdout examination took {_usage_amount_text(report.found.spend)} on top of that."
+            )
+        )
+    return PageSection("spend", "Spend", parts)
 
 
 def saving_text(usd: float) -> str:
@@ -181,7 +193,7 @@ def saving_text(usd: float) -> str:
     return f"the providers' caches saved {usd:.4f} USD"
 
 
-def _amount(usage: Usage) -> str:
+def _usage_amount_text(usage: Usage) -> str:
     """Return the text of ``usage_text``; without money where there was none."""
     return usage_text(usage) if usage.usd else usage_text(usage).rpartition(",")[0]
 
@@ -196,28 +208,28 @@ def _spend_table(names: Sequence[str], rows: Sequence[tuple[Sequence[str], Usage
         counts = [usage.calls, usage.input_tokens, *cached, usage.output_tokens]
         usd = [f"{usage.usd:.4f}"] if whole.usd else []
         lines.append((*said, *(f"{count:,}" for count in counts), *usd))
-    return table((*names, *head), lines, numbers=range(len(names), len(names) + len(head)))
+    return html_table((*names, *head), lines, numbers=range(len(names), len(names) + len(head)))
 
 
-def failures(report: Report) -> Section:
+def build_failures(report: RunReport) -> PageSection:
     """Return the section of the failures, by kind."""
     found = report.failures
     dead = [(f"{operator}: {stage}", count) for (operator, stage), count in found.stillborn.items()]
     parts = [
-        *_dead_end(report.run["dead_end"]),
-        *_kinds("Tasks not resolved, by reason", report.unresolved),
-        *_kinds("Expansions without a child, by operator and stage", dead),
-        *_kinds(
+        *_dead_end_parts(report.run["dead_end"]),
+        *_kind_parts("Tasks not resolved, by reason", report.unresolved),
+        *_kind_parts("Expansions without a child, by operator and stage", dead),
+        *_kind_parts(
             "Evaluations that the infrastructure failed (performed again, and counted nowhere)", found.invalid
         ),
-        *_kinds("Actions that ended without an outcome", found.lost),
-        *_kinds("What the gateway refused to agents", list(found.refused.items())),
+        *_kind_parts("Actions that ended without an outcome", found.lost),
+        *_kind_parts("What the gateway refused to agents", list(found.refused.items())),
     ]
     said = "# stands for a number." if parts else "Nothing went wrong."
-    return Section("failures", "Failures by kind", [lead(said), *parts])
+    return PageSection("failures", "Failures by kind", [lead_paragraph(said), *parts])
 
 
-def _dead_end(end: Mapping[str, Any] | None) -> list[Html]:
+def _dead_end_parts(end: Mapping[str, Any] | None) -> list[Html]:
     """Return the reason why the search could not go on; empty for any other search."""
     if end is None:
         return []
@@ -234,14 +246,14 @@ def _dead_end(end: Mapping[str, Any] | None) -> list[Html]:
     ]
 
 
-def _kinds(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:
+def _kind_parts(name: str, counts: Sequence[tuple[str, int]]) -> list[Html]:
     if not counts:
         return []
     rows = [(f"{count:,}", h("bdi", {}, one_line(what, 200))) for what, count in counts]
-    return [h("h3", {}, name), table(("times", "kind"), rows, numbers=(0,), text=(1,))]
+    return [h("h3", {}, name), html_table(("times", "kind"), rows, numbers=(0,), text=(1,))]
 
 
-def reproduce(report: Report) -> Section:
+def build_reproduction(report: RunReport) -> PageSection:
     """Return the section with command, versions, seeds and commits."""
     found = report.reproduction
     said = [
@@ -253,7 +265,7 @@ def reproduce(report: Report) -> Section:
         *((f"commit of agent {agent}", commit) for agent, commit in found.commits.items()),
     ]
     rows = [(name, h("bdi", {}, one_line(value, 120))) for name, value in said]
-    parts = [facts(rows)]
+    parts = [facts_table(rows)]
     if found.command:
         budget = "; resuming it may have changed its budget" if found.sessions > 1 else ""
         parts = [
@@ -273,4 +285,4 @@ def reproduce(report: Report) -> Section:
                 "This is not a search of its own that dgm run would begin; its settings are in run.json."
             ),
         )
-    return Section("reproduce", "How to reproduce it", parts)
+    return PageSection("reproduce", "How to reproduce it", parts)

@@ -11,14 +11,14 @@ from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.summary import corrected_rate_record, run_facts
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
-from dgm.report.cache_saving import cache_saving
-from dgm.report.curve import Point, curve
-from dgm.report.headline import Findings, Verdict, note, verdict
-from dgm.report.layout import Picture, placed
-from dgm.report.matrix import Matrix, matrix
-from dgm.report.reasons import unresolved
-from dgm.report.reproduce import Reproduction, reproduction
-from dgm.report.steps import Line, line
+from dgm.report.cache_saving import compute_cache_saving
+from dgm.report.curve import CurvePoint, compute_curve
+from dgm.report.headline import ExamFindings, HoldoutVerdict, make_verdict, trust_note
+from dgm.report.layout import TreeLayout, place_tree
+from dgm.report.matrix import TaskMatrix, build_matrix
+from dgm.report.reasons import count_unresolved
+from dgm.report.reproduce import Reproduction, read_reproduction
+from dgm.report.steps import LineagePath, read_lineage
 from dgm.report.traces import missing_traces
 from dgm.simulate import PLAN as SIMULATION
 
@@ -30,7 +30,7 @@ _FIRST_AND_LAST = "SELECT min(at), max(at) FROM events WHERE seq <= ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReportLimits:
     """The largest sizes of a report's parts; a report leaves out the rest."""
 
     points: int = 400
@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ReportAgent:
     """An agent with the tree's facts about it."""
 
     agent: Agent
@@ -56,7 +56,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     """The facts of a report."""
 
     run: Mapping[str, Any]
@@ -66,18 +66,18 @@ class Report:
     ended: str
     tasks: int
     """Number of search tasks."""
-    members: Sequence[Member]
+    members: Sequence[ReportAgent]
     """All agents."""
     best: AgentId
     chosen: Mapping[str, Any] | None
     """The record of ``corrected_rate_record``."""
-    found: Findings | None
-    verdict: Verdict
-    curve: Sequence[Point]
-    tree: Picture
+    found: ExamFindings | None
+    verdict: HoldoutVerdict
+    curve: Sequence[CurvePoint]
+    tree: TreeLayout
     operators: Sequence[OperatorLine]
-    line: Line
-    matrix: Matrix
+    line: LineagePath
+    matrix: TaskMatrix
     spend: Usage
     saved_usd: float
     """USD that the providers' caches saved."""
@@ -93,13 +93,13 @@ class Report:
     """Missing or damaged parts of the run, a sentence each."""
 
 
-def gather(
+def gather_report(
     run: Run,
     best: AgentId,
-    found: Findings | None,
+    found: ExamFindings | None,
     operators: Sequence[OperatorLine],
-    limits: Limits = Limits(),
-) -> Report:
+    limits: ReportLimits = ReportLimits(),
+) -> RunReport:
     """Read the facts for a report from a run that has an agent.
 
     Args:
@@ -113,51 +113,51 @@ def gather(
         ArchiveCorrupt: the log is damaged.
     """
     tree = run.tree
-    path = line(run, best, limits.steps)
+    path = read_lineage(run, best, limits.steps)
     first, last = run.store.query(_FIRST_AND_LAST, (tree.seq,))[0]
-    return Report(
+    return RunReport(
         run=run_facts(run, best),
-        began=_date(first),
-        ended=_date(last),
+        began=_date_text(first),
+        ended=_date_text(last),
         tasks=len(tree.tasks),
-        members=[_member(run, agent) for agent in tree.agents],
+        members=[_make_report_agent(run, agent) for agent in tree.agents],
         best=best,
         chosen=corrected_rate_record(run, best),
         found=found,
-        verdict=verdict(found, best, run.name, simulated=SIMULATION in run.config),
-        curve=curve(run, limits.points),
-        tree=placed(tree, best, limits.nodes),
+        verdict=make_verdict(found, best, run.name, simulated=SIMULATION in run.config),
+        curve=compute_curve(run, limits.points),
+        tree=place_tree(tree, best, limits.nodes),
         operators=operators,
         line=path,
-        matrix=matrix(tree, path.agents, limits.tasks, limits.agents),
+        matrix=build_matrix(tree, path.agents, limits.tasks, limits.agents),
         spend=tree.spend,
-        saved_usd=cache_saving(run),
+        saved_usd=compute_cache_saving(run),
         by=dict(tree.spend_by),
-        purposes=_purposes(run),
+        purposes=_sum_by_purpose(run),
         failures=count_failures(run),
-        unresolved=unresolved(run),
-        reproduction=reproduction(run, best),
-        note=note(run),
-        damage=[*missing_traces(run), *_missing_diffs(path)],
+        unresolved=count_unresolved(run),
+        reproduction=read_reproduction(run, best),
+        note=trust_note(run),
+        damage=[*missing_traces(run), *_missing_diff_notes(path)],
     )
 
 
-def is_going_on(report: Report) -> bool:
+def is_going_on(report: RunReport) -> bool:
     """Return whether a process still writes the run."""
     return report.run["state"] in ("running", "paused")
 
 
-def _member(run: Run, agent: Agent) -> Member:
+def _make_report_agent(run: Run, agent: Agent) -> ReportAgent:
     tree = run.tree
     own, clade = tree.own(agent.id), tree.clade(agent.id)
-    return Member(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id))
+    return ReportAgent(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id))
 
 
-def _date(at: float) -> str:
+def _date_text(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _purposes(run: Run) -> Mapping[Purpose, Usage]:
+def _sum_by_purpose(run: Run) -> Mapping[Purpose, Usage]:
     """Return the usage by purpose as ``Accounts`` has it, over all agents."""
     tree = run.tree
     births = {agent.action for agent in tree.agents}
@@ -178,7 +178,7 @@ def _purposes(run: Run) -> Mapping[Purpose, Usage]:
     return {purpose: found[purpose] for purpose in Purpose if purpose in found}
 
 
-def _missing_diffs(path: Line) -> list[str]:
+def _missing_diff_notes(path: LineagePath) -> list[str]:
     damaged = [step for step in path.steps if step.damage]
     if not damaged:
         return []

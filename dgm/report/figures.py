@@ -5,13 +5,13 @@ from pathlib import Path
 
 from dgm.archive.durable import write_all_durably
 from dgm.domain import AgentId, Tally, Verdict
-from dgm.report.curve import Point
-from dgm.report.drawing import Axes, Drawing, short, stairs, ticks
-from dgm.report.facts import Report
+from dgm.report.curve import CurvePoint
+from dgm.report.drawing import Axes, SvgDrawing, round_ticks, short_number, stairs_path
+from dgm.report.facts import RunReport
 from dgm.report.markup import Value
-from dgm.report.section import points
+from dgm.report.section import points_text
 from dgm.report.targets import check_folder
-from dgm.report.tree_picture import tree_picture
+from dgm.report.tree_picture import draw_tree_picture
 from dgm.show.safe import one_line
 from dgm.show.words import UNTRIED, VERDICT_MARKS, interval_text, tally_text
 from dgm.stats import wilson
@@ -19,32 +19,32 @@ from dgm.stats import wilson
 WIDTH, HEIGHT = 360, 236
 
 
-def progress_evaluations(report: Report) -> Drawing | None:
+def draw_progress_evaluations(report: RunReport) -> SvgDrawing | None:
     """Draw the highest lower bound over evaluations."""
-    return _progress(report, "evaluations", lambda point: point.evaluations)
+    return _draw_progress(report, "evaluations", lambda point: point.evaluations)
 
 
-def progress_spend(report: Report) -> Drawing | None:
+def draw_progress_spend(report: RunReport) -> SvgDrawing | None:
     """Draw the highest lower bound over the cost of the model calls: money, or tokens where none was paid."""
     if report.spend.usd:
-        return _progress(report, "USD spent", lambda point: point.usd)
-    return _progress(report, "tokens used", lambda point: point.tokens)
+        return _draw_progress(report, "USD spent", lambda point: point.usd)
+    return _draw_progress(report, "tokens used", lambda point: point.tokens)
 
 
-def progress_time(report: Report) -> Drawing | None:
+def draw_progress_time(report: RunReport) -> SvgDrawing | None:
     """Draw the highest lower bound over wall time."""
     seconds = report.curve[-1].seconds if report.curve else 0
     unit, name = (
         (3600, "hours") if seconds >= 3 * 3600 else (60, "minutes") if seconds >= 180 else (1, "seconds")
     )
-    return _progress(report, name, lambda point: point.seconds / unit)
+    return _draw_progress(report, name, lambda point: point.seconds / unit)
 
 
-def _progress(report: Report, name: str, x: Callable[[Point], float]) -> Drawing | None:
+def _draw_progress(report: RunReport, name: str, x: Callable[[CurvePoint], float]) -> SvgDrawing | None:
     points = report.curve
     if not points:
         return None
-    drawing = Drawing(f"highest lower bound over {name}", WIDTH, HEIGHT)
+    drawing = SvgDrawing(f"highest lower bound over {name}", WIDTH, HEIGHT)
     axes = Axes(40, 30, WIDTH - 56, HEIGHT - 72, x(points[-1]))
     axes.draw(drawing, name)
     places = [axes.x(x(point)) for point in points]
@@ -53,36 +53,36 @@ def _progress(report: Report, name: str, x: Callable[[Point], float]) -> Drawing
     seed = report.members[0].own
     if seed.n:
         y = axes.y(seed.rate)
-        drawing.add("line", _dotted(axes.left, axes.left + axes.width, y))
-    drawing.add("path", {"class": "raw", "d": stairs(raw), "stroke-width": 1.2})
+        drawing.add("line", _dotted_attributes(axes.left, axes.left + axes.width, y))
+    drawing.add("path", {"class": "raw", "d": stairs_path(raw), "stroke-width": 1.2})
     drawing.add(
-        "path", {"class": "lower", "d": stairs(lower), "stroke-width": 2.2, "stroke-linejoin": "round"}
+        "path", {"class": "lower", "d": stairs_path(lower), "stroke-width": 2.2, "stroke-linejoin": "round"}
     )
-    _spots(drawing, points, lower, x, name)
-    _key(drawing, bool(seed.n))
+    _draw_spots(drawing, points, lower, x, name)
+    _draw_key(drawing, bool(seed.n))
     return drawing
 
 
-def _dotted(left: float, right: float, y: float) -> Mapping[str, Value]:
+def _dotted_attributes(left: float, right: float, y: float) -> Mapping[str, Value]:
     return {"class": "seed", "x1": left, "x2": right, "y1": y, "y2": y, "stroke-dasharray": "2 3"}
 
 
-def _key(drawing: Drawing, seed: bool) -> None:
+def _draw_key(drawing: SvgDrawing, seed: bool) -> None:
     """Draw the key of the lines above them."""
     drawing.line(40, 11, 58, 11, "lower", 2.2)
     drawing.text(63, 15, "lower bound", "lowertext", 10.5)
     drawing.line(136, 11, 154, 11, "raw", 1.2)
     drawing.text(159, 15, "rate so far", "soft", 10.5)
     if seed:
-        drawing.add("line", _dotted(226, 244, 11))
+        drawing.add("line", _dotted_attributes(226, 244, 11))
         drawing.text(249, 15, "seed's rate now", "seedtext", 10.5)
 
 
-def _spots(
-    drawing: Drawing,
-    points: Sequence[Point],
+def _draw_spots(
+    drawing: SvgDrawing,
+    points: Sequence[CurvePoint],
     places: Sequence[tuple[float, float]],
-    x: Callable[[Point], float],
+    x: Callable[[CurvePoint], float],
     name: str,
 ) -> None:
     """Mark the points where another agent took the lead, with their tooltips."""
@@ -90,14 +90,14 @@ def _spots(
     for point, (at, y) in zip(points, places, strict=True):
         if point.agent != before:
             tip = (
-                f"agent {point.agent} has the highest lower bound\n{short(x(point))} {name}\n"
+                f"agent {point.agent} has the highest lower bound\n{short_number(x(point))} {name}\n"
                 f"rate {point.raw:.0%}, lower bound {point.lower:.0%}"
             )
             drawing.add("circle", {"class": "dot", "cx": at, "cy": y, "r": 2.6}, tip=tip)
         before = point.agent
 
 
-def holdout(report: Report) -> Drawing | None:
+def draw_holdout(report: RunReport) -> SvgDrawing | None:
     """Draw rates and 95 % intervals of the examination; None until it is complete."""
     if report.found is None or report.found.missing or not report.found.comparison.first.n:
         return None
@@ -108,7 +108,7 @@ def holdout(report: Report) -> Drawing | None:
     control = None if report.found.itself else report.found.control
     if control and control.attempts > 1:
         rows.append((f"seed × {control.attempts}", control.pairs.first, "seed"))
-    drawing = Drawing("rates on the holdout tasks with 95 % intervals", 640, 70 + 34 * len(rows))
+    drawing = SvgDrawing("rates on the holdout tasks with 95 % intervals", 640, 70 + 34 * len(rows))
     axes = Axes(90, 10, 380, 34 * len(rows), 1)
     for quarter in range(5):
         at = axes.x(quarter / 4)
@@ -118,13 +118,13 @@ def holdout(report: Report) -> Drawing | None:
     for number, (name, tally, kind) in enumerate(rows):
         y = axes.top + 34 * number + 17
         drawing.text(axes.left - 10, y + 4, name, "strong", 13, "end")
-        _interval(drawing, axes, y, tally, kind)
+        _draw_interval(drawing, axes, y, tally, kind)
         said = f"{tally_text(tally)}  ({interval_text(tally)})"
         drawing.text(axes.left + axes.width + 12, y + 4, said, "", 12)
     return drawing
 
 
-def _interval(drawing: Drawing, axes: Axes, y: float, tally: Tally, kind: str) -> None:
+def _draw_interval(drawing: SvgDrawing, axes: Axes, y: float, tally: Tally, kind: str) -> None:
     low, high = wilson(tally)
     drawing.line(axes.x(low), y, axes.x(high), y, f"{kind}line" if kind else "interval", 3)
     drawing.add(
@@ -132,7 +132,7 @@ def _interval(drawing: Drawing, axes: Axes, y: float, tally: Tally, kind: str) -
     )
 
 
-def operators(report: Report) -> Drawing | None:
+def draw_operators(report: RunReport) -> SvgDrawing | None:
     """Draw the mean gain of each operator's children with its 95 % interval, in points."""
     lines = [line for line in report.operators if line.gain is not None]
     if not lines:
@@ -140,15 +140,15 @@ def operators(report: Report) -> Drawing | None:
     gains = [line.gain for line in lines if line.gain]
     ends = [abs(end) for gain in gains for end in (gain.mean, gain.low, gain.high) if end is not None]
     reach = max(0.1, *ends)
-    marks = ticks(100 * reach, 3)
-    drawing = Drawing("mean gain of each operator's children, in points", 640, 66 + 30 * len(lines))
+    marks = round_ticks(100 * reach, 3)
+    drawing = SvgDrawing("mean gain of each operator's children, in points", 640, 66 + 30 * len(lines))
     left, width, top = 190, 330, 10
     middle = left + width / 2
     foot = top + 30 * len(lines)
     for mark in [*(-mark for mark in reversed(marks[1:])), *marks]:
         at = middle + mark / (100 * reach) * width / 2
         drawing.line(at, top, at, foot, "grid" if mark else "axis")
-        drawing.text(at, foot + 16, points(mark / 100).split()[0] if mark else "0", "soft", 11, "middle")
+        drawing.text(at, foot + 16, points_text(mark / 100).split()[0] if mark else "0", "soft", 11, "middle")
     drawing.text(middle, foot + 36, "own rate minus the better parent's, in points", "soft", 12, "middle")
     for number, (line, gain) in enumerate(zip(lines, gains, strict=True)):
         y = top + 30 * number + 15
@@ -161,14 +161,14 @@ def operators(report: Report) -> Drawing | None:
     return drawing
 
 
-def matrix(report: Report) -> Drawing | None:
+def draw_matrix(report: RunReport) -> SvgDrawing | None:
     """Draw search tasks × agents on the best one's line."""
     found = report.matrix
     if not found.rows:
         return None
     left, top, side = 250, 30, 18
     width = left + side * len(found.agents) + 12
-    drawing = Drawing(
+    drawing = SvgDrawing(
         "search tasks by agents on the best one's line", width, top + side * len(found.rows) + 10
     )
     for column, agent in enumerate(found.agents):
@@ -187,19 +187,19 @@ def matrix(report: Report) -> Drawing | None:
     return drawing
 
 
-FIGURES: Mapping[str, Callable[[Report], Drawing | None]] = {
-    "holdout": holdout,
-    "progress-evaluations": progress_evaluations,
-    "progress-spend": progress_spend,
-    "progress-time": progress_time,
-    "tree": tree_picture,
-    "operators": operators,
-    "matrix": matrix,
+FIGURES: Mapping[str, Callable[[RunReport], SvgDrawing | None]] = {
+    "holdout": draw_holdout,
+    "progress-evaluations": draw_progress_evaluations,
+    "progress-spend": draw_progress_spend,
+    "progress-time": draw_progress_time,
+    "tree": draw_tree_picture,
+    "operators": draw_operators,
+    "matrix": draw_matrix,
 }
 """The figures by the names of their files."""
 
 
-def write(report: Report, folder: Path) -> Sequence[Path]:
+def write_figures(report: RunReport, folder: Path) -> Sequence[Path]:
     """Write each figure that can be drawn to ``folder/NAME.svg``; files of other names stay.
 
     Raises:

@@ -2,12 +2,12 @@
 
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.report import figures
-from dgm.report.facts import Report
+from dgm.report.facts import RunReport
 from dgm.report.markup import h
-from dgm.report.section import Section, figure, lead, points, table
-from dgm.report.tree_picture import tree_picture
+from dgm.report.section import PageSection, html_figure, html_table, lead_paragraph, points_text
+from dgm.report.tree_picture import draw_tree_picture
 from dgm.show.safe import one_line
-from dgm.show.words import counted
+from dgm.show.words import count_text
 from dgm.stats.better import JUDGED
 
 LEADER_OF_A_MOMENT = (
@@ -29,64 +29,70 @@ BIASED = (
 BUTTONS = (("in", "+", "zoom in"), ("out", "−", "zoom out"), ("all", "whole", "show the whole tree"))
 
 
-def progress(report: Report) -> Section:
+def build_progress(report: RunReport) -> PageSection:
     """Return the section of the highest lower bound of each moment."""
     drawn = (
-        (figures.progress_evaluations(report), "over evaluations"),
+        (figures.draw_progress_evaluations(report), "over evaluations"),
         (
-            figures.progress_spend(report),
+            figures.draw_progress_spend(report),
             "over spend" if report.spend.usd else "over tokens (no money was spent)",
         ),
-        (figures.progress_time(report), "over wall time of the sessions"),
+        (figures.draw_progress_time(report), "over wall time of the sessions"),
     )
     pictures = [
         h("figure", {}, drawing.html(), h("figcaption", {}, caption)) for drawing, caption in drawn if drawing
     ]
     if not pictures:
-        return Section("progress", "Progress", [lead("No evaluation yet.")])
-    return Section("progress", "Progress", [lead(LEADER_OF_A_MOMENT), h("div", {"class": "grid"}, *pictures)])
+        return PageSection("progress", "Progress", [lead_paragraph("No evaluation yet.")])
+    return PageSection(
+        "progress", "Progress", [lead_paragraph(LEADER_OF_A_MOMENT), h("div", {"class": "grid"}, *pictures)]
+    )
 
 
-def tree(report: Report) -> Section:
+def build_tree(report: RunReport) -> PageSection:
     """Return the section of the tree's picture with zoom and tooltips."""
     buttons = [
         h("button", {"type": "button", "value": value, "aria-label": label}, sign)
         for value, sign, label in BUTTONS
     ]
     left_out = report.tree.left_out
-    more = f" Not drawn: {counted(left_out, 'agent')} of smaller clades." if left_out else ""
+    more = f" Not drawn: {count_text(left_out, 'agent')} of smaller clades." if left_out else ""
     hands_on = h("p", {"class": "lead screen"}, HANDS_ON)
     tools = h("div", {"class": "tools", "hidden": ""}, *buttons)
-    zoom = h("div", {"class": "zoom"}, tools, tree_picture(report).html())
-    return Section("tree", "The tree of agents", [lead(HOW_TO_READ + more), hands_on, zoom])
+    zoom = h("div", {"class": "zoom"}, tools, draw_tree_picture(report).html())
+    return PageSection("tree", "The tree of agents", [lead_paragraph(HOW_TO_READ + more), hands_on, zoom])
 
 
-def operators(report: Report) -> Section:
+def build_operators(report: RunReport) -> PageSection:
     """Return the section of the results of each operator's expansions."""
     if not report.operators:
-        return Section("operators", "Operators", [lead("No expansion yet: every agent there is was given.")])
+        return PageSection(
+            "operators", "Operators", [lead_paragraph("No expansion yet: every agent there is was given.")]
+        )
     rows = [_operator_row(line) for line in report.operators]
     head = ("operator", "tried", "born", "judged", "better", "mean gain, 95 %", "spent", "what else")
-    parts = [table(head, rows, numbers=range(1, 7), text=(7,))]
+    parts = [html_table(head, rows, numbers=range(1, 7), text=(7,))]
     if sum(line.gain is not None for line in report.operators) > 1:
-        parts.append(figure(figures.operators(report), "Mean gain of each operator's judged children."))
+        parts.append(
+            html_figure(figures.draw_operators(report), "Mean gain of each operator's judged children.")
+        )
     parts.append(h("p", {"class": "soft small"}, BIASED))
-    return Section("operators", "Operators", parts)
+    return PageSection("operators", "Operators", parts)
 
 
 def _operator_row(line: OperatorLine) -> tuple[str, ...]:
     gain = line.gain
     said = "–"
     if gain:
-        said = points(gain.mean)
+        said = points_text(gain.mean)
         if gain.low is not None and gain.high is not None:
-            said += f" ({points(gain.low).split()[0]} to {points(gain.high).split()[0]})"
+            said += f" ({points_text(gain.low).split()[0]} to {points_text(gain.high).split()[0]})"
     spent = f"{line.spend.usd:.4f} USD" if line.spend.usd else f"{line.spend.tokens:,} tokens"
     numbers = (line.tried, line.born, line.judged, line.better)
-    return (h("bdi", {}, one_line(line.operator, 60)), *map(str, numbers), said, spent, _further(line))
+    return (h("bdi", {}, one_line(line.operator, 60)), *map(str, numbers), said, spent, _details_text(line))
 
 
-def _further(line: OperatorLine) -> str:
+def _details_text(line: OperatorLine) -> str:
     said = []
     if line.waiting:
         said.append(f"{line.waiting} wait for a person")

@@ -25,7 +25,7 @@ WORTH_FINDING = 0.20
 POWERFUL = 0.80
 
 
-class Answer(StrEnum):
+class HoldoutAnswer(StrEnum):
     """The examination's answer about the best agent."""
 
     BETTER = "better"
@@ -35,24 +35,24 @@ class Answer(StrEnum):
     """Not examined, or not to the end: results before the last verdict may still change completely."""
 
 
-WORDS: Mapping[Answer, str] = {
-    Answer.BETTER: "better than the seed",
-    Answer.WORSE_SHOWN: "worse than the seed",
-    Answer.NOT_SHOWN: "not shown to be better than the seed",
+WORDS: Mapping[HoldoutAnswer, str] = {
+    HoldoutAnswer.BETTER: "better than the seed",
+    HoldoutAnswer.WORSE_SHOWN: "worse than the seed",
+    HoldoutAnswer.NOT_SHOWN: "not shown to be better than the seed",
 }
 """The words for each answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class HoldoutVerdict:
     """The answer, and one sentence that gives it with its counts."""
 
-    answer: Answer
+    answer: HoldoutAnswer
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ExamFindings:
     """The result of the examination, and its cost."""
 
     comparison: Comparison
@@ -78,40 +78,40 @@ class Findings:
         return 0 if self.missing else self.tasks - self.comparison.first.n
 
 
-def exists(run: Run) -> bool:
+def exam_exists(run: Run) -> bool:
     """Return whether an examination was begun."""
     return (run.folder / FOLDER / "run.json").exists()
 
 
-def findings(run: Run, agent: Agent) -> Findings | None:
+def read_findings(run: Run, agent: Agent) -> ExamFindings | None:
     """Return the results of the seed and ``agent`` in the run's examination; None where one of them was not entered."""
-    if not exists(run):
+    if not exam_exists(run):
         return None
     with Run.open(run.folder / FOLDER) as exam:
         seed, best = find_candidate(exam, run.tree.agents[0]), find_candidate(exam, agent)
         if seed is None or best is None:
             return None
         accounts = Accounts(exam)
-        return Findings(
+        return ExamFindings(
             compare_candidates(exam, seed, best),
             exam.tree.spend,
             dict(exam.tree.spend_by),
             accounts.of(seed).total,
             accounts.of(best).total,
             len(exam.tree.tasks),
-            sum(_missing(exam, entered) for entered in {seed, best}),
+            sum(_count_missing(exam, entered) for entered in {seed, best}),
             compute_findings(exam, agent, control_of(run)),
-            _examined(exam, seed),
+            _count_examined(exam, seed),
             seed == best,
         )
 
 
-def _examined(exam: Run, seed: AgentId) -> int:
+def _count_examined(exam: Run, seed: AgentId) -> int:
     entered = [agent.id for agent in exam.tree.agents if agent.operator == OPERATOR and agent.id != seed]
     return sum(exam.tree.own(agent).n > 0 for agent in entered)
 
 
-def _missing(exam: Run, entered: AgentId) -> int:
+def _count_missing(exam: Run, entered: AgentId) -> int:
     """Return the number of first attempts that were not started, are under way, or are to be repeated."""
     tree = exam.tree
     open_yet = [*tree.pending.values(), *tree.to_redo().values()]
@@ -126,16 +126,18 @@ def is_better(found: Comparison) -> bool:
     return found.p < SIGNIFICANT and len(found.gained) > len(found.lost)
 
 
-def answer_of(found: Findings | None) -> Answer:
+def answer_of(found: ExamFindings | None) -> HoldoutAnswer:
     """Return the answer by the one rule for the terminal, the page and programs."""
     if found is None or not found.tasks or found.missing:
-        return Answer.NOT_EXAMINED
+        return HoldoutAnswer.NOT_EXAMINED
     if found.comparison.p >= SIGNIFICANT:
-        return Answer.NOT_SHOWN
-    return Answer.BETTER if is_better(found.comparison) else Answer.WORSE_SHOWN
+        return HoldoutAnswer.NOT_SHOWN
+    return HoldoutAnswer.BETTER if is_better(found.comparison) else HoldoutAnswer.WORSE_SHOWN
 
 
-def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool = False) -> Verdict:
+def make_verdict(
+    found: ExamFindings | None, best: AgentId, run: str, *, simulated: bool = False
+) -> HoldoutVerdict:
     """Return the answer with one sentence for it.
 
     Args:
@@ -144,33 +146,33 @@ def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool 
         run: its name, for the command that continues the examination.
         simulated: whether the run has no benchmark, and so no tasks for an examination.
     """
-    more, answer = control.examining(run), answer_of(found)
+    more, answer = control.exam_command(run), answer_of(found)
     if simulated:
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on.",
         )
     if best == 0 and (found is None or not found.tasks):
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on holdout "
             f"tasks ({more} does it).",
         )
     if found is None or not found.tasks:
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             "Nothing is shown yet: seed and best agent have not been compared on holdout tasks "
             f"({more} does it).",
         )
     pairs = found.comparison
     if found.missing and best == 0:
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             f"Nothing is shown yet: the search recommends the seed itself, which has a verdict on {pairs.first.n} of "
             f"{found.tasks} holdout tasks ({more} goes on).",
         )
     if found.missing:
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             f"Nothing is shown yet: of {found.tasks} holdout tasks, {pairs.first.n} have a verdict on both the seed "
             f"and the best agent ({more} goes on).",
@@ -180,15 +182,15 @@ def verdict(found: Findings | None, best: AgentId, run: str, *, simulated: bool 
         f"and the seed {pairs.first.resolved}"
     )
     if best == 0:
-        return Verdict(
+        return HoldoutVerdict(
             answer,
             f"The search recommends the seed itself, which resolves {pairs.first.resolved} of {pairs.first.n} "
             "holdout tasks: no agent that it made is believed to be better.",
         )
-    return Verdict(answer, f"{counts}: it is {WORDS[answer]} (exact McNemar {p_text(pairs.p)}).")
+    return HoldoutVerdict(answer, f"{counts}: it is {WORDS[answer]} (exact McNemar {p_text(pairs.p)}).")
 
 
-def repeated(found: Findings) -> str:
+def repeated_exam_note(found: ExamFindings) -> str:
     """Return a sentence where more than one agent was compared with the seed on these tasks; else empty."""
     if found.examined < 2:
         return ""
@@ -198,7 +200,7 @@ def repeated(found: Findings) -> str:
     )
 
 
-def holdout_record(found: Findings) -> dict[str, Any]:
+def holdout_record(found: ExamFindings) -> dict[str, Any]:
     """Return the examination for programs.
 
     Only the counts are given if it is not complete, or if the best agent is the seed.
@@ -216,9 +218,9 @@ def holdout_record(found: Findings) -> dict[str, Any]:
         "mcnemar_p": pairs.p if whole else None,
         "mcnemar_mid_p": pairs.mid_p if whole else None,
         "power": power_record(pairs) if whole else None,
-        "shown_better": answer_of(found) is Answer.BETTER,
+        "shown_better": answer_of(found) is HoldoutAnswer.BETTER,
         "examined": found.examined,
-        "control": control.record(found.control) if found.control and not found.missing else None,
+        "control": control.control_record(found.control) if found.control and not found.missing else None,
         "spend": {
             **spend_record(found.spend),
             "by": usage_records(found.by),
@@ -270,7 +272,7 @@ def usd_each(usage: Usage, tally: Tally) -> float | None:
     return round(usage.usd / tally.resolved, 6) if tally.resolved else None
 
 
-def note(run: Run) -> str:
+def trust_note(run: Run) -> str:
     """Return one line on how far the results are to be trusted."""
     models = models_of(run)
     if SIMULATION in run.config:

@@ -9,7 +9,7 @@ from dgm.domain import AgentId
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TreeNode:
     """An agent that is drawn."""
 
     agent: AgentId
@@ -22,10 +22,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TreeLayout:
     """The tree along first parents, parents before children."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[TreeNode]
     second: Sequence[tuple[AgentId, AgentId]]
     """Pairs of second parent and child, where both are drawn."""
     line: Sequence[AgentId]
@@ -36,10 +36,10 @@ class Picture:
     """Number of agents that are not drawn."""
 
 
-def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
+def place_tree(tree: Tree, best: AgentId, most: int = 2_000) -> TreeLayout:
     """Place the whole tree; above ``most`` agents only the best one's line and the agents with the largest clades."""
     line = [agent.id for agent in Lineage(tree, best).agents]
-    chosen = _chosen(tree, line, most)
+    chosen = _choose_agents(tree, line, most)
     children: dict[AgentId, list[AgentId]] = {agent: [] for agent in chosen}
     hidden = dict.fromkeys(chosen, 0)
     roots: list[AgentId] = []
@@ -50,7 +50,7 @@ def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
             children[agent.parents[0]].append(agent.id)
         elif agent.parents[0] in hidden:
             hidden[agent.parents[0]] += 1
-    order = _preorder(roots, children)
+    order = _sort_preorder(roots, children)
     rows: dict[AgentId, float] = {}
     leaves = 0
     for agent_id in order:
@@ -60,17 +60,17 @@ def placed(tree: Tree, best: AgentId, most: int = 2_000) -> Picture:
     for agent_id in reversed(order):
         if below := children[agent_id]:
             rows[agent_id] = (rows[below[0]] + rows[below[-1]]) / 2
-    nodes = [Node(agent, tree.depth(agent), rows[agent], hidden[agent]) for agent in order]
+    nodes = [TreeNode(agent, tree.depth(agent), rows[agent], hidden[agent]) for agent in order]
     second = [
         (parent, agent.id)
         for agent in tree.agents
         for parent in agent.parents[1:]
         if agent.id in rows and parent in rows and parent != agent.parents[0]
     ]
-    return Picture(nodes, second, line, leaves, len(tree.agents) - len(nodes))
+    return TreeLayout(nodes, second, line, leaves, len(tree.agents) - len(nodes))
 
 
-def _chosen(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:
+def _choose_agents(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:
     """Choose at most ``most`` agents, with all their parents.
 
     A parent's clade holds its child's and its id is lower, so no agent is chosen without its parents.
@@ -83,7 +83,7 @@ def _chosen(tree: Tree, line: Sequence[AgentId], most: int) -> set[AgentId]:
     return {*line, *everyone[: max(0, most - len(line))]}
 
 
-def _preorder(roots: Sequence[AgentId], children: dict[AgentId, list[AgentId]]) -> list[AgentId]:
+def _sort_preorder(roots: Sequence[AgentId], children: dict[AgentId, list[AgentId]]) -> list[AgentId]:
     order: list[AgentId] = []
     waiting = list(reversed(roots))
     while waiting:

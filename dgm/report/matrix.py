@@ -8,7 +8,7 @@ from dgm.domain import AgentId, TaskId, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One task."""
 
     task: TaskId
@@ -21,17 +21,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class TaskMatrix:
     """Tasks × agents."""
 
     agents: Sequence[AgentId]
-    rows: Sequence[Row]
+    rows: Sequence[MatrixRow]
     """Rows sorted by the first column that resolves the task; then tried tasks, then tasks that nobody tried."""
     agents_left_out: int
     tasks_left_out: int
 
 
-def matrix(tree: Tree, line: Sequence[AgentId], tasks: int = 200, agents: int = 24) -> Matrix:
+def build_matrix(tree: Tree, line: Sequence[AgentId], tasks: int = 200, agents: int = 24) -> TaskMatrix:
     """Return the matrix of ``line``, of at most ``tasks`` tasks and ``agents`` agents.
 
     A longer line is cut to its seed and its end.
@@ -45,23 +45,23 @@ def matrix(tree: Tree, line: Sequence[AgentId], tasks: int = 200, agents: int = 
                 tried[task] = tried.get(task, 0) + 1
                 solved[task] = solved.get(task, 0) + (verdict is Verdict.RESOLVED)
     rows = [
-        Row(
+        MatrixRow(
             task,
-            [_graded(tree.verdict(agent, task)) for agent in columns],
+            [_drop_invalid(tree.verdict(agent, task)) for agent in columns],
             solved.get(task, 0),
             tried.get(task, 0),
         )
         for task in tree.tasks
     ]
-    rows.sort(key=lambda row: _place(row, len(columns)))
-    return Matrix(columns, rows[:tasks], len(line) - len(columns), max(0, len(rows) - tasks))
+    rows.sort(key=lambda row: _sort_key(row, len(columns)))
+    return TaskMatrix(columns, rows[:tasks], len(line) - len(columns), max(0, len(rows) - tasks))
 
 
-def _graded(verdict: Verdict | None) -> Verdict | None:
+def _drop_invalid(verdict: Verdict | None) -> Verdict | None:
     return None if verdict is Verdict.INVALID else verdict
 
 
-def _place(row: Row, columns: int) -> tuple[int, int]:
+def _sort_key(row: MatrixRow, columns: int) -> tuple[int, int]:
     first = next((n for n, verdict in enumerate(row.verdicts) if verdict is Verdict.RESOLVED), None)
     if first is not None:
         return first, -row.solved

@@ -9,25 +9,31 @@ import hashlib
 from importlib.resources import files
 
 from dgm.report import ending
-from dgm.report.answer import answer
-from dgm.report.facts import Report, is_going_on
-from dgm.report.growth import operators, progress, tree
-from dgm.report.markup import Html, h, joined
+from dgm.report.answer import build_answer
+from dgm.report.facts import RunReport, is_going_on
+from dgm.report.growth import build_operators, build_progress, build_tree
+from dgm.report.markup import Html, h, join_html
 from dgm.show.safe import one_line
-from dgm.show.words import counted
+from dgm.show.words import count_text
 
 LIMIT = 2_000_000
 """Upper limit in bytes for a page of 1,000 agents."""
 
 
-def page(report: Report) -> bytes:
+def render_page(report: RunReport) -> bytes:
     """Return the whole file, in UTF-8."""
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _read_asset("page.css"), _read_asset("page.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{_csp_hash(style)}'; script-src '{_csp_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    parts = [answer(report), progress(report), tree(report), operators(report), *ending.all_of(report)]
+    parts = [
+        build_answer(report),
+        build_progress(report),
+        build_tree(report),
+        build_operators(report),
+        *ending.build_ending_sections(report),
+    ]
     head = h(
         "head",
         {},
@@ -41,31 +47,31 @@ def page(report: Report) -> bytes:
     main = h(
         "main",
         {},
-        _header(report),
+        _header_part(report),
         h(
             "nav",
             {"aria-label": "Contents"},
             *(h("a", {"href": f"#{part.id}"}, part.title) for part in parts),
         ),
         *(part.html() for part in parts),
-        _footer(report),
+        _footer_part(report),
     )
     tip = h("div", {"id": "tip", "role": "tooltip", "hidden": ""})
     document = h("html", {"lang": "en"}, head, h("body", {}, main, tip, h("script", {}, script)))
-    return joined(Html("<!DOCTYPE html>\n"), document, "\n").encode()
+    return join_html(Html("<!DOCTYPE html>\n"), document, "\n").encode()
 
 
-def _asset(name: str) -> Html:
+def _read_asset(name: str) -> Html:
     return Html(files("dgm.report").joinpath(name).read_text(encoding="utf-8"))
 
 
-def _hash(text: str) -> str:
+def _csp_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _header(report: Report) -> Html:
+def _header_part(report: RunReport) -> Html:
     run = report.run
-    dates = report.began if report.began == report.ended else f"{report.began} to {_end(report)}"
+    dates = report.began if report.began == report.ended else f"{report.began} to {_end_text(report)}"
     return h(
         "header",
         {},
@@ -78,18 +84,18 @@ def _header(report: Report) -> Html:
             " with ",
             h("bdi", {}, one_line(run["model"], 200)),
             f", policy {one_line(run['policy'], 60)}, seed {run['seed']}; {dates} UTC; ",
-            f"{one_line(_state(run['state']), 160)}",
+            f"{one_line(_state_text(run['state']), 160)}",
         ),
-        *_notes(report),
+        *_note_parts(report),
     )
 
 
-def _end(report: Report) -> str:
+def _end_text(report: RunReport) -> str:
     same_day = report.began.split()[0] == report.ended.split()[0]
     return report.ended.split()[1] if same_day else report.ended
 
 
-def _state(state: str) -> str:
+def _state_text(state: str) -> str:
     known = {
         "running": "it is still going on",
         "paused": "it waits for its models' provider",
@@ -99,22 +105,22 @@ def _state(state: str) -> str:
     return known.get(state, f"it ended: {state}")
 
 
-def _notes(report: Report) -> list[Html]:
+def _note_parts(report: RunReport) -> list[Html]:
     notes = [f"Note: {report.note}."]
     if is_going_on(report):
         graded = report.run["evaluations"]["graded"]
-        done = counted(graded, "evaluation")
+        done = count_text(graded, "evaluation")
         notes.append(f"The run is still going on: this is how it stood after {done}.")
     elif report.run["state"] == "interrupted":
         under_way = report.run["running"]
         verb = "was" if under_way == 1 else "were"
-        what = f"; {counted(under_way, 'action')} {verb} under way" if under_way else ""
+        what = f"; {count_text(under_way, 'action')} {verb} under way" if under_way else ""
         notes.append(f"The run was cut off{what}. dgm resume goes on with it.")
     notes += [one_line(damage, 300) for damage in report.damage]
     return [h("aside", {"class": "note"}, *(h("p", {}, text) for text in notes))]
 
 
-def _footer(report: Report) -> Html:
+def _footer_part(report: RunReport) -> Html:
     made = report.reproduction.versions.get("dgm", "")
     return h(
         "footer",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgm.report.markup import Html, escaped, h, joined
+from dgm.report.markup import Html, escape_text, h, join_html
 
 LONGEST = 1_000
 """Maximum characters of a line that are shown."""
@@ -12,7 +12,7 @@ _literal = re.compile(r"(?:literal|delta) (\d+)$").match
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DiffExcerpt:
     """A diff as it stands on the page."""
 
     html: Html
@@ -23,7 +23,7 @@ class Shown:
     """Number of lines that are shown."""
 
 
-def shown(patch: bytes, room: int, whole: str) -> Shown:
+def render_diff(patch: bytes, room: int, whole: str) -> DiffExcerpt:
     """Return a diff in at most about ``room`` bytes of HTML; where it is longer, its middle is left out.
 
     Args:
@@ -33,23 +33,23 @@ def shown(patch: bytes, room: int, whole: str) -> Shown:
     """
     files = added = removed = 0
     lines: list[Html] = []
-    for kind, text in _lines(patch):
+    for kind, text in _parse_lines(patch):
         files += kind == "strong"
         added += kind == "ins"
         removed += kind == "del"
         line = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
-        lines.append(h(kind, {}, line + "\n") if kind else escaped(line + "\n"))
-    kept = _fitting(lines, room, whole)
-    return Shown(h("pre", {"class": "diff"}, h("code", {}, *kept)), files, added, removed, len(kept))
+        lines.append(h(kind, {}, line + "\n") if kind else escape_text(line + "\n"))
+    kept = _fit_lines(lines, room, whole)
+    return DiffExcerpt(h("pre", {"class": "diff"}, h("code", {}, *kept)), files, added, removed, len(kept))
 
 
-def _lines(patch: bytes) -> Iterator[tuple[str, str]]:
+def _parse_lines(patch: bytes) -> Iterator[tuple[str, str]]:
     """Yield each line that is shown, with the name of its element; no element for an unchanged line."""
     inside = False
     for line in patch.decode("utf-8", "replace").split("\n"):
         if line.startswith("diff --git "):
             inside = False
-            yield "strong", _path(line)
+            yield "strong", _parse_path(line)
         elif line.startswith("@@"):
             inside = True
             yield "b", line
@@ -62,24 +62,24 @@ def _lines(patch: bytes) -> Iterator[tuple[str, str]]:
             yield "b", line
 
 
-def _path(line: str) -> str:
+def _parse_path(line: str) -> str:
     """Return X of ``diff --git a/X b/X``, where both names are the same, as git quotes it."""
     names = line.removeprefix("diff --git ")
     half = names[len(names) // 2 + 1 :]
     return half.replace("b/", "", 1)
 
 
-def _fitting(lines: Sequence[Html], room: int, whole: str) -> Sequence[Html]:
+def _fit_lines(lines: Sequence[Html], room: int, whole: str) -> Sequence[Html]:
     sizes = [len(line.encode()) for line in lines]
     if sum(sizes) <= room:
         return lines
-    head = _count(sizes, room * 3 // 4)
-    tail = _count(sizes[head:][::-1], room // 4)
+    head = _count_fitting(sizes, room * 3 // 4)
+    tail = _count_fitting(sizes[head:][::-1], room // 4)
     cut = h("b", {}, f"… {len(lines) - head - tail:,} lines left out; {whole} prints them all …\n")
     return [*lines[:head], cut, *lines[len(lines) - tail :]]
 
 
-def _count(sizes: Sequence[int], room: int) -> int:
+def _count_fitting(sizes: Sequence[int], room: int) -> int:
     for count, size in enumerate(sizes):
         room -= size
         if room < 0:
@@ -87,6 +87,6 @@ def _count(sizes: Sequence[int], room: int) -> int:
     return len(sizes)
 
 
-def none(why: str) -> Html:
+def missing_diff_note(why: str) -> Html:
     """Return the note in the place of a diff that cannot be read."""
-    return joined(h("p", {"class": "soft"}, f"The diff is not there: {why}"))
+    return join_html(h("p", {"class": "soft"}, f"The diff is not there: {why}"))

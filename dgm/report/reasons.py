@@ -15,7 +15,7 @@ SELECT seq, body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LI
 """
 
 
-def unresolved(run: Run) -> Sequence[tuple[str, int]]:
+def count_unresolved(run: Run) -> Sequence[tuple[str, int]]:
     """Return kinds of reasons with their counts, the commonest first; rare kinds together as ``others``."""
     counts: Counter[str] = Counter()
     gone = run.store.withdrawn(run.tree.seq)

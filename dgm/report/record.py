@@ -14,13 +14,13 @@ from dgm.analysis.summary import (
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.evaluation.exam import Comparison
-from dgm.report.curve import Point
-from dgm.report.facts import Report
+from dgm.report.curve import CurvePoint
+from dgm.report.facts import RunReport
 from dgm.report.headline import holdout_record
-from dgm.report.steps import Step
+from dgm.report.steps import PathStep
 
 
-def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[str, Any]:
+def report_record(run: Run, report: RunReport, operators: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the report as one JSON document; ``operators`` are the records of the operators."""
     seed, best = run.tree.agents[0], run.tree.agents[report.best]
     return {
@@ -41,19 +41,19 @@ def record(run: Run, report: Report, operators: list[dict[str, Any]]) -> dict[st
         },
         "operators": operators,
         "holdout": holdout_record(report.found) if report.found else None,
-        "curve": [_point(point) for point in report.curve],
+        "curve": [_point_record(point) for point in report.curve],
         "lineage": {
             "agents": list(report.line.agents),
-            "steps": [_step(step) for step in report.line.steps],
+            "steps": [_step_record(step) for step in report.line.steps],
         },
-        "matrix": _matrix(report),
-        "failures": _failures(report),
-        "reproduce": _reproduce(report),
+        "matrix": _matrix_record(report),
+        "failures": _failures_record(report),
+        "reproduce": _reproduction_record(report),
         "not_there": list(report.damage),
     }
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point_record(point: CurvePoint) -> dict[str, Any]:
     return {
         "evaluations": point.evaluations,
         "usd": round(point.usd, 6),
@@ -65,7 +65,7 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step_record(step: PathStep) -> dict[str, Any]:
     return {
         "agent": step.agent.id,
         "parents": list(step.agent.parents),
@@ -75,12 +75,12 @@ def _step(step: Step) -> dict[str, Any]:
         "rationale": step.agent.rationale,
         "own": tally_record(step.own),
         "clade": tally_record(step.clade),
-        "against_parent": _against(step.against) if step.against else None,
+        "against_parent": _comparison_record(step.against) if step.against else None,
         "patch": None if step.damage else step.patch.decode("utf-8", "replace"),
     }
 
 
-def _against(pairs: Comparison) -> dict[str, Any]:
+def _comparison_record(pairs: Comparison) -> dict[str, Any]:
     return {
         "tasks": pairs.first.n,
         "parent": tally_record(pairs.first),
@@ -90,7 +90,7 @@ def _against(pairs: Comparison) -> dict[str, Any]:
     }
 
 
-def _matrix(report: Report) -> dict[str, Any]:
+def _matrix_record(report: RunReport) -> dict[str, Any]:
     rows = [
         {
             "task": row.task,
@@ -107,25 +107,25 @@ def _matrix(report: Report) -> dict[str, Any]:
     }
 
 
-def _failures(report: Report) -> dict[str, Any]:
+def _failures_record(report: RunReport) -> dict[str, Any]:
     found = report.failures
     return {
-        "unresolved": _counts(report.unresolved),
+        "unresolved": _count_records(report.unresolved),
         "stillborn": [
             {"operator": operator, "stage": stage, "times": times}
             for (operator, stage), times in found.stillborn.items()
         ],
-        "invalid": _counts(found.invalid),
-        "lost": _counts(found.lost),
+        "invalid": _count_records(found.invalid),
+        "lost": _count_records(found.lost),
         "refused": dict(found.refused),
     }
 
 
-def _counts(kinds: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+def _count_records(kinds: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"reason": what, "times": times} for what, times in kinds]
 
 
-def _reproduce(report: Report) -> dict[str, Any]:
+def _reproduction_record(report: RunReport) -> dict[str, Any]:
     found = report.reproduction
     return {
         "command": found.command or None,

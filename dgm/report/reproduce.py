@@ -57,7 +57,7 @@ class Reproduction:
     """Settings that were changed at a resume, at their present values; the command gives the earlier ones."""
 
 
-def reproduction(run: Run, best: AgentId) -> Reproduction:
+def read_reproduction(run: Run, best: AgentId) -> Reproduction:
     """Return the facts needed to repeat a run.
 
     Raises:
@@ -70,7 +70,7 @@ def reproduction(run: Run, best: AgentId) -> Reproduction:
     own = _is_search(run)
     agents = run.tree.agents
     return Reproduction(
-        command(config) if own else "",
+        run_command_text(config) if own else "",
         replays if own else [],
         {name: str(value) for name, value in config.get("versions", {}).items()},
         config["settings"]["seed"],
@@ -86,7 +86,7 @@ def _is_search(run: Run) -> bool:
     return not made_otherwise and run.folder.name != FOLDER
 
 
-def command(config: Mapping[str, Any]) -> str:
+def run_command_text(config: Mapping[str, Any]) -> str:
     """Return the ``dgm run`` that gives the frozen settings of ``config`` again, as one line of a shell.
 
     Raises:
@@ -95,43 +95,45 @@ def command(config: Mapping[str, Any]) -> str:
     frozen = validate_settings(restore_old_defaults(config["settings"]), {"": "run.json"})
     usual = Settings().model_dump(mode="json")
     words = ["dgm", "run"]
-    for path, value in _leaves(frozen.model_dump(mode="json")):
+    for path, value in _iter_leaves(frozen.model_dump(mode="json")):
         key = ".".join(path)
-        if value == _at(usual, path) and key not in ALWAYS:
+        if value == _value_at(usual, path) and key not in ALWAYS:
             continue
         if key in FLAGS:
             words += [FLAGS[key], str(value)]
         else:
-            words += ["--set", f"{'.'.join(map(_part, path))}={_toml(value)}"]
+            words += ["--set", f"{'.'.join(map(_quote_key, path))}={_toml_text(value)}"]
     return shlex.join(words)
 
 
-def _leaves(table: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _iter_leaves(
+    table: Mapping[str, Any], prefix: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _leaves(value, (*prefix, name))
+            yield from _iter_leaves(value, (*prefix, name))
         elif value is not None:
             # TOML has no null. It needs none: every setting that can be None is None by default.
             yield (*prefix, name), value
 
 
-def _at(table: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (any value of a settings file)
+def _value_at(table: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (any value of a settings file)
     for name in path:
         table = table.get(name) if isinstance(table, dict) else None
     return table
 
 
-def _part(name: str) -> str:
+def _quote_key(name: str) -> str:
     return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
 
 
-def _toml(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
+def _toml_text(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
     """Return a value as ``--set`` reads it.
 
     JSON is TOML except for surrogates, which settings from TOML cannot hold.
     """
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(_toml_text, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_part(key)} = {_toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{_quote_key(key)} = {_toml_text(each)}" for key, each in value.items()) + "}"
     return json.dumps(value, ensure_ascii=False)

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.domain import Tally
-from dgm.report.drawing import Axes, Drawing
+from dgm.report.drawing import Axes, SvgDrawing
 from dgm.report.markup import NOTHING, Html, Value, h
 from dgm.stats import wilson
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A part of the page with a heading that can be linked to."""
 
     id: str
@@ -27,12 +27,12 @@ def paragraph(*pieces: str) -> Html:
     return h("p", {}, *pieces)
 
 
-def lead(text: str) -> Html:
+def lead_paragraph(text: str) -> Html:
     """Return the introduction of a section, which stands below its heading."""
     return h("p", {"class": "lead"}, text)
 
 
-def table(
+def html_table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],
     numbers: Sequence[int] = (),
@@ -60,13 +60,13 @@ def table(
     return h("div", {"class": "wide"}, whole)
 
 
-def facts(pairs: Sequence[tuple[str, str]]) -> Html:
+def facts_table(pairs: Sequence[tuple[str, str]]) -> Html:
     """Return a table of names and values, without a head."""
     rows = [h("tr", {}, h("td", {"class": "key"}, name), h("td", {}, value)) for name, value in pairs]
     return h("div", {"class": "wide"}, h("table", {}, h("tbody", {}, *rows)))
 
 
-def figure(drawing: Drawing | None, caption: str, kind: str = "wide") -> Html:
+def html_figure(drawing: SvgDrawing | None, caption: str, kind: str = "wide") -> Html:
     """Return a picture with its caption; the caption alone where there is nothing to draw."""
     picture = [h("div", {"class": kind}, drawing.html())] if drawing else []
     return h("figure", {}, *picture, h("figcaption", {}, caption))
@@ -77,7 +77,7 @@ def interval_bar(tally: Tally, kind: str = "") -> Html:
     if not tally.n:
         return h("span", {})
     low, high = wilson(tally)
-    drawing = Drawing(f"{tally.rate:.0%}, 95 % interval {low:.0%} to {high:.0%}", 170, 18)
+    drawing = SvgDrawing(f"{tally.rate:.0%}, 95 % interval {low:.0%} to {high:.0%}", 170, 18)
     axes = Axes(5, 0, 160, 18, 1)
     drawing.line(axes.left, 9, axes.left + axes.width, 9, "track", 1)
     drawing.line(axes.x(low), 9, axes.x(high), 9, f"{kind}line" if kind else "interval", 3)
@@ -87,7 +87,7 @@ def interval_bar(tally: Tally, kind: str = "") -> Html:
     return h("span", {"class": "bar"}, drawing.html())
 
 
-def points(share: float) -> str:
+def points_text(share: float) -> str:
     """Return a share as ``+8 points``, with a typographic minus."""
     said = round(100 * share)
     sign = "+" if said > 0 else "−" if said < 0 else "±"

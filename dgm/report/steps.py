@@ -12,7 +12,7 @@ from dgm.evaluation.exam import Comparison, compare_verdicts
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One agent of the line."""
 
     agent: Agent
@@ -34,40 +34,40 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineagePath:
     """The steps that are shown."""
 
     agents: Sequence[AgentId]
     """All agents of the line, the seed first."""
-    steps: Sequence[Step]
+    steps: Sequence[PathStep]
     left_out: int
     """Number of steps left out between the first and the second that is shown."""
 
 
-def line(run: Run, best: AgentId, most: int = 60) -> Line:
+def read_lineage(run: Run, best: AgentId, most: int = 60) -> LineagePath:
     """Return the line of ``best``: the seed, and the last of the others, at most ``most`` in all."""
     members = Lineage(run.tree, best).agents
     shown = members if len(members) <= most else (members[0], *members[len(members) - most + 1 :])
-    steps = [_step(run, agent) for agent in shown]
-    return Line([agent.id for agent in members], steps, len(members) - len(shown))
+    steps = [_read_step(run, agent) for agent in shown]
+    return LineagePath([agent.id for agent in members], steps, len(members) - len(shown))
 
 
-def _step(run: Run, agent: Agent) -> Step:
+def _read_step(run: Run, agent: Agent) -> PathStep:
     tree = run.tree
     own, clade = tree.own(agent.id), tree.clade(agent.id)
     aim = tree.aim(agent.id)
     if not agent.parents:
-        return Step(agent, own, clade, aim, None, b"")
+        return PathStep(agent, own, clade, aim, None, b"")
     parent = agent.parents[0]
-    against = _against(tree, parent, agent.id)
+    against = _compare_verdicts(tree, parent, agent.id)
     try:
         patch, damage = run.repository.diff(tree.agents[parent].commit, agent.commit), ""
     except DgmError as error:
         # Readers of the report have no business with the run's place on its machine.
         patch, damage = b"", str(error).replace(f"{run.folder}/", "")
-    return Step(agent, own, clade, aim, against, patch, damage)
+    return PathStep(agent, own, clade, aim, against, patch, damage)
 
 
-def _against(tree: Tree, parent: AgentId, child: AgentId) -> Comparison:
+def _compare_verdicts(tree: Tree, parent: AgentId, child: AgentId) -> Comparison:
     before, after = tree.verdicts(parent), tree.verdicts(child)
     return compare_verdicts((task, before.get(task), verdict) for task, verdict in after.items())

@@ -18,14 +18,14 @@ def check_file(path: Path, option: str) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    with _said(path, option):
+    with _convert_errors(path, option):
         if path.is_dir():
             raise UserError(f"{option} {path}: a folder; name a file in it")
         if path.exists() and not path.is_file():
             raise UserError(f"{option} {path}: not a file; name a file, which may be a new one")
         if not path.parent.is_dir():
             raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
-        _try(path.parent)
+        _try_to_write(path.parent)
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -34,21 +34,21 @@ def check_folder(path: Path, option: str) -> None:
     Raises:
         UserError: they cannot be written.
     """
-    with _said(path, option):
+    with _convert_errors(path, option):
         if path.exists() and not path.is_dir():
             raise UserError(f"{option} {path}: a file, not a folder; name a folder, which may be a new one")
         if not path.parent.is_dir():
             raise UserError(f"{option} {path}: there is no folder {path.parent}; make it first")
-        _try(path if path.is_dir() else path.parent)
+        _try_to_write(path if path.is_dir() else path.parent)
 
 
-def _try(folder: Path) -> None:
+def _try_to_write(folder: Path) -> None:
     with tempfile.TemporaryFile(dir=folder):
         pass
 
 
 @contextmanager
-def _said(path: Path, option: str) -> Iterator[None]:
+def _convert_errors(path: Path, option: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -15,13 +15,13 @@ WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed')
 def missing_traces(run: Run) -> Sequence[str]:
     """Return a sentence if traces are missing; their content is not read (``dgm archive verify`` reads it)."""
     named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
-    there = len(named & _present(run.folder / "traces"))
+    there = len(named & _list_present(run.folder / "traces"))
     if there == len(named):
         return []
     return [f"not there: traces of evaluations and of agents' making ({there:,} of {len(named):,} are)"]
 
 
-def _present(folder: Path) -> set[str]:
+def _list_present(folder: Path) -> set[str]:
     """Return the digests of the traces in the folder.
 
     One look at each folder is cheaper than one at each trace.

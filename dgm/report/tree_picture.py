@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from dgm.domain import AgentId, Tally
-from dgm.report.drawing import SHADES, Drawing
-from dgm.report.facts import Member, Report
-from dgm.report.layout import Node
-from dgm.report.markup import number
-from dgm.show.safe import cells, one_line
-from dgm.show.words import BEST, counted, interval_text, operator_text, tally_text
+from dgm.report.drawing import SHADES, SvgDrawing
+from dgm.report.facts import ReportAgent, RunReport
+from dgm.report.layout import TreeNode
+from dgm.report.markup import number_text
+from dgm.show.safe import cell_width, one_line
+from dgm.show.words import BEST, count_text, interval_text, operator_text, tally_text
 
 WIDTH = 960
 MARGIN = 26
@@ -31,7 +31,7 @@ SHAPES = ("circle", "square", "diamond", "triangle", "hexagon", "cross")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PictureScale:
     """The scale that gives agents their places, sizes and shades."""
 
     x: float
@@ -47,7 +47,7 @@ class Scale:
     high: float
     shapes: Mapping[str, str]
 
-    def place(self, node: Node) -> tuple[float, float]:
+    def place(self, node: TreeNode) -> tuple[float, float]:
         """Return the middle of a node, in pixels."""
         return MARGIN + node.depth * self.x, MARGIN + node.row * self.y
 
@@ -63,16 +63,16 @@ class Scale:
         return f"c{min(SHADES - 1, max(0, int(share * SHADES)))}"
 
 
-def tree_picture(report: Report) -> Drawing:
+def draw_tree_picture(report: RunReport) -> SvgDrawing:
     """Return the picture; its tooltips give the facts that ``dgm tree`` gives of an agent."""
     picture = report.tree
-    scale = _scale(report)
+    scale = _make_scale(report)
     depth = max(node.depth for node in picture.nodes)
     height = 2 * MARGIN + max(0, picture.rows - 1) * scale.y
     width = max(640.0, min(WIDTH, 2 * MARGIN + depth * scale.x + 20))
-    drawing = Drawing("the tree of agents", width, height)
+    drawing = SvgDrawing("the tree of agents", width, height)
     places = {node.agent: scale.place(node) for node in picture.nodes}
-    _edges(drawing, report, places)
+    _draw_edges(drawing, report, places)
     on_line = set(picture.line)
     labelled = len(picture.nodes) <= LABELLED
     for node in picture.nodes:
@@ -81,9 +81,9 @@ def tree_picture(report: Report) -> Drawing:
         radius = scale.size(member.clade)
         kind = f"node {scale.shade(member.clade)}"
         form = scale.shapes.get(member.agent.operator, SHAPES[-1]) if member.agent.parents else SHAPES[0]
-        _mark(drawing, form, (x, y, radius), kind, _tip(member, node))
+        _draw_mark(drawing, form, (x, y, radius), kind, _tip_text(member, node))
         if node.agent == report.best:
-            star = _star(x, y - radius - 9, 7)
+            star = _star_path(x, y - radius - 9, 7)
             drawing.add(
                 "path",
                 {"class": "star", "d": star},
@@ -95,11 +95,11 @@ def tree_picture(report: Report) -> Drawing:
                 drawing.text(x, y + radius + 10.5, str(node.agent), kind, 10, "middle")
             else:
                 drawing.text(x + radius + 4, y + 3.5, str(node.agent), kind, 10)
-    drawing.height = _legend(drawing, scale, height)
+    drawing.height = _draw_legend(drawing, scale, height)
     return drawing
 
 
-def _scale(report: Report) -> Scale:
+def _make_scale(report: RunReport) -> PictureScale:
     picture = report.tree
     depth = max(node.depth for node in picture.nodes)
     step = min(WIDEST_STEP, (WIDTH - 2 * MARGIN - 20) / max(1, depth))
@@ -110,7 +110,7 @@ def _scale(report: Report) -> Scale:
     high = math.ceil(10 * max(rates, default=1)) / 10
     operators = dict.fromkeys(member.agent.operator for member in report.members if member.agent.parents)
     shapes = dict(zip(operators, SHAPES[:-1], strict=False))
-    return Scale(
+    return PictureScale(
         step,
         row,
         max(clade.n for clade in clades),
@@ -121,53 +121,59 @@ def _scale(report: Report) -> Scale:
     )
 
 
-def _edges(drawing: Drawing, report: Report, places: Mapping[AgentId, tuple[float, float]]) -> None:
+def _draw_edges(
+    drawing: SvgDrawing, report: RunReport, places: Mapping[AgentId, tuple[float, float]]
+) -> None:
     thick = set(zip(report.tree.line, report.tree.line[1:], strict=False))
     thin: list[str] = []
     best: list[str] = []
     for node in report.tree.nodes:
         parents = report.members[node.agent].agent.parents
         if parents:
-            path = _bend(places[parents[0]], places[node.agent])
+            path = _bend_path(places[parents[0]], places[node.agent])
             (best if (parents[0], node.agent) in thick else thin).append(path)
-    second = [_bend(places[parent], places[child]) for parent, child in report.tree.second]
+    second = [_bend_path(places[parent], places[child]) for parent, child in report.tree.second]
     for kind, paths, width in (("edge", thin, 1.1), ("edge2", second, 1.1), ("line", best, 2.6)):
         if paths:
             drawing.add("path", {"class": kind, "d": "".join(paths), "stroke-width": width})
 
 
-def _bend(start: tuple[float, float], end: tuple[float, float]) -> str:
-    middle = number((start[0] + end[0]) / 2, 1)
-    y1, y2 = number(start[1], 1), number(end[1], 1)
-    return f"M{number(start[0], 1)} {y1}C{middle} {y1} {middle} {y2} {number(end[0], 1)} {y2}"
+def _bend_path(start: tuple[float, float], end: tuple[float, float]) -> str:
+    middle = number_text((start[0] + end[0]) / 2, 1)
+    y1, y2 = number_text(start[1], 1), number_text(end[1], 1)
+    return f"M{number_text(start[0], 1)} {y1}C{middle} {y1} {middle} {y2} {number_text(end[0], 1)} {y2}"
 
 
-def _tip(member: Member, node: Node) -> str:
+def _tip_text(member: ReportAgent, node: TreeNode) -> str:
     agent = member.agent
     parents = f" of {' and '.join(map(str, agent.parents))}" if agent.parents else ""
     lines = [
         f"agent {agent.id}: {operator_text(agent.operator, member.aim)}{parents}",
         f"own {tally_text(member.own)}  {interval_text(member.own)}".rstrip(),
         f"clade (CMP) {tally_text(member.clade)}"
-        + (f", {counted(member.children, 'child', 'children')}" if member.children else ""),
+        + (f", {count_text(member.children, 'child', 'children')}" if member.children else ""),
         one_line(agent.rationale, 90),
     ]
     if node.hidden:
-        lines.append(f"not drawn: {counted(node.hidden, 'child', 'children')}")
+        lines.append(f"not drawn: {count_text(node.hidden, 'child', 'children')}")
     return "\n".join(line for line in lines if line)
 
 
-def _mark(drawing: Drawing, form: str, where: tuple[float, float, float], kind: str, tip: str) -> None:
+def _draw_mark(
+    drawing: SvgDrawing, form: str, where: tuple[float, float, float], kind: str, tip: str
+) -> None:
     x, y, radius = where
     if form == "circle":
         drawing.add(
-            "circle", {"class": kind, "cx": number(x, 1), "cy": number(y, 1), "r": number(radius, 1)}, tip=tip
+            "circle",
+            {"class": kind, "cx": number_text(x, 1), "cy": number_text(y, 1), "r": number_text(radius, 1)},
+            tip=tip,
         )
         return
-    drawing.add("path", {"class": kind, "d": _shape(form, x, y, radius)}, tip=tip)
+    drawing.add("path", {"class": kind, "d": _shape_path(form, x, y, radius)}, tip=tip)
 
 
-def _shape(form: str, x: float, y: float, radius: float) -> str:
+def _shape_path(form: str, x: float, y: float, radius: float) -> str:
     """Return the path of a shape with about the area of a circle of this radius."""
     if form == "cross":
         a, b = radius * 1.1, radius * 0.4
@@ -184,7 +190,7 @@ def _shape(form: str, x: float, y: float, radius: float) -> str:
             (-a, b),
             (-a, -b),
         ]
-        return _polygon([(x + dx, y + dy) for dx, dy in [*corners, (-b, -b)]])
+        return _polygon_path([(x + dx, y + dy) for dx, dy in [*corners, (-b, -b)]])
     count, turn, grow = {
         "square": (4, math.pi / 4, 1.25),
         "diamond": (4, 0.0, 1.25),
@@ -192,26 +198,26 @@ def _shape(form: str, x: float, y: float, radius: float) -> str:
         "hexagon": (6, 0.0, 1.1),
     }[form]
     angles = [turn + 2 * math.pi * n / count for n in range(count)]
-    return _polygon([(x + grow * radius * math.cos(a), y + grow * radius * math.sin(a)) for a in angles])
+    return _polygon_path([(x + grow * radius * math.cos(a), y + grow * radius * math.sin(a)) for a in angles])
 
 
-def _star(x: float, y: float, radius: float) -> str:
+def _star_path(x: float, y: float, radius: float) -> str:
     corners = []
     for n in range(10):
         reach = radius if n % 2 == 0 else radius * 0.42
         angle = -math.pi / 2 + math.pi * n / 5
         corners.append((x + reach * math.cos(angle), y + reach * math.sin(angle)))
-    return _polygon(corners)
+    return _polygon_path(corners)
 
 
-def _polygon(corners: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{number(x, 1)} {number(y, 1)}" for x, y in corners) + "Z"
+def _polygon_path(corners: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{number_text(x, 1)} {number_text(y, 1)}" for x, y in corners) + "Z"
 
 
-def _legend(drawing: Drawing, scale: Scale, top: float) -> float:
+def _draw_legend(drawing: SvgDrawing, scale: PictureScale, top: float) -> float:
     """Draw the meaning of the marks, in as many lines as the picture's width needs; return its lower end in pixels."""
     x, y = float(MARGIN), top + 14
-    for item in _entries(scale):
+    for item in _legend_items(scale):
         if x > MARGIN and x + item.width > drawing.width - MARGIN / 2:
             x, y = float(MARGIN), y + LEGEND_LINE
         item.draw(drawing, x, y)
@@ -220,28 +226,28 @@ def _legend(drawing: Drawing, scale: Scale, top: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _LegendItem:
     """One item of the legend; ``draw`` is given the place of its left upper corner."""
 
     width: float
-    draw: Callable[[Drawing, float, float], None]
+    draw: Callable[[SvgDrawing, float, float], None]
 
 
-def _entries(scale: Scale) -> Iterator[_Entry]:
-    yield _Entry(108 + 34 + 16 * SHADES + 5 + _length("100%"), partial(_shades, scale))
+def _legend_items(scale: PictureScale) -> Iterator[_LegendItem]:
+    yield _LegendItem(108 + 34 + 16 * SHADES + 5 + _text_width("100%"), partial(_draw_shades, scale))
     for verdicts in dict.fromkeys((scale.largest // 16, scale.largest)):
         if verdicts:
             radius = scale.size(Tally(verdicts))
-            said = counted(verdicts, "verdict")
-            yield _Entry(2 * radius + 5 + _length(said), partial(_sized, radius, said))
+            said = count_text(verdicts, "verdict")
+            yield _LegendItem(2 * radius + 5 + _text_width(said), partial(_draw_sized, radius, said))
     said = f"best agent ({BEST}, recommended), its line thick"
-    yield _Entry(18 + _length(said), partial(_starred, said))
+    yield _LegendItem(18 + _text_width(said), partial(_draw_starred, said))
     for operator, form in scale.shapes.items() if len(scale.shapes) > 1 else ():
         said = one_line(operator, 24)
-        yield _Entry(17 + _length(said), partial(_shaped, form, said))
+        yield _LegendItem(17 + _text_width(said), partial(_draw_shaped, form, said))
 
 
-def _shades(scale: Scale, drawing: Drawing, x: float, y: float) -> None:
+def _draw_shades(scale: PictureScale, drawing: SvgDrawing, x: float, y: float) -> None:
     drawing.text(x, y + 10, "clade's rate (CMP)", "soft", 11)
     left = x + 108
     drawing.text(left, y + 10, f"{scale.low:.0%}", "soft", 11)
@@ -251,21 +257,21 @@ def _shades(scale: Scale, drawing: Drawing, x: float, y: float) -> None:
     drawing.text(left + 34 + 16 * SHADES + 5, y + 10, f"{scale.high:.0%}", "soft", 11)
 
 
-def _sized(radius: float, said: str, drawing: Drawing, x: float, y: float) -> None:
+def _draw_sized(radius: float, said: str, drawing: SvgDrawing, x: float, y: float) -> None:
     drawing.add("circle", {"class": "node none", "cx": x + radius, "cy": y + 6, "r": radius})
     drawing.text(x + 2 * radius + 5, y + 10, said, "soft", 11)
 
 
-def _starred(said: str, drawing: Drawing, x: float, y: float) -> None:
-    drawing.add("path", {"class": "star", "d": _star(x + 6, y + 6, 7)})
+def _draw_starred(said: str, drawing: SvgDrawing, x: float, y: float) -> None:
+    drawing.add("path", {"class": "star", "d": _star_path(x + 6, y + 6, 7)})
     drawing.text(x + 18, y + 10, said, "soft", 11)
 
 
-def _shaped(form: str, said: str, drawing: Drawing, x: float, y: float) -> None:
-    _mark(drawing, form, (x + 6, y + 6, 5.5), "node none", "")
+def _draw_shaped(form: str, said: str, drawing: SvgDrawing, x: float, y: float) -> None:
+    _draw_mark(drawing, form, (x + 6, y + 6, 5.5), "node none", "")
     drawing.text(x + 17, y + 10, said, "soft", 11)
 
 
-def _length(text: str) -> float:
+def _text_width(text: str) -> float:
     """Return the approximate width of a legend's text in pixels."""
-    return 6.4 * cells(text)
+    return 6.4 * cell_width(text)

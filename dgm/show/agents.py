@@ -9,9 +9,9 @@ from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS
-from dgm.show.columns import CLADE, Columns, gap
-from dgm.show.safe import cells, one_line
-from dgm.show.spans import Line, Span, Tone, joined, line
+from dgm.show.columns import CLADE, RowColumns, gap_before
+from dgm.show.safe import cell_width, one_line
+from dgm.show.spans import Line, Span, Tone, join_lines, make_line
 from dgm.show.words import (
     BARREN,
     BEST,
@@ -19,7 +19,7 @@ from dgm.show.words import (
     EXPANDING,
     MARKED,
     WAITING,
-    bar,
+    bar_text,
     interval_text,
     operator_text,
     tally_text,
@@ -33,7 +33,7 @@ _LEAST = 12
 """Cells below which a rationale is left out."""
 
 
-class State(StrEnum):
+class AgentActivity(StrEnum):
     """An agent's present activity, the most remarkable first."""
 
     WAITS = auto()
@@ -45,14 +45,14 @@ class State(StrEnum):
     QUIET = auto()
 
 
-STATE_MARKS: Mapping[State, str] = {
-    State.WAITS: WAITING,
-    State.EXPANDING: EXPANDING,
-    State.EVALUATING: EVALUATING,
-    State.BARREN: BARREN,
-    State.QUIET: "",
+STATE_MARKS: Mapping[AgentActivity, str] = {
+    AgentActivity.WAITS: WAITING,
+    AgentActivity.EXPANDING: EXPANDING,
+    AgentActivity.EVALUATING: EVALUATING,
+    AgentActivity.BARREN: BARREN,
+    AgentActivity.QUIET: "",
 }
-_STATE_TONES = {State.WAITS: Tone.WARN, State.BARREN: Tone.DIM}
+_STATE_TONES = {AgentActivity.WAITS: Tone.WARN, AgentActivity.BARREN: Tone.DIM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class AgentRow:
     clade: Tally | None
     """None if not counted."""
     children: int
-    state: State
+    state: AgentActivity
     best: bool
     marked: bool
     parents: tuple[AgentId, ...]
@@ -90,7 +90,7 @@ def row_of(
     born: Agent | AgentBorn,
     *,
     aim: str = "",
-    state: State = State.QUIET,
+    state: AgentActivity = AgentActivity.QUIET,
     best: AgentId | None = None,
     marked: Collection[AgentId] = (),
 ) -> AgentRow:
@@ -100,7 +100,7 @@ def row_of(
         members: the tree, or an outline of it.
         born: the agent's record.
         aim: its aim, see ``Tree.aim``.
-        state: see ``states``.
+        state: see ``find_states``.
         best: the agent that gets a star; None while that is not known.
         marked: agents that a person has marked.
     """
@@ -119,32 +119,36 @@ def row_of(
     )
 
 
-def states(under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ()) -> dict[AgentId, State]:
+def find_states(
+    under_way: Iterable[Action], waiting_parents: Iterable[AgentId] = ()
+) -> dict[AgentId, AgentActivity]:
     """Return the activity of each agent; idle agents are left out.
 
     Args:
         under_way: the actions of ``Tree.pending`` or ``Outline.in_flight``.
         waiting_parents: first parents of the children of ``Tree.waiting``.
     """
-    found: dict[AgentId, State] = {}
-    order = list(State)
+    found: dict[AgentId, AgentActivity] = {}
+    order = list(AgentActivity)
     for action in under_way:
         who = action.agent if isinstance(action, Evaluate) else action.parents[0]
-        state = State.EVALUATING if isinstance(action, Evaluate) else State.EXPANDING
+        state = AgentActivity.EVALUATING if isinstance(action, Evaluate) else AgentActivity.EXPANDING
         found[who] = min(found.get(who, state), state, key=order.index)
-    return {**found, **dict.fromkeys(waiting_parents, State.WAITS)}
+    return {**found, **dict.fromkeys(waiting_parents, AgentActivity.WAITS)}
 
 
-def states_of(tree: Tree, *, living: bool) -> dict[AgentId, State]:
+def find_tree_states(tree: Tree, *, living: bool) -> dict[AgentId, AgentActivity]:
     """Return the activity of each agent of a whole tree, barren agents included.
 
     Args:
         tree: the tree.
         living: whether a process performs the actions under way in it.
     """
-    barren = {AgentId(agent): State.BARREN for agent, count in enumerate(tree.barren) if count >= FRUITLESS}
+    barren = {
+        AgentId(agent): AgentActivity.BARREN for agent, count in enumerate(tree.barren) if count >= FRUITLESS
+    }
     waiting = (one.child.parents[0] for one in tree.waiting.values())
-    return {**barren, **states(tree.pending.values() if living else (), waiting)}
+    return {**barren, **find_states(tree.pending.values() if living else (), waiting)}
 
 
 def agent_line(row: AgentRow, width: int | None = None) -> Line:
@@ -156,21 +160,21 @@ def agent_line(row: AgentRow, width: int | None = None) -> Line:
             fits.
             None where nothing bounds it, as in a pipe: then it has no marks of a moment's state.
     """
-    parts = _parts(row, moment=width is not None)
-    parts["operator"] = _operator(row)
+    parts = _row_parts(row, moment=width is not None)
+    parts["operator"] = _operator_line(row)
     if width is None:
-        return _together({**parts, "rationale": line(one_line(row.rationale, RATIONALE_WIDTH))})
-    left = width - _width(_together(parts)) - 2
+        return _join_parts({**parts, "rationale": make_line(one_line(row.rationale, RATIONALE_WIDTH))})
+    left = width - _line_width(_join_parts(parts)) - 2
     if left >= _LEAST:
-        return _together({**parts, "rationale": line(one_line(row.rationale, left))})
+        return _join_parts({**parts, "rationale": make_line(one_line(row.rationale, left))})
     for name in ("clade interval", "children", "operator", "clade", "interval", "bar"):
-        if _width(_together(parts)) <= width:
+        if _line_width(_join_parts(parts)) <= width:
             break
         parts.pop(name, None)
-    return _together(parts)
+    return _join_parts(parts)
 
 
-def aligned_line(row: AgentRow, lead: Line, columns: Columns) -> Line:
+def aligned_line(row: AgentRow, lead: Line, columns: RowColumns) -> Line:
     """Return the row as a line of a tree, in columns that are the same for all its rows.
 
     Args:
@@ -179,62 +183,66 @@ def aligned_line(row: AgentRow, lead: Line, columns: Columns) -> Line:
         columns: as ``columns_of`` says; without a bound the line has no marks of a moment's state.
     """
     bounded = columns.line is not None
-    parts = _parts(row, moment=bounded)
-    shown = _filled((*lead, *parts["id"]), columns.stem)
+    parts = _row_parts(row, moment=bounded)
+    shown = _pad_line((*lead, *parts["id"]), columns.stem)
     # An agent without children has more room for the texts at the end, where room is short.
     names = [name for name in columns.widths if row.children or not bounded or name not in CLADE]
     for name in names:
-        shown = (*shown, Span(" " * gap(name)), *_filled(parts.get(name, ()), columns.widths[name]))
-    operator = _operator(row)
+        shown = (*shown, Span(" " * gap_before(name)), *_pad_line(parts.get(name, ()), columns.widths[name]))
+    operator = _operator_line(row)
     if not bounded:
-        return joined([shown, operator, line(one_line(row.rationale, RATIONALE_WIDTH))], "  ")
+        return join_lines([shown, operator, make_line(one_line(row.rationale, RATIONALE_WIDTH))], "  ")
     room = columns.room(names)
-    if _width(operator) > room:
+    if _line_width(operator) > room:
         return shown
-    left = room - _width(operator) - 2
-    return joined([shown, operator, line(one_line(row.rationale, left)) if left >= _LEAST else ()], "  ")
+    left = room - _line_width(operator) - 2
+    return join_lines(
+        [shown, operator, make_line(one_line(row.rationale, left)) if left >= _LEAST else ()], "  "
+    )
 
 
-def _filled(shown: Line, width: int) -> Line:
-    return (*shown, Span(" " * max(0, width - _width(shown))))
+def _pad_line(shown: Line, width: int) -> Line:
+    return (*shown, Span(" " * max(0, width - _line_width(shown))))
 
 
-def _parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
+def _row_parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
     """Return the parts of a row by name, without the texts at its end."""
     parts: dict[str, Line] = {
-        "id": _identity(row, moment=moment),
-        "bar": _bar(row.own.rate),
-        "own": line(Span("own ", Tone.DIM), tally_text(row.own)),
-        "interval": _interval(row.own),
+        "id": _identity_line(row, moment=moment),
+        "bar": _bar_line(row.own.rate),
+        "own": make_line(Span("own ", Tone.DIM), tally_text(row.own)),
+        "interval": _interval_line(row.own),
     }
     if row.children:
-        parts["clade"] = line(Span("clade ", Tone.DIM), tally_text(row.clade) if row.clade else "counting …")
-        parts["clade interval"] = _interval(row.clade or Tally())
+        parts["clade"] = make_line(
+            Span("clade ", Tone.DIM), tally_text(row.clade) if row.clade else "counting …"
+        )
+        parts["clade interval"] = _interval_line(row.clade or Tally())
         if moment:
-            parts["children"] = line(
+            parts["children"] = make_line(
                 Span("child " if row.children == 1 else "children ", Tone.DIM), str(row.children)
             )
     return parts
 
 
-def _operator(row: AgentRow) -> Line:
+def _operator_line(row: AgentRow) -> Line:
     further = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
-    return line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
+    return make_line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
 
 
-def _together(parts: Mapping[str, Line]) -> Line:
+def _join_parts(parts: Mapping[str, Line]) -> Line:
     """Join the parts two blanks apart; an interval stands closer to its tally."""
-    own, clade = joined([parts.get("own", ()), parts.get("interval", ())], " "), parts.get("clade", ())
+    own, clade = join_lines([parts.get("own", ()), parts.get("interval", ())], " "), parts.get("clade", ())
     groups = {**parts, "own": own}
     if clade:
-        groups["clade"] = joined([clade, parts.get("clade interval", ())], " ")
+        groups["clade"] = join_lines([clade, parts.get("clade interval", ())], " ")
     names = ("id", "bar", "own", "clade", "children", "operator", "rationale")
-    return joined([groups[name] for name in names if name in groups], "  ")
+    return join_lines([groups[name] for name in names if name in groups], "  ")
 
 
-def _identity(row: AgentRow, *, moment: bool) -> Line:
+def _identity_line(row: AgentRow, *, moment: bool) -> Line:
     mark = STATE_MARKS[row.state] if moment else ""
-    return line(
+    return make_line(
         Span(str(row.id), Tone.STRONG),
         *((Span(f" {BEST}", Tone.MARK),) if row.best else ()),
         *((Span(f" {MARKED}", Tone.MARK),) if row.marked and moment else ()),
@@ -242,15 +250,15 @@ def _identity(row: AgentRow, *, moment: bool) -> Line:
     )
 
 
-def _bar(rate: float) -> Line:
-    drawn = bar(rate)
+def _bar_line(rate: float) -> Line:
+    drawn = bar_text(rate)
     full = drawn.rstrip("░")
-    return line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
+    return make_line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
 
 
-def _interval(tally: Tally) -> Line:
-    return line(Span(interval_text(tally), Tone.DIM))
+def _interval_line(tally: Tally) -> Line:
+    return make_line(Span(interval_text(tally), Tone.DIM))
 
 
-def _width(shown: Line) -> int:
-    return sum(cells(span.text) for span in shown)
+def _line_width(shown: Line) -> int:
+    return sum(cell_width(span.text) for span in shown)

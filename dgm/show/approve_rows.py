@@ -9,14 +9,14 @@ from dgm.domain import ActionId
 from dgm.show.safe import one_line
 
 
-def diff_of(run: Run, one: WaitingChild) -> bytes:
+def diff_against_parent(run: Run, one: WaitingChild) -> bytes:
     """Return the child's change against its first parent."""
     return run.repository.diff(run.tree.agents[one.child.parents[0]].commit, one.child.commit)
 
 
 def child_record(run: Run, action: ActionId, one: WaitingChild) -> dict[str, Any]:
     """Return a waiting child as a record, with an answer that the search has not read yet."""
-    lines = diff_of(run, one).split(b"\n")
+    lines = diff_against_parent(run, one).split(b"\n")
     child, most = one.child, run.config["settings"]["gates"]["approve_s"]
     record: dict[str, Any] = {
         "child": action,
@@ -50,8 +50,8 @@ def child_lines(record: dict[str, Any], now: float) -> list[str]:
     parents = " and ".join(map(str, record["parents"]))
     files = "1 file" if record["files"] == 1 else f"{record['files']} files"
     size = f"{files}, +{record['added']} -{record['removed']}"
-    left = "" if record["until"] is None else f", {clock(record['until'] - now)} left"
-    waits = f"waits for {clock(now - record['since'])}{left}"
+    left = "" if record["until"] is None else f", {rough_duration_text(record['until'] - now)} left"
+    waits = f"waits for {rough_duration_text(now - record['since'])}{left}"
     lines = [f"child {record['child']} of {parents} ({record['operator']}): {size}; {waits}"]
     lines.append(f"  {one_line(record['rationale'], 200)}")
     if record["answer"]:
@@ -62,7 +62,7 @@ def child_lines(record: dict[str, Any], now: float) -> list[str]:
     return lines
 
 
-def clock(seconds: float) -> str:
+def rough_duration_text(seconds: float) -> str:
     """Return a duration in seconds as people say it: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
@@ -70,6 +70,6 @@ def clock(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def number_of(text: str) -> ActionId | None:
+def parse_action_id(text: str) -> ActionId | None:
     """Return the number of the child that a person names; None if the text is no number."""
     return ActionId(int(text)) if re.fullmatch(r"[0-9]{1,15}", text) else None

@@ -33,38 +33,38 @@ _LEVEL = "─━┄┅┈┉╌╍═╴╶╸╺╼╾"
 _UPRIGHT = "│┃┆┇┊┋╎╏║╵╷╹╻╽╿"
 
 
-def with_marks(text: str) -> str:
+def marks_to_ascii(text: str) -> str:
     """Return a line of a list with its marks as ASCII, as many characters as before."""
     return text.translate(_ONE_FOR_ONE)
 
 
-def with_words(text: str) -> str:
+def text_to_ascii(text: str) -> str:
     """Return a text whose marks are ASCII; it may be longer than before."""
-    return "".join(character if character.isascii() else _instead(character) for character in text)
+    return "".join(character if character.isascii() else _ascii_twin(character) for character in text)
 
 
-def _instead(character: str) -> str:
+def _ascii_twin(character: str) -> str:
     twin = LONGER.get(character) or _ONE_FOR_ONE.get(ord(character))
     return twin or character
 
 
-def _boxes() -> dict[int, str]:
+def _box_table() -> dict[int, str]:
     drawn = dict.fromkeys(_BOXES, "+")
     drawn |= {ord(character): "-" for character in _LEVEL} | {ord(character): "|" for character in _UPRIGHT}
     return drawn | dict.fromkeys(_BLOCKS, "#")
 
 
-_ONE_FOR_ONE: Mapping[int, str] = {**_boxes(), **MARKS}
+_ONE_FOR_ONE: Mapping[int, str] = {**_box_table(), **MARKS}
 
 
-def _replace(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(_escaped, error.object[error.start : error.end])), error.end
+    return "".join(map(_escape_character, error.object[error.start : error.end])), error.end
 
 
-def _escaped(character: str) -> str:
-    known = _instead(character)
+def _escape_character(character: str) -> str:
+    known = _ascii_twin(character)
     if known != character:
         return known
     # A byte of a name that is no text stands as a lone surrogate.
@@ -72,4 +72,4 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-codecs.register_error(INSTEAD, _replace)
+codecs.register_error(INSTEAD, _replace_unencodable)

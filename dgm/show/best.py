@@ -4,7 +4,7 @@ from dgm.analysis.best import BestAgent
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import BEST, interval_text, tally_text
 from dgm.stats import lower_bound
 
@@ -22,7 +22,7 @@ def bound_text(tally: Tally) -> str:
 
 def best_text(best: BestAgent) -> str:
     """Return ``agent 7: 8/21 38% 21–59%, lower bound 0.18``."""
-    return f"agent {best.agent}: {_tallies(best.own)}, {bound_text(best.own)}"
+    return f"agent {best.agent}: {_tally_and_interval(best.own)}, {bound_text(best.own)}"
 
 
 def best_lines(tree: Tree, best: BestAgent) -> list[Line]:
@@ -32,8 +32,8 @@ def best_lines(tree: Tree, best: BestAgent) -> list[Line]:
     """
     said = one_line(tree.agents[best.agent].rationale, 60)
     return [
-        line(Span(f"{BEST} best  ", Tone.MARK), best_text(best), f"  {said}" if said else ""),
-        line(Span(f"  {STAR_MEANS}", Tone.DIM)),
+        make_line(Span(f"{BEST} best  ", Tone.MARK), best_text(best), f"  {said}" if said else ""),
+        make_line(Span(f"  {STAR_MEANS}", Tone.DIM)),
     ]
 
 
@@ -52,5 +52,5 @@ def highest_text(tree: Tree, best: BestAgent) -> str:
     return f"{best_text(BestAgent(AgentId(top), tallies[top], lower_bound(tallies[top])))}; not recommended"
 
 
-def _tallies(tally: Tally) -> str:
+def _tally_and_interval(tally: Tally) -> str:
     return f"{tally_text(tally)} {interval_text(tally)}".rstrip()

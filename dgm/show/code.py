@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 from dgm.show.spans import Line, Span, Tone
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ KEPT = 4_096
 """Number of lines whose colours are remembered."""
 
 
-def coloured(path: str, text: str) -> Line:
+def colour_code_line(path: str, text: str) -> Line:
     """Return a line of a file in the colours of its language.
 
     Python, TOML, Markdown, shell and JSON have colours, by the end of the name; other files are plain. A string or
@@ -39,19 +39,19 @@ def coloured(path: str, text: str) -> Line:
         text: the line, without its end; neutralised here, tabs become blanks.
     """
     language = _LEXERS.get(PurePosixPath(path).suffix, "")
-    return _coloured(language, neutral(text.replace("\n", " ")).expandtabs(TAB))
+    return _colour_code(language, neutralise(text.replace("\n", " ")).expandtabs(TAB))
 
 
 @lru_cache(KEPT)
-def _coloured(language: str, text: str) -> Line:
+def _colour_code(language: str, text: str) -> Line:
     if not text:
         return ()
     if not language or len(text) > LONGEST:
         return (Span(text),)
     spans: list[Span] = []
-    for kind, piece in _lexer(language).get_tokens(text):
+    for kind, piece in _find_lexer(language).get_tokens(text):
         words = piece.replace("\n", "")
-        tone = _tone(str(kind))
+        tone = _tone_of(str(kind))
         if words and spans and spans[-1].tone is tone:
             spans[-1] = Span(spans[-1].text + words, tone)
         elif words:
@@ -60,7 +60,7 @@ def _coloured(language: str, text: str) -> Line:
 
 
 @lru_cache
-def _lexer(language: str) -> "Lexer":
+def _find_lexer(language: str) -> "Lexer":
     from pygments.lexers import get_lexer_by_name
 
     return get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -85,5 +85,5 @@ _TONES = (
 )
 
 
-def _tone(kind: str) -> Tone:
+def _tone_of(kind: str) -> Tone:
     return next((tone for begin, tone in _TONES if kind.startswith(begin)), Tone.PLAIN)

@@ -26,7 +26,7 @@ _CLOSE = ("interval", "clade interval")
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class RowExtent:
     """The largest extent of each part over the rows of a tree."""
 
     indentation: int
@@ -39,7 +39,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RowColumns:
     """The cells of each part of a row."""
 
     stem: int
@@ -51,7 +51,7 @@ class Columns:
 
     def room(self, names: Collection[str]) -> int:
         """Return the cells left for a text behind the stem and these parts, of a line that is bounded."""
-        taken = _taken({name: cells for name, cells in self.widths.items() if name in names})
+        taken = _sum_widths({name: cells for name, cells in self.widths.items() if name in names})
         return max(0, (self.line or 0) - self.stem - taken - 2)
 
 
@@ -60,7 +60,7 @@ def most_steps(width: int | None) -> int:
     return UNBOUNDED if width is None else max(2, width // (_SHARE * STEP))
 
 
-def gap(name: str) -> int:
+def gap_before(name: str) -> int:
     """Return the blanks in front of a part of a row."""
     return 1 if name in _CLOSE else 2
 
@@ -93,14 +93,14 @@ def indentations(parents: Sequence[int]) -> list[int]:
     return steps
 
 
-def extent_of(members: Members, steps: Sequence[int]) -> Extent:
+def extent_of(members: Members, steps: Sequence[int]) -> RowExtent:
     """Return the largest extent of these agents' rows; ``steps`` is the result of ``indentations`` for them."""
     own = map(add, members.own_resolved, members.own_unresolved)
     clade = map(add, members.clade_resolved, members.clade_unresolved)
-    return Extent(max(steps, default=0), len(steps), max(own, default=0), max(clade, default=0))
+    return RowExtent(max(steps, default=0), len(steps), max(own, default=0), max(clade, default=0))
 
 
-def columns_of(extent: Extent, width: int | None, marks: int) -> Columns:
+def columns_of(extent: RowExtent, width: int | None, marks: int) -> RowColumns:
     """Return the columns for rows of such an extent.
 
     Args:
@@ -111,25 +111,25 @@ def columns_of(extent: Extent, width: int | None, marks: int) -> Columns:
     stem = STEP * min(extent.indentation, most_steps(width)) + len(str(max(0, extent.agents - 1))) + marks
     widths = {
         "bar": BAR,
-        "own": len("own ") + _tally(extent.own),
+        "own": len("own ") + _tally_width(extent.own),
         "interval": _INTERVAL,
-        "clade": len("clade ") + max(_COUNTING, _tally(extent.clade)),
+        "clade": len("clade ") + max(_COUNTING, _tally_width(extent.clade)),
         "clade interval": _INTERVAL,
     }
     if width is not None:
         widths |= {"children": len("children ") + len(str(extent.agents)), "operator": _OPERATOR}
         for name in _LEAST_USE:
-            if stem + _taken(widths) <= width:
+            if stem + _sum_widths(widths) <= width:
                 break
             widths.pop(name)
         widths.pop("operator", None)
-    return Columns(stem, widths, width)
+    return RowColumns(stem, widths, width)
 
 
-def _tally(verdicts: int) -> int:
+def _tally_width(verdicts: int) -> int:
     """Return the cells of ``12/12 100%``."""
     return len(f"{verdicts}/{verdicts} 100%")
 
 
-def _taken(widths: Mapping[str, int]) -> int:
-    return sum(gap(name) + cells for name, cells in widths.items())
+def _sum_widths(widths: Mapping[str, int]) -> int:
+    return sum(gap_before(name) + cells for name, cells in widths.items())

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from dgm.show.code import TAB, coloured
-from dgm.show.safe import Side, beginning, cells, fit, neutral
-from dgm.show.spans import Line, Span, Tone, cropped, line
+from dgm.show.code import TAB, colour_code_line
+from dgm.show.safe import Side, cell_width, decode_beginning, fit, neutralise
+from dgm.show.spans import Line, Span, Tone, crop_line, make_line
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@").match
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
@@ -21,7 +21,7 @@ SEEN = 2_000
 _BETWEEN = " │ "
 
 
-class Kind(IntEnum):
+class LineKind(IntEnum):
     """The kind of a patch line."""
 
     HEAD = 0
@@ -37,12 +37,12 @@ class Kind(IntEnum):
 
 
 _TONES = {
-    Kind.HEAD: Tone.STRONG,
-    Kind.HUNK: Tone.HUNK,
-    Kind.ADDED: Tone.ADDED,
-    Kind.REMOVED: Tone.REMOVED,
-    Kind.NOTE: Tone.DIM,
-    Kind.BINARY: Tone.DIM,
+    LineKind.HEAD: Tone.STRONG,
+    LineKind.HUNK: Tone.HUNK,
+    LineKind.ADDED: Tone.ADDED,
+    LineKind.REMOVED: Tone.REMOVED,
+    LineKind.NOTE: Tone.DIM,
+    LineKind.BINARY: Tone.DIM,
 }
 
 
@@ -79,9 +79,9 @@ class Patch:
     def __len__(self) -> int:
         return len(self._kinds)
 
-    def kind(self, number: int) -> Kind:
+    def kind(self, number: int) -> LineKind:
         """Return the kind of a line."""
-        return Kind(self._kinds[number])
+        return LineKind(self._kinds[number])
 
     def numbers(self, number: int) -> tuple[int, int]:
         """Return a line's numbers in the file before and after the change, from 1; 0 where it is not there."""
@@ -97,7 +97,7 @@ class Patch:
         place = bisect_right(self.files, number, key=lambda file: file.line)
         return self.files[place - 1] if place else None
 
-    def unified(self, number: int, *, numbered: bool = False, most: int | None = None) -> Line:
+    def unified_line(self, number: int, *, numbered: bool = False, most: int | None = None) -> Line:
         """Return a line with its sign in front; unchanged text is in the colours of its language.
 
         Args:
@@ -106,19 +106,19 @@ class Patch:
             most: characters after which the line is cut and says how much more there is; None for all of it.
         """
         kind, (sign, text, left) = self.kind(number), self._parts(number, most)
-        gutter = Span(self._gutter(number) if numbered else "", Tone.DIM)
-        if kind is Kind.SAME:
-            return line(gutter, " ", *self._code(number, kind, text), left_out(left))
-        return line(gutter, Span(sign + text, _TONES[kind]), left_out(left))
+        gutter = Span(self._gutter_text(number) if numbered else "", Tone.DIM)
+        if kind is LineKind.SAME:
+            return make_line(gutter, " ", *self._code(number, kind, text), left_out_note(left))
+        return make_line(gutter, Span(sign + text, _TONES[kind]), left_out_note(left))
 
     def lines(self) -> Iterator[Line]:
         """Yield all lines, each as ``unified`` returns it."""
-        return (self.unified(number) for number in range(len(self)))
+        return (self.unified_line(number) for number in range(len(self)))
 
     @property
     def rows(self) -> int:
         """Number of rows side by side."""
-        return len(self._beside())
+        return len(self._row_pairs())
 
     def beside(self, row: int, width: int) -> Line:
         """Return a row of the patch side by side: before the change on the left, after it on the right.
@@ -127,30 +127,30 @@ class Patch:
             row: from 0 to ``rows`` - 1.
             width: cells of both sides together.
         """
-        left, right = self._beside()[row]
-        if self.kind(max(left, right)) in (Kind.HEAD, Kind.HUNK, Kind.NOTE, Kind.BINARY):
-            return cropped(self.unified(max(left, right), most=SEEN), width)
+        left, right = self._row_pairs()[row]
+        if self.kind(max(left, right)) in (LineKind.HEAD, LineKind.HUNK, LineKind.NOTE, LineKind.BINARY):
+            return crop_line(self.unified_line(max(left, right), most=SEEN), width)
         half = max(0, width - len(_BETWEEN)) // 2
-        before = self._half(left, self._old, half) if left >= 0 else (Span(" " * half),)
-        after = self._half(right, self._new, half) if right >= 0 else ()
-        return line(*before, Span(_BETWEEN, Tone.DIM), *after)
+        before = self._half_row(left, self._old, half) if left >= 0 else (Span(" " * half),)
+        after = self._half_row(right, self._new, half) if right >= 0 else ()
+        return make_line(*before, Span(_BETWEEN, Tone.DIM), *after)
 
     def said(self, row: int) -> str:
         """Return both sides of a row as plain text, uncut."""
-        return " ".join(self.text(number) for number in dict.fromkeys(self._beside()[row]) if number >= 0)
+        return " ".join(self.text(number) for number in dict.fromkeys(self._row_pairs()[row]) if number >= 0)
 
     def row_of(self, number: int) -> int:
         """Return the row side by side in which a line stands."""
-        return next(row for row, pair in enumerate(self._beside()) if number in pair)
+        return next(row for row, pair in enumerate(self._row_pairs()) if number in pair)
 
-    def _half(self, number: int, numbers: Sequence[int], width: int) -> Line:
+    def _half_row(self, number: int, numbers: Sequence[int], width: int) -> Line:
         kind, (sign, text, left) = self.kind(number), self._parts(number, SEEN)
         gutter = Span(
             fit(str(numbers[number]), NUMBER, Side.RIGHT) + " " + (sign or " "), _TONES.get(kind, Tone.DIM)
         )
-        shown = line(gutter, *self._code(number, kind, text), left_out(left))
-        whole = cropped(shown, width)
-        return (*whole, Span(" " * (width - sum(cells(span.text) for span in whole))))
+        shown = make_line(gutter, *self._code(number, kind, text), left_out_note(left))
+        whole = crop_line(shown, width)
+        return (*whole, Span(" " * (width - sum(cell_width(span.text) for span in whole))))
 
     def _parts(self, number: int, most: int | None) -> tuple[str, str, int]:
         """Return a line's sign, its text behind the sign, neutralised, and the number of bytes left out.
@@ -164,22 +164,22 @@ class Patch:
         end -= end > start and self._data[end - 1] == _NEWLINE
         signed = start < end and self._kinds[number] in _OF_FILES and self._data[start] in _SIGNS
         raw = self._data[start + signed : end]
-        text, left = (raw.decode("utf-8", "replace"), 0) if most is None else beginning(raw, most)
-        return chr(self._data[start]) if signed else "", neutral(text).expandtabs(TAB), left
+        text, left = (raw.decode("utf-8", "replace"), 0) if most is None else decode_beginning(raw, most)
+        return chr(self._data[start]) if signed else "", neutralise(text).expandtabs(TAB), left
 
-    def _code(self, number: int, kind: Kind, text: str) -> Line:
-        if kind is not Kind.SAME:
+    def _code(self, number: int, kind: LineKind, text: str) -> Line:
+        if kind is not LineKind.SAME:
             return (Span(text, _TONES[kind]),)
         file = self.file_at(number)
-        return coloured(file.path if file else "", text)
+        return colour_code_line(file.path if file else "", text)
 
-    def _gutter(self, number: int) -> str:
+    def _gutter_text(self, number: int) -> str:
         shown = (fit(str(each) if each else "", NUMBER, Side.RIGHT) for each in self.numbers(number))
         return " ".join(shown) + " "
 
-    def _beside(self) -> list[tuple[int, int]]:
+    def _row_pairs(self) -> list[tuple[int, int]]:
         if not self._pairs and len(self):
-            self._pairs = list(_paired(self._kinds))
+            self._pairs = list(_pair_lines(self._kinds))
         return self._pairs
 
     def _parse(self) -> None:
@@ -191,18 +191,18 @@ class Patch:
             was_old, was_new = 0, 0
             if old_left > 0 or new_left > 0:
                 if sign == _PLUS:
-                    kind, was_new = Kind.ADDED, new
+                    kind, was_new = LineKind.ADDED, new
                 elif sign == _MINUS:
-                    kind, was_old = Kind.REMOVED, old
+                    kind, was_old = LineKind.REMOVED, old
                 elif sign == _BACKSLASH:
-                    kind = Kind.NOTE
+                    kind = LineKind.NOTE
                 else:
-                    kind, was_old, was_new = Kind.SAME, old, new
+                    kind, was_old, was_new = LineKind.SAME, old, new
                 old, old_left = old + bool(was_old), old_left - bool(was_old)
                 new, new_left = new + bool(was_new), new_left - bool(was_new)
                 self._count(kind)
             elif sign == _AT and (hunk := _HUNK(data, start)):
-                kind = Kind.HUNK
+                kind = LineKind.HUNK
                 old, new = int(hunk[1]), int(hunk[3])
                 old_left = 1 if hunk[2] is None else int(hunk[2])
                 new_left = 1 if hunk[4] is None else int(hunk[4])
@@ -214,50 +214,50 @@ class Patch:
             self._new.append(was_new)
             start = after
 
-    def _count(self, kind: Kind) -> None:
+    def _count(self, kind: LineKind) -> None:
         if self.files:
-            self.files[-1].added += kind is Kind.ADDED
-            self.files[-1].removed += kind is Kind.REMOVED
+            self.files[-1].added += kind is LineKind.ADDED
+            self.files[-1].removed += kind is LineKind.REMOVED
 
-    def _head(self, raw: bytes, binary: bool) -> tuple[Kind, bool]:
+    def _head(self, raw: bytes, binary: bool) -> tuple[LineKind, bool]:
         """Return the kind of a line outside of hunks, and whether the content of a binary file has begun."""
         if raw.startswith(b"diff --git "):
-            self.files.append(ChangedFile(_both(_text(raw[11:])), len(self)))
-            return Kind.HEAD, False
+            self.files.append(ChangedFile(_parse_header_path(_decode_line(raw[11:])), len(self)))
+            return LineKind.HEAD, False
         if raw.startswith(b"\\"):
-            return Kind.NOTE, binary
+            return LineKind.NOTE, binary
         if self.files and raw.startswith((b"GIT binary patch", b"Binary files ")):
             self.files[-1].binary = True
-            return Kind.HEAD, True
+            return LineKind.HEAD, True
         if self.files and raw.startswith((b"--- ", b"+++ ")) and not binary:
-            name = _unquoted(_text(raw[4:]).rstrip("\t"))
+            name = _unquote_path(_decode_line(raw[4:]).rstrip("\t"))
             if name != "/dev/null":
                 self.files[-1].path = name[2:]
-        return (Kind.BINARY if binary else Kind.HEAD), binary
+        return (LineKind.BINARY if binary else LineKind.HEAD), binary
 
 
 _PLUS, _MINUS, _BACKSLASH, _AT, _NEWLINE = b"+-\\@\n"
 _SIGNS = b"+- "
-_OF_FILES = (Kind.SAME, Kind.ADDED, Kind.REMOVED)
+_OF_FILES = (LineKind.SAME, LineKind.ADDED, LineKind.REMOVED)
 
 
-def left_out(count: int) -> Span:
+def left_out_note(count: int) -> Span:
     """Return the note at the end of a cut line; empty if nothing was cut."""
     return Span(f" … {count:,} bytes more" if count else "", Tone.WARN)
 
 
-def _text(raw: bytes) -> str:
+def _decode_line(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _both(names: str) -> str:
+def _parse_header_path(names: str) -> str:
     """Return the path in ``a/PATH b/PATH``, which may hold blanks."""
     if names.startswith('"'):
-        return _unquoted(names[: names.index('"', 1) + 1] if names.count('"') > 1 else names)[2:]
+        return _unquote_path(names[: names.index('"', 1) + 1] if names.count('"') > 1 else names)[2:]
     return names[2 : len(names) // 2]
 
 
-def _unquoted(name: str) -> str:
+def _unquote_path(name: str) -> str:
     """Return a path without the quotes and escapes that git uses for unusual characters."""
     if not (len(name) > 1 and name.startswith('"') and name.endswith('"')):
         return name
@@ -271,24 +271,24 @@ def _unquoted(name: str) -> str:
     return pieces.decode("utf-8", "replace")
 
 
-def _paired(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _pair_lines(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of the lines that stand side by side; -1 where one side is empty."""
     number = 0
     while number < len(kinds):
-        if kinds[number] not in (Kind.ADDED, Kind.REMOVED):
+        if kinds[number] not in (LineKind.ADDED, LineKind.REMOVED):
             yield number, number
             number += 1
             continue
         end = number
-        while end < len(kinds) and kinds[end] in (Kind.ADDED, Kind.REMOVED, Kind.NOTE):
+        while end < len(kinds) and kinds[end] in (LineKind.ADDED, LineKind.REMOVED, LineKind.NOTE):
             end += 1
         block = range(number, end)
-        removed = [one for one in block if kinds[one] == Kind.REMOVED]
-        added = [one for one in block if kinds[one] == Kind.ADDED]
+        removed = [one for one in block if kinds[one] == LineKind.REMOVED]
+        added = [one for one in block if kinds[one] == LineKind.ADDED]
         for place in range(max(len(removed), len(added))):
             yield (
                 removed[place] if place < len(removed) else -1,
                 added[place] if place < len(added) else -1,
             )
-        yield from ((one, one) for one in block if kinds[one] == Kind.NOTE)
+        yield from ((one, one) for one in block if kinds[one] == LineKind.NOTE)
         number = end

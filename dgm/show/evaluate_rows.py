@@ -10,14 +10,14 @@ from dgm.analysis.summary import spend_record, tally_record
 from dgm.domain import Task, Usage
 from dgm.evaluation.evaluating import AgentResult, compare_first_attempts
 from dgm.protocols import Benchmark
-from dgm.show.safe import neutral, one_line
+from dgm.show.safe import neutralise, one_line
 from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_text
 
 REASON_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """The subjects and the results of an evaluation."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Report:
     ended: Ending
 
 
-def report_record(found: Report) -> dict[str, Any]:
+def report_record(found: EvaluationReport) -> dict[str, Any]:
     """Return the evaluation as a record for programs."""
     return {
         "folder": str(found.folder),
@@ -51,11 +51,11 @@ def report_record(found: Report) -> dict[str, Any]:
             for name, result in zip(found.names, found.results, strict=True)
         ],
         "comparison": _comparison_record(found),
-        "spend": spend_record(_spend(found)),
+        "spend": spend_record(_sum_spend(found)),
     }
 
 
-def _agent_record(found: Report, name: str, result: AgentResult) -> dict[str, Any]:
+def _agent_record(found: EvaluationReport, name: str, result: AgentResult) -> dict[str, Any]:
     each = _usd_each(result)
     record = {
         "name": name,
@@ -75,7 +75,7 @@ def _agent_record(found: Report, name: str, result: AgentResult) -> dict[str, An
     return record
 
 
-def _comparison_record(found: Report) -> dict[str, Any] | None:
+def _comparison_record(found: EvaluationReport) -> dict[str, Any] | None:
     if len(found.results) != 2:
         return None
     pairs = compare_first_attempts(*found.results)
@@ -89,7 +89,7 @@ def _comparison_record(found: Report) -> dict[str, Any] | None:
     }
 
 
-def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
+def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     """Yield the evaluation as lines for people."""
     by = f" by {one_line(found.model, 80)}" if found.model else ""
     which = f"{found.split} tasks" if len(found.tasks) != 1 else f"{found.split} task"
@@ -98,26 +98,26 @@ def report_lines(found: Report, *, verbose: bool) -> Iterator[str]:
     )
     width = max(map(len, found.names))
     for name, result in zip(found.names, found.results, strict=True):
-        yield f"  {neutral(name):<{width}}  {_numbers(result)}{_cost(found, result)}"
+        yield f"  {neutralise(name):<{width}}  {_tally_cells(result)}{_cost_text(found, result)}"
         if found.attempts > 1:
-            yield f"  {'':<{width}}  {_attempts(found, result)}"
-    yield from _tags(found, width)
+            yield f"  {'':<{width}}  {_attempts_text(found, result)}"
+    yield from _tag_lines(found, width)
     if len(found.results) == 2:
         pairs = compare_first_attempts(*found.results)
         yield (
             f"  {found.names[1]} against {found.names[0]}: {len(pairs.gained)} gained, {len(pairs.lost)} lost "
             f"on {pairs.first.n} tasks; {mcnemar_text(pairs.p, pairs.mid_p)}"
         )
-    yield from _unresolved(found, verbose=verbose)
-    spend = _spend(found)
+    yield from _unresolved_lines(found, verbose=verbose)
+    spend = _sum_spend(found)
     yield f"recorded in {found.folder}" + (f"; {usage_text(spend)}" if spend.calls else "")
 
 
-def _numbers(result: AgentResult) -> str:
+def _tally_cells(result: AgentResult) -> str:
     return f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
 
 
-def _cost(found: Report, result: AgentResult) -> str:
+def _cost_text(found: EvaluationReport, result: AgentResult) -> str:
     if not found.model:
         return ""
     each = _usd_each(result)
@@ -127,7 +127,7 @@ def _cost(found: Report, result: AgentResult) -> str:
     )
 
 
-def _attempts(found: Report, result: AgentResult) -> str:
+def _attempts_text(found: EvaluationReport, result: AgentResult) -> str:
     every, some = result.attempts, result.any
     return (
         f"above: first attempts; all {found.attempts} attempts {tally_text(every)}; "
@@ -135,24 +135,24 @@ def _attempts(found: Report, result: AgentResult) -> str:
     )
 
 
-def _tags(found: Report, width: int) -> Iterator[str]:
+def _tag_lines(found: EvaluationReport, width: int) -> Iterator[str]:
     tables = [result.by_tag(found.tasks) for result in found.results]
     tags = sorted({tag for table in tables for tag in table})
     # Tags that all tasks share, or that belong to one task each, are no information.
     if not 1 < len(tags) < len(found.tasks):
         return
     yield "  by tag:"
-    broad = max(len(neutral(tag)) for tag in tags)
+    broad = max(len(neutralise(tag)) for tag in tags)
     for tag in tags:
         for name, table in zip(found.names, tables, strict=True):
             if tag in table:
                 yield (
-                    f"    {neutral(tag):<{broad}}  {neutral(name):<{width}}  {tally_text(table[tag]):<12} "
+                    f"    {neutralise(tag):<{broad}}  {neutralise(name):<{width}}  {tally_text(table[tag]):<12} "
                     f"{interval_text(table[tag])}"
                 )
 
 
-def _unresolved(found: Report, *, verbose: bool) -> Iterator[str]:
+def _unresolved_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     count = sum(len(result.unresolved) for result in found.results)
     if not verbose:
         if count:
@@ -161,7 +161,7 @@ def _unresolved(found: Report, *, verbose: bool) -> Iterator[str]:
     for name, result in zip(found.names, found.results, strict=True):
         for word, listed in (("unresolved", result.unresolved), ("given up", result.given_up)):
             for task, reason in listed.items():
-                yield f"  {neutral(name)} {word} {neutral(task)}: {one_line(reason, REASON_WIDTH)}"
+                yield f"  {neutralise(name)} {word} {neutralise(task)}: {one_line(reason, REASON_WIDTH)}"
 
 
 def _usd_each(result: AgentResult) -> float | None:
@@ -169,5 +169,5 @@ def _usd_each(result: AgentResult) -> float | None:
     return result.spend.usd / resolved if resolved else None
 
 
-def _spend(found: Report) -> Usage:
+def _sum_spend(found: EvaluationReport) -> Usage:
     return sum((result.spend for result in found.results), Usage())

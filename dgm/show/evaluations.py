@@ -2,7 +2,7 @@
 
 from dgm.domain import Evaluation, Usage
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, cropped, line
+from dgm.show.spans import Line, Span, Tone, crop_line, make_line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES
 
 REASON_WIDTH = 100
@@ -24,10 +24,10 @@ def evaluation_line(evaluation: Evaluation, usage: Usage, width: int | None = No
     mark = "" if width is None else f"{VERDICT_MARKS[verdict]} "
     took = f"{evaluation.cost.seconds:6.1f} s  {usage.tokens:>9,} tokens  {usage.usd:7.4f} USD"
     again = f" (attempt {evaluation.attempt + 1})" if evaluation.attempt else ""
-    shown = line(
+    shown = make_line(
         Span(f"{mark}{verdict:<10}", VERDICT_TONES[verdict]),
         Span(f" {took}  ", Tone.DIM),
         Span(one_line(evaluation.task, TASK_WIDTH), Tone.STRONG),
         f"{again}: {one_line(evaluation.reason, REASON_WIDTH)}",
     )
-    return shown if width is None else cropped(shown, width)
+    return shown if width is None else crop_line(shown, width)

@@ -26,8 +26,8 @@ from dgm.archive.events import (
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import VERDICT_TONES, clock, tally_text
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import VERDICT_TONES, clock_text, tally_text
 
 _NAMES: Mapping[AgentId, str] = MappingProxyType({})
 
@@ -36,7 +36,7 @@ def log_line(recorded: Recorded) -> Line:
     """Return number, time in UTC, kind, action and the beginning of the body, as the log has it."""
     name, action, body = encode(recorded.event)
     number = "" if action is None else str(action)
-    return line(
+    return make_line(
         Span(f"{recorded.seq:>7}", Tone.STRONG),
         Span(f"  {time_text(recorded.at)}  ", Tone.DIM),
         Span(f"{name:<15}", Tone.KEY),
@@ -68,28 +68,28 @@ def event_line(
     match event:
         case AgentBorn():
             parents = f" of {', '.join(map(str, event.parents))}" if event.parents else ""
-            return line(
+            return make_line(
                 Span(f"agent {event.id} is born{parents}", Tone.GOOD), f": {one_line(event.rationale, 70)}"
             )
         case ChildProposed(action, child):
             parents = " and ".join(map(str, child.parents))
             waits = f"child {action} of {parents} waits for you"
-            return line(Span(waits, Tone.WARN), f": {one_line(child.rationale, 60)}")
+            return make_line(Span(waits, Tone.WARN), f": {one_line(child.rationale, 60)}")
         case AgentStillborn(_, dead):
             died = f"a child of {dead.parents[0]} is stillborn ({one_line(dead.stage, 40)})"
-            return line(Span(died, Tone.DIM), f": {one_line(dead.reason, 60)}")
+            return make_line(Span(died, Tone.DIM), f": {one_line(dead.reason, 60)}")
         case TaskGraded(_, graded):
             tally = f" ({tally_text(tree.own(graded.agent))})" if tree is not None else ""
-            return line(
+            return make_line(
                 f"{agent_name(graded.agent, names)}{tally} ",
                 Span(graded.verdict, VERDICT_TONES[graded.verdict]),
                 f" {one_line(graded.task, 120)} in {graded.cost.seconds:.1f} s: {one_line(graded.reason, 60)}",
             )
         case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
             said = f"{agent_name(what.agent, names)}: the verdict {verdict} on {one_line(what.task, 120)} is withdrawn"
-            return line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+            return make_line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
         case RunChanged(settings):
-            return line(
+            return make_line(
                 Span("settings are changed", Tone.WARN),
                 f": {one_line(', '.join(format_assignments(settings)), 200)}",
             )
@@ -99,30 +99,30 @@ def event_line(
             return _model_line(event, at)
         case CallRefused(action, _, _, code, message):
             refused = f"action {action} was refused {one_line(code, 30)}"
-            return line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
+            return make_line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
         case _:
             return ()
 
 
 def _halted_line(event: ActionLost | RunPaused) -> Line:
     if isinstance(event, ActionLost):
-        return line(Span(f"action {event.action} is lost", Tone.WARN), f": {one_line(event.reason, 80)}")
+        return make_line(Span(f"action {event.action} is lost", Tone.WARN), f": {one_line(event.reason, 80)}")
     said = "paused until the model's provider answers again"
-    return line(Span(said, Tone.WARN), f": {one_line(event.reason, 120)}")
+    return make_line(Span(said, Tone.WARN), f": {one_line(event.reason, 120)}")
 
 
 def _model_line(event: ModelLearned | ModelNoted | CallBooked, at: float) -> Line:
     match event:
         case ModelLearned(model, _, words) if words:
-            return line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 200)}")
+            return make_line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 200)}")
         case ModelNoted(model, NoteKind.WAITS, words, until):
             left = until - at if at else 0.0
-            said = f"model {one_line(model, 80)} waits {clock(max(left, 0.0))} for its provider"
-            return line(Span(said, Tone.WARN), f": {one_line(words, 160)}")
+            said = f"model {one_line(model, 80)} waits {clock_text(max(left, 0.0))} for its provider"
+            return make_line(Span(said, Tone.WARN), f": {one_line(words, 160)}")
         case ModelNoted(model, _, words):
-            return line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 160)}")
+            return make_line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 160)}")
         case CallBooked(action, number, model, _, usage, True):
             cut = f"call {number} of action {action} was cut off with its process"
-            return line(Span(cut, Tone.WARN), f": counted at its worst case, {usage.tokens:,} tokens")
+            return make_line(Span(cut, Tone.WARN), f": counted at its worst case, {usage.tokens:,} tokens")
         case _:
             return ()

@@ -22,9 +22,9 @@ def step_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Itera
     """
     for parent in tree.agents[agent].parents[1:]:
         room = None if width is None else max(0, width - len(WITH))
-        yield parent, (Span(WITH, Tone.DIM), *_line(tree, parent, room))
-    yield agent, _line(tree, agent, width)
+        yield parent, (Span(WITH, Tone.DIM), *_agent_line(tree, parent, room))
+    yield agent, _agent_line(tree, agent, width)
 
 
-def _line(tree: Tree, agent: AgentId, width: int | None) -> Line:
+def _agent_line(tree: Tree, agent: AgentId, width: int | None) -> Line:
     return agent_line(row_of(tree, tree.agents[agent], aim=tree.aim(agent)), width)

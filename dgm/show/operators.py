@@ -6,8 +6,8 @@ from typing import Any
 
 from dgm.analysis.operator_accounts import MeanGain, OperatorLine, StageTime
 from dgm.analysis.summary import spend_record
-from dgm.show.safe import Side, cells, fit, one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.safe import Side, cell_width, fit, one_line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.stats.better import JUDGED
 
 HEADER = ("operator", "tried", "born", "judged", "better", "mean gain [95 %]")
@@ -29,23 +29,23 @@ def operator_lines(lines: Sequence[OperatorLine]) -> Sequence[Line]:
     """Return the table for people, at most ``WIDTH`` wide; empty where there was no expansion."""
     if not lines:
         return []
-    rows = [HEADER, *map(_row, lines)]
-    widths = [max(cells(row[place]) for row in rows) for place in range(len(HEADER))]
+    rows = [HEADER, *map(_table_row, lines)]
+    widths = [max(cell_width(row[place]) for row in rows) for place in range(len(HEADER))]
     last = len(HEADER) - 1
-    shown = [line(Span("operators:", Tone.STRONG))]
+    shown = [make_line(Span("operators:", Tone.STRONG))]
     for number, row in enumerate(rows):
         places = [
             fit(cell, width, Side.LEFT if place in (0, last) else Side.RIGHT)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         name, rest = places[0], "  ".join(places[1:]).rstrip()
-        shown.append(line("  ", Span(name, Tone.KEY if number else Tone.DIM), f"  {rest}"))
-        for text in _further(lines[number - 1]) if number else ():
-            shown += [line(Span(each, Tone.DIM)) for each in _wrapped(text)]
-    return [*shown, *(line(Span(each, Tone.DIM)) for each in NOTE)]
+        shown.append(make_line("  ", Span(name, Tone.KEY if number else Tone.DIM), f"  {rest}"))
+        for text in _detail_texts(lines[number - 1]) if number else ():
+            shown += [make_line(Span(each, Tone.DIM)) for each in _wrap_at_commas(text)]
+    return [*shown, *(make_line(Span(each, Tone.DIM)) for each in NOTE)]
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap_at_commas(text: str) -> list[str]:
     """Wrap the text behind commas only, so that a number keeps its unit."""
     whole = text.replace(" ", _FIRM).replace(f",{_FIRM}", ", ")
     lines = wrap(whole, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
@@ -54,7 +54,7 @@ def _wrapped(text: str) -> list[str]:
 
 def operator_records(lines: Sequence[OperatorLine]) -> list[dict[str, Any]]:
     """Return one JSON record for each operator, for programs."""
-    return [_record(line) for line in lines]
+    return [_operator_record(line) for line in lines]
 
 
 def vetting_text(stages: Mapping[str, StageTime]) -> str:
@@ -63,13 +63,13 @@ def vetting_text(stages: Mapping[str, StageTime]) -> str:
     return ", ".join(f"{one_line(name, 40)} {mean:.2f} s" for name, mean in means.items() if mean >= SHOWN_S)
 
 
-def _row(line: OperatorLine) -> tuple[str, ...]:
+def _table_row(line: OperatorLine) -> tuple[str, ...]:
     counts = (line.tried, line.born, line.judged, line.better)
     return (one_line(line.operator, NAME), *map(str, counts), gain_text(line.gain))
 
 
-def _further(line: OperatorLine) -> list[str]:
-    found = [_took(line)]
+def _detail_texts(line: OperatorLine) -> list[str]:
+    found = [_spend_and_time_text(line)]
     open_yet = (("waiting for a person", line.waiting), ("unfinished", line.unfinished))
     if any(count for _, count in open_yet):
         found.append(", ".join(f"{what} {count}" for what, count in open_yet if count))
@@ -83,7 +83,7 @@ def _further(line: OperatorLine) -> list[str]:
     return found
 
 
-def _took(line: OperatorLine) -> str:
+def _spend_and_time_text(line: OperatorLine) -> str:
     ended = line.tried - line.unfinished
     better = f" ({_spend_text(line, line.better)} a better child)" if line.better else ""
     return f"spend {_spend_text(line, 1)}{better}" + (f", {line.seconds / ended:.1f} s each" if ended else "")
@@ -108,7 +108,7 @@ def _spend_text(line: OperatorLine, share: int) -> str:
     return f"{line.spend.tokens / share:,.0f} tokens"
 
 
-def _record(line: OperatorLine) -> dict[str, Any]:
+def _operator_record(line: OperatorLine) -> dict[str, Any]:
     return {
         "operator": line.operator,
         "tried": line.tried,

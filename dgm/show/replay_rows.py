@@ -12,17 +12,17 @@ from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.evaluation.exam import Comparison
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
 from dgm.show.safe import one_line
-from dgm.show.words import counted, interval_text, mcnemar_text, operator_text, tally_text
+from dgm.show.words import count_text, interval_text, mcnemar_text, operator_text, tally_text
 
 WORDS = {Match.SAME: "identical", Match.DIFFERENT: "differs"}
 SHOWN = 300
 
 
-def summary(what: str, matches: Sequence[Match], began: float) -> str:
+def summary_text(what: str, matches: Sequence[Match], began: float) -> str:
     """Return one line on how many came out the same; ``what`` is one thing and its treatment, as in ``step``."""
     counts = Counter(matches)
     noun, _, how = what.partition(" ")
-    things = f"{counted(len(matches), noun)} {how}".rstrip()
+    things = f"{count_text(len(matches), noun)} {how}".rstrip()
     seconds = f"{time.monotonic() - began:.1f} s"
     if counts[Match.SAME] == len(matches):
         return f"{things}, all identical, {seconds}"
@@ -158,14 +158,14 @@ def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
     lines = []
     if done.against_record:
         whole = done.against_record
-        lines.append(f"on {counted(whole.first.n, 'pair')} of agent and task (95 % Wilson intervals):")
+        lines.append(f"on {count_text(whole.first.n, 'pair')} of agent and task (95 % Wilson intervals):")
         lines += _comparison_lines(whole, "recorded", settings.model)
         if len(done.agents) > 1:
             lines.append("  pairs on the same task are not independent; agent by agent:")
-            lines += [f"    agent {agent}: {_short(one)}" for agent, one in done.agents.items()]
+            lines += [f"    agent {agent}: {_comparison_text(one)}" for agent, one in done.agents.items()]
     for agent, one in done.against_seed.items():
         lines.append(
-            f"agent {agent} against the seed, both by {settings.model}, on {counted(one.first.n, 'task')}:"
+            f"agent {agent} against the seed, both by {settings.model}, on {count_text(one.first.n, 'task')}:"
         )
         lines += _comparison_lines(one, "seed", f"agent {agent}")
     if settings.model == "offline":
@@ -173,8 +173,10 @@ def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
             "note: offline model: a repair program, not a language model; scores are a demonstration"
         )
     if done.missing:
-        lines.append(f"{counted(done.missing, 'pair')} without a live verdict")
-    lines.append(f"recorded in {done.folder}; {counted(done.spend.calls, 'call')}, {done.spend.usd:.4f} USD")
+        lines.append(f"{count_text(done.missing, 'pair')} without a live verdict")
+    lines.append(
+        f"recorded in {done.folder}; {count_text(done.spend.calls, 'call')}, {done.spend.usd:.4f} USD"
+    )
     return lines
 
 
@@ -193,6 +195,6 @@ def _comparison_lines(found: Comparison, first: str, second: str) -> list[str]:
     return lines
 
 
-def _short(found: Comparison) -> str:
+def _comparison_text(found: Comparison) -> str:
     pairs = f"{len(found.gained)} gained, {len(found.lost)} lost; p = {found.p:.3f}"
     return f"{tally_text(found.first)} → {tally_text(found.second)}; {pairs}"

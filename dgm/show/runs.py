@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dgm.analysis.budget_use import BudgetUse, nearest_limit
 from dgm.analysis.run_list import RunRow
 from dgm.archive.history import LIVING
-from dgm.show.safe import Side, cells, fit, one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import clock, counted, tally_text, usd_text
+from dgm.show.safe import Side, cell_width, fit, one_line
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import clock_text, count_text, tally_text, usd_text
 
 NAME_WIDTH = 40
 STATE_WIDTH = 26
@@ -30,19 +30,19 @@ def run_lines(
         sizes: whether there is a column of them.
         width: cells of a line; the least important columns go first where there is no room. None: no limit.
     """
-    table = [[*_HEADS], *(_cells(row, now) for row in rows)]
+    table = [[*_HEADS], *(_row_cells(row, now) for row in rows)]
     columns = [number for number, head in enumerate(_HEADS) if sizes or head != "SIZE"]
     if not any(row.seen for row in rows):
         columns = [number for number in columns if _HEADS[number] in ("RUN", "STATE", "SIZE")]
-    widths = [max(cells(texts[number]) for texts in table) for number in range(len(_HEADS))]
+    widths = [max(cell_width(texts[number]) for texts in table) for number in range(len(_HEADS))]
     for head in _FIRST_TO_GO:
         if width is not None and sum(widths[number] + 2 for number in columns) - 2 > width:
             columns = [number for number in columns if _HEADS[number] != head]
-    yield _row(table[0], columns, widths, Tone.DIM)
+    yield _row_line(table[0], columns, widths, Tone.DIM)
     for row, texts in zip(rows, table[1:], strict=True):
-        yield _row(texts, columns, widths, Tone.PLAIN, _tone(row))
-        for note in _notes(row):
-            yield line("    ", note)
+        yield _row_line(texts, columns, widths, Tone.PLAIN, _row_tone(row))
+        for note in _note_spans(row):
+            yield make_line("    ", note)
 
 
 def size_text(size_bytes: int) -> str:
@@ -67,14 +67,14 @@ def left_text(use: BudgetUse) -> str:
         case "usd":
             return f"{use.left:.2f} of {usd_text(use.limit)} USD"
         case "seconds":
-            return f"{clock(use.left)} of {clock(use.limit)}"
+            return f"{clock_text(use.left)} of {clock_text(use.limit)}"
         case _:
             return f"{use.left:,.0f} of {use.limit:,.0f} {use.name}"
 
 
-def _cells(row: RunRow, now: float) -> list[str]:
+def _row_cells(row: RunRow, now: float) -> list[str]:
     seen, best = row.seen, row.best
-    name, state = one_line(row.name, NAME_WIDTH), one_line(_state(row), STATE_WIDTH)
+    name, state = one_line(row.name, NAME_WIDTH), one_line(_state_text(row), STATE_WIDTH)
     size = "" if row.size_bytes is None else size_text(row.size_bytes)
     if seen is None:
         return [name, state, *[""] * 6, size]
@@ -92,7 +92,7 @@ def _cells(row: RunRow, now: float) -> list[str]:
     ]
 
 
-def _state(row: RunRow) -> str:
+def _state_text(row: RunRow) -> str:
     if row.pid is not None and row.state in LIVING:
         return f"{row.state} (pid {row.pid})"
     if row.elsewhere and row.state in LIVING:
@@ -100,7 +100,7 @@ def _state(row: RunRow) -> str:
     return row.state
 
 
-def _tone(row: RunRow) -> Tone:
+def _row_tone(row: RunRow) -> Tone:
     if row.state in _PROBLEMS:
         return Tone.BAD
     if row.state in ("interrupted", "paused") or (row.elsewhere and row.state in LIVING):
@@ -108,7 +108,7 @@ def _tone(row: RunRow) -> Tone:
     return Tone.GOOD if row.state == "running" else Tone.PLAIN
 
 
-def _notes(row: RunRow) -> Iterator[Span]:
+def _note_spans(row: RunRow) -> Iterator[Span]:
     if row.problem:
         yield Span(one_line(row.problem, 300), Tone.WARN)
     if row.kind in _KINDS:
@@ -121,11 +121,11 @@ def _notes(row: RunRow) -> Iterator[Span]:
     elif row.never_written_here:
         yield Span("unpacked or copied, never written here", Tone.DIM)
     if row.seen and row.seen.waiting:
-        who = counted(row.seen.waiting, "child waits", "children wait")
+        who = count_text(row.seen.waiting, "child waits", "children wait")
         yield Span(f"{who} for you: dgm approve {one_line(row.name, 120)}", Tone.WARN)
 
 
-def _row(
+def _row_line(
     texts: Sequence[str], columns: Sequence[int], widths: Sequence[int], tone: Tone, state: Tone | None = None
 ) -> Line:
     spans: list[Span | str] = []
@@ -135,4 +135,4 @@ def _row(
         shown = texts[number] if last and side is Side.LEFT else fit(texts[number], widths[number], side)
         own = state if head == "STATE" and state else Tone.STRONG if head == "RUN" and state else tone
         spans += [Span(shown, own), "" if last else "  "]
-    return line(*spans)
+    return make_line(*spans)

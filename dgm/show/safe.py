@@ -24,21 +24,21 @@ class Side(StrEnum):
     RIGHT = auto()
 
 
-def neutral(text: str) -> str:
+def neutralise(text: str) -> str:
     """Return the text with control and formatting characters (escape sequences, bidi marks …) made visible.
 
     Line feeds and tabs stay as they are.
     """
-    return _unsafe.sub(_escaped, text)
+    return _unsafe.sub(_escape_match, text)
 
 
-def cells(text: str) -> int:
+def cell_width(text: str) -> int:
     """Return the cells of a terminal that the neutralised text takes; line feeds and tabs take none."""
     if text.isascii() and text.isprintable():
         return len(text)
     from rich.cells import cell_len
 
-    return cell_len(neutral(text))
+    return cell_len(neutralise(text))
 
 
 def one_line(text: str, width: int) -> str:
@@ -46,7 +46,7 @@ def one_line(text: str, width: int) -> str:
 
     Runs of blanks become one; ``…`` stands where the text is cut.
     """
-    return cut(" ".join(neutral(text).split()), width)
+    return cut(" ".join(neutralise(text).split()), width)
 
 
 def fit(text: str, width: int, side: Side = Side.LEFT) -> str:
@@ -57,21 +57,21 @@ def fit(text: str, width: int, side: Side = Side.LEFT) -> str:
         width: 0 or more.
         side: the side of a shorter text; a longer text always loses its end.
     """
-    text = cut(neutral(text).replace("\n", " ").replace("\t", " "), width)
-    blanks = " " * (width - cells(text))
+    text = cut(neutralise(text).replace("\n", " ").replace("\t", " "), width)
+    blanks = " " * (width - cell_width(text))
     return text + blanks if side is Side.LEFT else blanks + text
 
 
 def cut(text: str, width: int) -> str:
     """Return the beginning of a neutralised line in at most ``width`` cells, ``…`` included; never half a character."""
-    if cells(text) <= width:
+    if cell_width(text) <= width:
         return text
     if width <= 0:
         return ""
-    return text[: within(text, width - 1)] + ELLIPSIS
+    return text[: count_fitting(text, width - 1)] + ELLIPSIS
 
 
-def within(text: str, room: int) -> int:
+def count_fitting(text: str, room: int) -> int:
     """Return the number of characters of a neutralised line that fit into ``room`` cells.
 
     Combining marks go with the character before them.
@@ -82,9 +82,9 @@ def within(text: str, room: int) -> int:
     while end < len(text):
         after = end + 1
         # Combining marks belong to the character before them, and one of them can make it wide.
-        while after < len(text) and not _of_one(text[after]):
+        while after < len(text) and not _character_width(text[after]):
             after += 1
-        room -= _of_one(text[end]) if after == end + 1 else cells(text[end:after])
+        room -= _character_width(text[end]) if after == end + 1 else cell_width(text[end:after])
         if room < 0:
             break
         end = after
@@ -92,11 +92,11 @@ def within(text: str, room: int) -> int:
 
 
 @lru_cache(8_192)
-def _of_one(character: str) -> int:
-    return cells(character)
+def _character_width(character: str) -> int:
+    return cell_width(character)
 
 
-def beginning(raw: bytes, most: int) -> tuple[str, int]:
+def decode_beginning(raw: bytes, most: int) -> tuple[str, int]:
     """Return at most ``most`` characters of a line of UTF-8, and the number of bytes left.
 
     Invalid bytes are replaced.
@@ -106,5 +106,5 @@ def beginning(raw: bytes, most: int) -> tuple[str, int]:
     return head.decode("utf-8", "replace"), len(raw) - len(head)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return f"\\x{ord(found[0]):02x}"

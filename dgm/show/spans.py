@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum, auto
 from typing import NamedTuple
 
-from dgm.show.safe import ELLIPSIS, cells, cut
+from dgm.show.safe import ELLIPSIS, cell_width, cut
 
 
 class Tone(StrEnum):
@@ -46,13 +46,13 @@ class Span(NamedTuple):
 Line = tuple[Span, ...]
 
 
-def line(*pieces: str | Span) -> Line:
+def make_line(*pieces: str | Span) -> Line:
     """Return a line of the pieces; a string is a plain piece, empty ones are left out."""
     spans = (Span(piece) if isinstance(piece, str) else piece for piece in pieces)
     return tuple(span for span in spans if span.text)
 
 
-def joined(parts: Iterable[Line], between: str) -> Line:
+def join_lines(parts: Iterable[Line], between: str) -> Line:
     """Join the lines into one, with the same text between each two; empty ones are left out."""
     spans: list[Span] = []
     for part in parts:
@@ -61,17 +61,17 @@ def joined(parts: Iterable[Line], between: str) -> Line:
     return tuple(spans)
 
 
-def plain(line: Line) -> str:
+def plain_text(line: Line) -> str:
     """Return the line's text without the blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
 
 
-def cropped(line: Line, width: int) -> Line:
+def crop_line(line: Line, width: int) -> Line:
     """Return the line's beginning, at most ``width`` cells of it; ``…`` where it is cut."""
     left = width
     spans: list[Span] = []
     for number, span in enumerate(line):
-        taken = cells(span.text)
+        taken = cell_width(span.text)
         more = any(later.text for later in line[number + 1 :])
         if taken > left or (taken == left and more):
             spans.append(Span(cut(span.text + ELLIPSIS * more, left), span.tone))

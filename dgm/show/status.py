@@ -13,9 +13,9 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.show.best import HIGHEST, STAR_MEANS, best_text, highest_text
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import spend_lines
-from dgm.show.words import BEST, clock, counted
+from dgm.show.words import BEST, clock_text, count_text
 
 _STATES = {
     "running": Tone.GOOD,
@@ -33,31 +33,31 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
         facts: its ``run_summary``, which finds the best agent and may take long; computed here if None.
     """
     facts = run_summary(run) if facts is None else facts
-    lines = [*_head(facts), *_counts(run, facts), *spend_lines(run.tree)]
+    lines = [*_head_lines(facts), *_count_lines(run, facts), *spend_lines(run.tree)]
     # A notice that needs a person stands near the top.
     if facts["paused"]:
-        lines.insert(1, fact("paused", one_line(facts["paused"], 200), Tone.WARN))
+        lines.insert(1, fact_line("paused", one_line(facts["paused"], 200), Tone.WARN))
     if facts["waiting"]:
         lines.insert(3, waiting_line(facts["waiting"], facts["run"]))
     if facts["refusals"]:
         which = f"dgm log {one_line(facts['run'], 120)} --kind call_refused"
-        lines.append(fact("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
+        lines.append(fact_line("refused", f"{facts['refusals']} requests of agents (which ones: {which})"))
     lines += [*_dead_end_lines(facts), *_model_lines(facts)]
     if facts["changes"]:
-        lines.append(fact("changed", one_line(", ".join(facts["changes"]), 300)))
+        lines.append(fact_line("changed", one_line(", ".join(facts["changes"]), 300)))
     if facts["withdrawn"]:
         lines.append(
-            fact("withdrawn", f"{counted(facts['withdrawn'], 'verdict')} after refusals of the model")
+            fact_line("withdrawn", f"{count_text(facts['withdrawn'], 'verdict')} after refusals of the model")
         )
     if best := facts["best"]:
         named = rate_best(run.tree, AgentId(best["id"]))
-        lines.append(fact("best", f"{BEST} {best_text(named)}  {one_line(best['rationale'], 60)}"))
-        lines.append(line(" " * 13, Span(STAR_MEANS, Tone.DIM)))
+        lines.append(fact_line("best", f"{BEST} {best_text(named)}  {one_line(best['rationale'], 60)}"))
+        lines.append(make_line(" " * 13, Span(STAR_MEANS, Tone.DIM)))
         if highest := highest_text(run.tree, named):
-            lines.append(line(Span(f"{HIGHEST}: ", Tone.KEY), highest))
+            lines.append(make_line(Span(f"{HIGHEST}: ", Tone.KEY), highest))
     if "offline" in facts["models"].values():
         said = "offline model: a repair program, not a language model; scores are a demonstration"
-        lines.append(fact("note", said, Tone.WARN))
+        lines.append(fact_line("note", said, Tone.WARN))
     return lines
 
 
@@ -70,11 +70,11 @@ def _dead_end_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
     said = f"{stages} in a row, none born between; the last: {one_line(end['reason'], 300)}"
     texts = end["output"] or ["nothing was printed"]
     names = ["last output", *[""] * (len(texts) - 1)]
-    printed = [fact(name, one_line(text, 160)) for name, text in zip(names, texts, strict=True)]
+    printed = [fact_line(name, one_line(text, 160)) for name, text in zip(names, texts, strict=True)]
     return [
-        fact("stillborn", said, Tone.WARN),
+        fact_line("stillborn", said, Tone.WARN),
         *printed,
-        fact("may help", end["may_help"], Tone.WARN),
+        fact_line("may help", end["may_help"], Tone.WARN),
     ]
 
 
@@ -82,11 +82,11 @@ def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
     """Return the facts learned of the models, the present wait, and calls that were cut off."""
     notes, lines = facts["model_notes"], []
     for model, words in notes["learned"].items():
-        lines.append(fact("learned", f"{one_line(model, 80)}: {one_line('; '.join(words), 200)}"))
+        lines.append(fact_line("learned", f"{one_line(model, 80)}: {one_line('; '.join(words), 200)}"))
     if waits := notes["waits"]:
-        left = clock(max(0.0, waits["until"] - time.time()))
+        left = clock_text(max(0.0, waits["until"] - time.time()))
         said = f"{one_line(waits['model'], 80)} waits {left} more for its provider: {one_line(waits['words'], 160)}"
-        lines.append(fact("waits", said, Tone.WARN))
+        lines.append(fact_line("waits", said, Tone.WARN))
     for call in facts["cut_calls"]:
         counted = "counted at" if call["in_spend"] else "to be counted at"
         model = one_line(call["model"], 80)
@@ -99,47 +99,47 @@ def _model_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
             f"{which} was cut off; {counted} "
             f"its worst case until it is answered: {call['tokens']:,} tokens, {call['usd']:.4f} USD"
         )
-        lines.append(fact("cut off", said, Tone.WARN))
+        lines.append(fact_line("cut off", said, Tone.WARN))
     return lines
 
 
-def fact(name: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
+def fact_line(name: str, text: str, tone: Tone = Tone.PLAIN) -> Line:
     """Return a name in its column, and its text behind it."""
-    return line(Span(f"{name:<13}", Tone.KEY), Span(text, tone))
+    return make_line(Span(f"{name:<13}", Tone.KEY), Span(text, tone))
 
 
 def waiting_line(children: int, run: str) -> Line:
     """Say that children wait for a person, and which command decides on them."""
     who = "1 child waits" if children == 1 else f"{children} children wait"
-    return fact("waiting", f"{who} for you: dgm approve {one_line(run, 120)}", Tone.WARN)
+    return fact_line("waiting", f"{who} for you: dgm approve {one_line(run, 120)}", Tone.WARN)
 
 
-def _head(facts: Mapping[str, Any]) -> Sequence[Line]:
+def _head_lines(facts: Mapping[str, Any]) -> Sequence[Line]:
     state = facts["state"]
-    ran = line(
+    ran = make_line(
         Span(f"{'run':<13}", Tone.KEY),
         f"{one_line(facts['run'], 120)} (",
         Span(one_line(state, 200), _STATES.get(state, Tone.PLAIN)),
-        f", {facts['seconds']:.0f} s, {_under_way(state, facts['running'])})",
+        f", {facts['seconds']:.0f} s, {_running_text(state, facts['running'])})",
     )
     what = f"{facts['benchmark']} with {facts['model']}, policy {facts['policy']}, in {facts['sandbox']}"
-    return [ran, fact("searches", one_line(what, 300))]
+    return [ran, fact_line("searches", one_line(what, 300))]
 
 
-def _under_way(state: str, actions: int) -> str:
+def _running_text(state: str, actions: int) -> str:
     if state in LIVING or not actions:
         return f"{actions} running"
     return f"{actions} under way when it {'was cut off' if state == 'interrupted' else 'ended'}"
 
 
-def _counts(run: Run, facts: Mapping[str, Any]) -> Sequence[Line]:
+def _count_lines(run: Run, facts: Mapping[str, Any]) -> Sequence[Line]:
     graded, budget = facts["evaluations"], facts["budget"]
     goal = f" of {budget['evaluations']}" if budget["evaluations"] else ""
     dead = ", ".join(f"{n} {one_line(stage, 40)}" for stage, n in facts["stillborn"].items())
     verdicts = ", ".join(f"{graded[name]} {name}" for name in ("resolved", "unresolved", "invalid"))
     taken = describe_budget_use(run.tree)
     return [
-        fact("agents", f"{facts['agents']}" + (f"; stillborn: {dead}" if dead else "")),
-        fact("evaluations", f"{graded['graded']}{goal}: {verdicts}"),
-        *([fact("budget", taken)] if taken else []),
+        fact_line("agents", f"{facts['agents']}" + (f"; stillborn: {dead}" if dead else "")),
+        fact_line("evaluations", f"{graded['graded']}{goal}: {verdicts}"),
+        *([fact_line("budget", taken)] if taken else []),
     ]

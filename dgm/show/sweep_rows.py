@@ -8,8 +8,8 @@ from dgm.experiments.performing import Sweep
 from dgm.experiments.run_state import OVER, RunStage, SweepRunState
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.show.safe import Side, fit, one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import BEST, counted, tally_text, usd_text
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import BEST, count_text, tally_text, usd_text
 
 _TONES = {
     RunStage.FINISHED: Tone.GOOD,
@@ -31,11 +31,11 @@ def sweep_lines(
         f"{'run':<{width}}  {'state':<{_STATE}}{'evaluations':>{_NUMBER}}{'agents':>8}  "
         f"{BEST + ' best agent':<{_BEST}}{'bound':>5}{'USD':>9}"
     )
-    yield line(Span(head, Tone.KEY))
+    yield make_line(Span(head, Tone.KEY))
     for run in runs:
         yield run_line(run, standings[run.name], width, failed=run.name in failures)
     for name, why in failures.items():
-        yield line(Span(f"{one_line(name, 100)} failed: {one_line(why, 400)}", Tone.BAD))
+        yield make_line(Span(f"{one_line(name, 100)} failed: {one_line(why, 400)}", Tone.BAD))
 
 
 def run_line(run: PlannedRun, standing: SweepRunState, width: int, *, failed: bool) -> Line:
@@ -46,17 +46,17 @@ def run_line(run: PlannedRun, standing: SweepRunState, width: int, *, failed: bo
     if facts := standing.facts:
         goal = facts["budget"]["evaluations"]
         graded = f"{facts['evaluations']['graded']}" + (f"/{goal}" if goal else "")
-        best, bound = best_text(facts)
+        best, bound = best_cells(facts)
         pieces.append(
             Span(
                 f"{graded:>{_NUMBER}}{facts['agents']:>8}  {fit(best, _BEST)}{bound:>5}"
-                f"{fit(usd_said(facts), 9, Side.RIGHT)}"
+                f"{fit(spent_usd_text(facts), 9, Side.RIGHT)}"
             )
         )
-    return line(*pieces)
+    return make_line(*pieces)
 
 
-def best_text(facts: Mapping[str, Any]) -> tuple[str, str]:
+def best_cells(facts: Mapping[str, Any]) -> tuple[str, str]:
     """Return ``7: 11/20 55%`` and ``0.30``, the agent's own lower bound; dashes if there is no verdict yet."""
     best = facts["best"]
     if not best:
@@ -65,7 +65,7 @@ def best_text(facts: Mapping[str, Any]) -> tuple[str, str]:
     return f"{best['id']}: {tally_text(own)}", f"{best['lower_bound']:.2f}"
 
 
-def usd_said(facts: Mapping[str, Any]) -> str:
+def spent_usd_text(facts: Mapping[str, Any]) -> str:
     """Return a run's spend in USD as text."""
     usd = facts["spend"]["usd"]
     return f"{usd:.4f}" if usd < 100 else f"{usd:.0f}"
@@ -77,12 +77,12 @@ def ended_text(run: PlannedRun, standing: SweepRunState, failure: str) -> str:
     how = f"failed ({one_line(failure, 300)})" if failure else one_line(standing.words, 200) or "not begun"
     if not facts:
         return f"{run.name}  {how}"
-    best, bound = best_text(facts)
-    done = counted(facts["evaluations"]["graded"], "evaluation")
-    return f"{run.name}  {how}: {done}, best agent {best} (lower bound {bound}), {usd_said(facts)} USD"
+    best, bound = best_cells(facts)
+    done = count_text(facts["evaluations"]["graded"], "evaluation")
+    return f"{run.name}  {how}: {done}, best agent {best} (lower bound {bound}), {spent_usd_text(facts)} USD"
 
 
-def how_it_went(made: Sweep) -> str:
+def outcome_text(made: Sweep) -> str:
     """Return the counts, ``4 runs done, 1 failed, 1 to come``, with the runs that exceed the sweep's money."""
     found: dict[str, int] = {}
     for run in made.runs:
@@ -93,8 +93,8 @@ def how_it_went(made: Sweep) -> str:
     said = ", ".join(f"{count} {name}" for name, count in found.items())
     left = made.unaffordable
     if left and made.max_usd is not None and not made.stopping:
-        said += f"; max_usd = {usd_text(made.max_usd)} of the sweep has no room for {counted(len(left), 'more run')}"
-    return f"of {counted(len(made.runs), 'run')}: {said}"
+        said += f"; max_usd = {usd_text(made.max_usd)} of the sweep has no room for {count_text(len(left), 'more run')}"
+    return f"of {count_text(len(made.runs), 'run')}: {said}"
 
 
 def sweep_record(made: Sweep, name: str) -> dict[str, Any]:
@@ -104,11 +104,11 @@ def sweep_record(made: Sweep, name: str) -> dict[str, Any]:
         "folder": str(made.folder.folder),
         "max_usd": made.max_usd,
         "usd": round(sum(standing.usd for standing in made.standings.values()), 6),
-        "runs": [_record(run, made) for run in made.runs],
+        "runs": [_run_record(run, made) for run in made.runs],
     }
 
 
-def _record(run: PlannedRun, made: Sweep) -> dict[str, Any]:
+def _run_record(run: PlannedRun, made: Sweep) -> dict[str, Any]:
     standing, failure = made.standings[run.name], made.failures.get(run.name)
     facts = standing.facts
     return {

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
-from dgm.show.ascii import with_marks
-from dgm.show.spans import Line, Tone, cropped, plain
+from dgm.show.ascii import marks_to_ascii
+from dgm.show.spans import Line, Tone, crop_line, plain_text
 
 _SGR: Mapping[Tone, str] = {
     Tone.DIM: "2",
@@ -30,7 +30,7 @@ _SGR: Mapping[Tone, str] = {
 }
 
 
-def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
+def write_lines(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
     """Write lines as they come; the first is flushed at once.
 
     On a terminal they are coloured, unless ``NO_COLOR`` or ``TERM=dumb`` says otherwise. Where the stream cannot show
@@ -46,20 +46,20 @@ def write(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = F
     width = shutil.get_terminal_size().columns if crop and out.isatty() else None
     first = True
     for each in lines:
-        shown = each if width is None else cropped(each, width)
-        out.write(styled(shown, out) + "\n")
+        shown = each if width is None else crop_line(each, width)
+        out.write(style_line(shown, out) + "\n")
         if first:
             out.flush()
             first = False
 
 
-def styled(shown: Line, stream: TextIO) -> str:
-    """Return a line as ``write`` writes it to the stream, without its end."""
-    text = with_colours(shown) if colours(stream) else plain(shown)
-    return text if draws_marks(stream) else _ascii(text, stream)
+def style_line(shown: Line, stream: TextIO) -> str:
+    """Return a line as ``write_lines`` writes it to the stream, without its end."""
+    text = colour_line(shown) if uses_colours(stream) else plain_text(shown)
+    return text if draws_marks(stream) else _to_ascii(text, stream)
 
 
-def colours(stream: TextIO) -> bool:
+def uses_colours(stream: TextIO) -> bool:
     """Return whether text on the stream is shown in colour."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -85,13 +85,13 @@ def draws_marks(stream: TextIO) -> bool:
     return speaks_utf8(stream) and not wants_ascii(os.environ)
 
 
-def with_colours(shown: Line) -> str:
+def colour_line(shown: Line) -> str:
     """Return the line with the escape sequences of its tones."""
     return "".join(
         f"\x1b[{_SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in _SGR else span.text for span in shown
     )
 
 
-def _ascii(text: str, stream: TextIO) -> str:
+def _to_ascii(text: str, stream: TextIO) -> str:
     encoding = stream.encoding or "ascii"
-    return with_marks(text).encode(encoding, "replace").decode(encoding)
+    return marks_to_ascii(text).encode(encoding, "replace").decode(encoding)

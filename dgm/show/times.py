@@ -6,14 +6,14 @@ DAY_S = 86_400
 YEAR_S = 366 * DAY_S
 
 
-def local_time(at: float, now: float) -> str:
+def local_time_text(at: float, now: float) -> str:
     """Return Unix time as local clock time: ``14:03:22``, with the date where it is not today's."""
     then, today = time.localtime(at), time.localtime(now)
     same_day = (then.tm_year, then.tm_yday) == (today.tm_year, today.tm_yday)
     return time.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M", then)
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: ``33 s``, ``1 min 12 s``, ``5 h 27 min``, ``3 d 4 h``."""
     whole = max(0, round(seconds))
     if whole > YEAR_S:

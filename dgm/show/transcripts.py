@@ -11,7 +11,7 @@ from dgm.messages import Message, Reply, Role, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class CallTranscript:
     """One call of a model."""
 
     call: ModelCalled
@@ -20,7 +20,7 @@ class Exchange:
     reply: Reply
 
 
-def exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Exchange]:
+def read_exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[CallTranscript]:
     """Yield the calls with the new messages of each.
 
     Raises:
@@ -30,16 +30,16 @@ def exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Exchange
     before: Reply | None = None
     for call in calls:
         asked, reply = read_new_messages(traces, call)
-        fresh = [message for message in asked if before is None or not _repeats(message, before)]
-        yield Exchange(call, fresh, reply)
+        fresh = [message for message in asked if before is None or not _is_repeat(message, before)]
+        yield CallTranscript(call, fresh, reply)
         before = reply
 
 
-def turns_record(exchange: Exchange) -> list[dict[str, Any]]:
+def turns_record(exchange: CallTranscript) -> list[dict[str, Any]]:
     """Return the turns of a call for programs, the model's own last."""
     number, reply = exchange.call.number, exchange.reply
-    asked = [_turn(number, message.role, message.text, message.calls) for message in exchange.asked]
-    said = _turn(number, Role.ASSISTANT, reply.text, reply.calls)
+    asked = [_turn_record(number, message.role, message.text, message.calls) for message in exchange.asked]
+    said = _turn_record(number, Role.ASSISTANT, reply.text, reply.calls)
     if reply.reasoning:
         said["reasoning"] = reply.reasoning
     if reply.error:
@@ -47,10 +47,10 @@ def turns_record(exchange: Exchange) -> list[dict[str, Any]]:
     return [*asked, {**said, "model": exchange.call.model}]
 
 
-def _turn(number: int, role: Role, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+def _turn_record(number: int, role: Role, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
     tools = [{"name": call.name, "arguments": call.arguments} for call in calls]
     return {"call": number, "role": role.value, "text": text, **({"tools": tools} if tools else {})}
 
 
-def _repeats(message: Message, reply: Reply) -> bool:
+def _is_repeat(message: Message, reply: Reply) -> bool:
     return message.role is Role.ASSISTANT and (message.text, message.calls) == (reply.text, reply.calls)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.show.agents import State, aligned_line, row_of
+from dgm.show.agents import AgentActivity, aligned_line, row_of
 from dgm.show.columns import (
     STEP,
     columns_of,
@@ -14,21 +14,21 @@ from dgm.show.columns import (
     indents,
     most_steps,
 )
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 
 _THERE, _LAST = "├─ ", "└─ "
 _BESIDE, _BELOW = "│  ", "   "
 _ON_BESIDE, _ON_BELOW = "│↓ ", " ↓ "
 """Guides in front of an only child, which stands straight below its parent."""
 _LEFT_OUT = "‹"
-_QUIET: Mapping[AgentId, State] = {}
+_QUIET: Mapping[AgentId, AgentActivity] = {}
 _MARKS = 4
 """Cells for the marks behind an agent's number: the star, and its activity at this moment."""
 _STAR = 2
 """Cells for the marks where only the star is shown."""
 
 
-def guides(last: Sequence[bool], *, follows: bool = False, most: int | None = None) -> str:
+def guide_text(last: Sequence[bool], *, follows: bool = False, most: int | None = None) -> str:
     """Return the text in front of a row: three cells for each branching between it and its root.
 
     Args:
@@ -40,13 +40,13 @@ def guides(last: Sequence[bool], *, follows: bool = False, most: int | None = No
     """
     if not last:
         return ""
-    hidden, label = _left_out(len(last), most)
+    hidden, label = _hide_outer_steps(len(last), most)
     *outer, end = last[hidden:]
     own = (_ON_BELOW if end else _ON_BESIDE) if follows else (_LAST if end else _THERE)
     return label + "".join(_BELOW if ended else _BESIDE for ended in outer) + own
 
 
-def _left_out(steps: int, most: int | None) -> tuple[int, str]:
+def _hide_outer_steps(steps: int, most: int | None) -> tuple[int, str]:
     """Return the number of outer steps that are not drawn, and the text for them, as wide as one step or two."""
     if most is None or steps <= most:
         return 0, ""
@@ -60,7 +60,7 @@ def _left_out(steps: int, most: int | None) -> tuple[int, str]:
     return hidden, label.ljust(STEP * taken)
 
 
-class _Waiting(NamedTuple):
+class _PendingRow(NamedTuple):
     """An agent that is still to be drawn."""
 
     agent: AgentId
@@ -74,7 +74,7 @@ def tree_lines(
     depth: int | None = None,
     *,
     width: int | None = None,
-    states: Mapping[AgentId, State] = _QUIET,
+    states: Mapping[AgentId, AgentActivity] = _QUIET,
 ) -> Iterator[tuple[AgentId, Line]]:
     """Yield the archive, parents before children; a second parent's child is shown once, under its first.
 
@@ -90,13 +90,13 @@ def tree_lines(
     parents = [-1 if (first := tree.first_parent(agent.id)) is None else first for agent in tree.agents]
     extent = extent_of(tree, indentations(parents))
     columns, most = columns_of(extent, width, _STAR if width is None else _MARKS), most_steps(width)
-    waiting = [_Waiting(agent.id, (), False) for agent in reversed(tree.agents) if not agent.parents]
+    waiting = [_PendingRow(agent.id, (), False) for agent in reversed(tree.agents) if not agent.parents]
     while waiting:
         identity, last, follows = waiting.pop()
         agent = tree.agents[identity]
-        state = states.get(identity, State.QUIET)
+        state = states.get(identity, AgentActivity.QUIET)
         row = row_of(tree, agent, aim=tree.aim(identity), state=state, best=best)
-        lead = line(Span(guides(last, follows=follows, most=most), Tone.DIM))
+        lead = make_line(Span(guide_text(last, follows=follows, most=most), Tone.DIM))
         yield identity, aligned_line(row, lead, columns)
         if depth is not None and tree.depth(identity) >= depth:
             continue
@@ -104,6 +104,6 @@ def tree_lines(
         further = indents(root=not agent.parents, children=len(children))
         end = len(children) - 1
         waiting += [
-            _Waiting(child, (*last, n == end) if further else last, not further)
+            _PendingRow(child, (*last, n == end) if further else last, not further)
             for n, child in reversed(list(enumerate(children)))
         ]

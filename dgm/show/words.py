@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from dgm.domain import Tally, Usage, Verdict
-from dgm.show.safe import cells, fit, one_line
+from dgm.show.safe import cell_width, fit, one_line
 from dgm.show.spans import Tone
 from dgm.stats import wilson
 
@@ -32,7 +32,7 @@ AIM_WIDTH = 40
 _ROLE_WIDTH = 80
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def count_text(count: int, one: str, many: str = "") -> str:
     """Return ``1 agent``, ``1,200 agents``; ``many`` is the plural where it takes more than an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
@@ -78,12 +78,12 @@ def usd_text(limit: float) -> str:
 def usage_lines(by: Mapping[tuple[str, str], Usage], indent: str) -> Iterator[str]:
     """Yield a line for each role and model, the dearest first."""
     names = {key: one_line(" ".join(key), _ROLE_WIDTH) for key in by}
-    width = max(map(cells, names.values()), default=0)
+    width = max(map(cell_width, names.values()), default=0)
     for key, usage in sorted(by.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
         yield f"{indent}{fit(names[key], width)}  {usage_text(usage)}"
 
 
-def bar(rate: float, width: int = BAR) -> str:
+def bar_text(rate: float, width: int = BAR) -> str:
     """Return a small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
     full = round(min(max(rate, 0.0), 1.0) * width)
     return "█" * full + "░" * (width - full)
@@ -95,7 +95,7 @@ def operator_text(operator: str, aim: str) -> str:
     return f"{name}:{one_line(aim, AIM_WIDTH)}" if aim else name
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Return seconds as ``4:07``, or ``1:04:07`` from an hour."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -4,20 +4,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from dgm.domain import AgentId
-from dgm.show.agents import STATE_MARKS, State, root_text, row_of
+from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, joined, line
-from dgm.show.words import BEST, MARKED, bar, interval_text, operator_text, tally_text
+from dgm.show.spans import Line, Span, Tone, join_lines, make_line
+from dgm.show.words import BEST, MARKED, bar_text, interval_text, operator_text, tally_text
 from dgm.stats import lower_bound
-from dgm.tui.reader import Reader
-from dgm.tui.wrapping import wrapped
+from dgm.tui.reader import RunReader
+from dgm.tui.wrapping import wrap_line
 
 RATIONALE = 2_000
 """Maximum characters of a rationale that are wrapped here; tab and pager have all of it."""
 
 
 def head_lines(
-    reader: Reader, agent: AgentId, marks: Collection[AgentId], spent: Line | None, width: int
+    reader: RunReader, agent: AgentId, marks: Collection[AgentId], spent: Line | None, width: int
 ) -> Sequence[Line]:
     """Return the lines; the rationale is last and takes as many as it needs.
 
@@ -31,31 +31,31 @@ def head_lines(
     members = reader.members
     born = reader.born([agent]).get(agent)
     if members is None or born is None:
-        return [line(Span(f"agent {agent}", Tone.STRONG), ": not there yet")]
+        return [make_line(Span(f"agent {agent}", Tone.STRONG), ": not there yet")]
     row = replace(
         row_of(members, born, aim=reader.aim(agent), best=reader.best, marked=marks),
-        state=reader.doing(agent),
+        state=reader.activity_of(agent),
     )
     signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[row.state]]
-    who = joined(
+    who = join_lines(
         [
-            line(
+            make_line(
                 Span(f"agent {agent}", Tone.STRONG),
                 Span("".join(f" {sign}" for sign in signs if sign), Tone.MARK),
-                Span(f" {row.state}" if row.state is not State.QUIET else "", Tone.DIM),
+                Span(f" {row.state}" if row.state is not AgentActivity.QUIET else "", Tone.DIM),
             ),
-            line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
+            make_line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
             if row.parents
-            else line(root_text(born)),
-            line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
-            line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
-            line(Span("children ", Tone.DIM), _some(members.children(agent))),
+            else make_line(root_text(born)),
+            make_line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
+            make_line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
+            make_line(Span("children ", Tone.DIM), _list_agents(members.children(agent))),
         ],
         "  ",
     )
-    drawn = bar(row.own.rate)
+    drawn = bar_text(row.own.rate)
     full = drawn.rstrip("░")
-    own = line(
+    own = make_line(
         Span("own ", Tone.DIM),
         Span(full, Tone.GOOD),
         Span(drawn[len(full) :], Tone.DIM),
@@ -69,11 +69,13 @@ def head_lines(
     )
     text = " ".join(row.rationale[:RATIONALE].split())
     rationale = (
-        wrapped(line(one_line(text, RATIONALE)), width) if text else [line(Span("no rationale", Tone.DIM))]
+        wrap_line(make_line(one_line(text, RATIONALE)), width)
+        if text
+        else [make_line(Span("no rationale", Tone.DIM))]
     )
-    return [who, own, line(Span("…", Tone.DIM)) if spent is None else spent, *rationale]
+    return [who, own, make_line(Span("…", Tone.DIM)) if spent is None else spent, *rationale]
 
 
-def _some(agents: Sequence[AgentId]) -> str:
+def _list_agents(agents: Sequence[AgentId]) -> str:
     shown = ", ".join(map(str, agents[:6]))
     return f"{shown} and {len(agents) - 6:,} more" if len(agents) > 6 else shown or "–"

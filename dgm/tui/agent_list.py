@@ -9,15 +9,15 @@ from textual.message import Message
 from dgm.analysis.outline import Members
 from dgm.domain import AgentId
 from dgm.show.agents import aligned_line, row_of
-from dgm.show.columns import Columns, columns_of, extent_of, most_steps
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.trees import guides
-from dgm.tui.changes import Changed
-from dgm.tui.forest import MORE, Forest, Place
-from dgm.tui.keys import Where, bindings_of
+from dgm.show.columns import RowColumns, columns_of, extent_of, most_steps
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.trees import guide_text
+from dgm.tui.changes import RunChanges
+from dgm.tui.forest import MORE, Forest, ForestLine
+from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.lines import LineList
-from dgm.tui.reader import Reader
-from dgm.tui.siblings import Order
+from dgm.tui.reader import RunReader
+from dgm.tui.siblings import SiblingOrder
 
 FOLDED = "▸"
 _WINDOW = 64
@@ -30,12 +30,12 @@ _FOUND = "» "
 class AgentList(LineList):
     """The forest of a run; ``row`` may be replaced, to show other facts of each agent."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TREE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TREE)]
 
     class Touched(Message):
         """A message: a person moved the cursor."""
 
-    def __init__(self, reader: Reader, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, reader: RunReader, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.reader = reader
         self.forest: Forest | None = Forest(reader.members) if reader.members is not None else None
@@ -46,9 +46,9 @@ class AgentList(LineList):
         """Function that makes a row from an agent, the text in front of it, and the cells of the whole line."""
         self.beside = 0
         """Number of cells that ``row`` puts between the guides and an agent's number."""
-        self._columns: tuple[object, Columns] | None = None
+        self._columns: tuple[object, RowColumns] | None = None
         self._agent: AgentId | None = None
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, ForestLine] = {}
 
     @property
     def agent(self) -> AgentId | None:
@@ -68,14 +68,14 @@ class AgentList(LineList):
         lead = self._lead(place, width)
         if place.more:
             said = f"… {place.more:,} more (Enter shows {min(MORE, place.more):,})"
-            return line(Span(lead, Tone.DIM), Span(said, Tone.KEY))
-        return self.row(place.agent, line(Span(lead, Tone.DIM)), width)
+            return make_line(Span(lead, Tone.DIM), Span(said, Tone.KEY))
+        return self.row(place.agent, make_line(Span(lead, Tone.DIM)), width)
 
     def nothing(self) -> Line:
         """Return the reason why there is no agent."""
         if self.reader.members is not None:
-            return line(Span("no agent is born yet: the run makes its first one", Tone.DIM))
-        return line(Span(f"reading the run, {self.reader.reading or 0:.0%} …", Tone.DIM))
+            return make_line(Span("no agent is born yet: the run makes its first one", Tone.DIM))
+        return make_line(Span(f"reading the run, {self.reader.reading or 0:.0%} …", Tone.DIM))
 
     def agent_row(self, agent: AgentId, lead: Line, width: int) -> Line:
         """Return the agent as it is listed everywhere, in the columns of this list."""
@@ -86,14 +86,14 @@ class AgentList(LineList):
             members,
             born,
             aim=self.reader.aim(agent),
-            state=self.reader.doing(agent),
+            state=self.reader.activity_of(agent),
             best=self.reader.best,
             marked=self.marked,
         )
         before = (*lead, Span(_FOUND, Tone.MARK)) if agent in self.found else lead
         return aligned_line(row, before, self._columns_for(members, width))
 
-    def _columns_for(self, members: Members, width: int) -> Columns:
+    def _columns_for(self, members: Members, width: int) -> RowColumns:
         """Return the columns of the rows; they are computed only when something has changed."""
         assert self.forest is not None
         marks = _MARKS + self.beside + len(_FOUND) * bool(self.found)
@@ -105,7 +105,7 @@ class AgentList(LineList):
 
     # Changes
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Take in the news of the run; the cursor stays on its agent."""
         members = self.reader.members
         if members is None:
@@ -114,15 +114,15 @@ class AgentList(LineList):
         if self.forest is None:
             self.forest = Forest(members)
         elif self.forest.members is not members:
-            self.forest.swapped(members)
+            self.forest.replace_members(members)
         else:
             self._grow(self.forest, changed)
         self.redraw(here)
 
-    def _grow(self, forest: Forest, changed: Changed) -> None:
+    def _grow(self, forest: Forest, changed: RunChanges) -> None:
         if forest.agents < self.reader.count:
-            forest.grown()
-        if changed.whole and forest.order is not Order.BIRTH:
+            forest.add_newborn()
+        if changed.whole and forest.order is not SiblingOrder.BIRTH:
             forest.sort(forest.order, descending=forest.descending)
         elif changed.events:
             forest.judged(changed.agents)
@@ -135,7 +135,7 @@ class AgentList(LineList):
             place = self._at(self.cursor) if self.cursor < len(self.forest) else None
             if number is not None and not (place is not None and place.more and place.agent == agent):
                 self.cursor = number
-        self.updated()
+        self.adapt_to_lines()
         self._announce()
 
     def goto(self, agent: AgentId) -> bool:
@@ -145,7 +145,7 @@ class AgentList(LineList):
         number = self.forest.reveal(agent)
         self._places.clear()
         self.cursor = number
-        self.updated()
+        self.adapt_to_lines()
         self.reveal()
         self._announce()
         return True
@@ -154,15 +154,15 @@ class AgentList(LineList):
         """Show ``depth`` generations below the roots; None for all."""
         self._refold(lambda forest: forest.fold(depth))
 
-    def sort(self, order: Order, *, descending: bool = False) -> None:
+    def sort(self, order: SiblingOrder, *, descending: bool = False) -> None:
         """Put siblings into another order."""
         self._refold(lambda forest: forest.sort(order, descending=descending))
 
-    def moved(self) -> None:
+    def handle_move(self) -> None:
         """Post that a person moved the cursor."""
         self.post_message(self.Touched())
 
-    def clicked(self, number: int, x: int) -> None:
+    def handle_press(self, number: int, x: int) -> None:
         """Fold or unfold the agent when the click is in front of its number."""
         place = self._at(number)
         if place.more:
@@ -193,10 +193,10 @@ class AgentList(LineList):
         agent, forest = self.agent, self.forest
         if agent is None or forest is None:
             return
-        self.moved()
+        self.handle_move()
         if self._at(self.cursor).more:
             self.goto(agent)
-        elif forest.children(agent) and not forest.folded(agent):
+        elif forest.children(agent) and not forest.is_folded(agent):
             self._refold(lambda forest: forest.fold_away(agent))
         else:
             self.action_parent()
@@ -206,8 +206,8 @@ class AgentList(LineList):
         agent, forest = self.agent, self.forest
         if agent is None or forest is None or self._at(self.cursor).more:
             return
-        self.moved()
-        if forest.folded(agent):
+        self.handle_move()
+        if forest.is_folded(agent):
             self._refold(lambda forest: forest.unfold(agent))
         elif forest.children(agent):
             self.goto(forest.children(agent)[0])
@@ -230,7 +230,7 @@ class AgentList(LineList):
     def action_sort(self) -> None:
         """Sort by the next order."""
         if self.forest is not None:
-            orders = list(Order)
+            orders = list(SiblingOrder)
             self.sort(orders[(orders.index(self.forest.order) + 1) % len(orders)])
 
     def action_reverse(self) -> None:
@@ -240,7 +240,7 @@ class AgentList(LineList):
 
     def action_parent(self) -> None:
         """Go to the parent."""
-        self._up(lambda forest, agent: forest.parent(agent))
+        self._go_up(lambda forest, agent: forest.parent(agent))
 
     def action_ancestor(self) -> None:
         """Go to the first ancestor below the root."""
@@ -250,7 +250,7 @@ class AgentList(LineList):
                 agent = forest.parent(agent) or agent
             return agent if forest.depth(agent) else None
 
-        self._up(first)
+        self._go_up(first)
 
     def action_root(self) -> None:
         """Go to the root."""
@@ -260,13 +260,13 @@ class AgentList(LineList):
                 agent = parent
             return agent
 
-        self._up(root)
+        self._go_up(root)
 
-    def _up(self, whither: Callable[[Forest, AgentId], AgentId | None]) -> None:
+    def _go_up(self, whither: Callable[[Forest, AgentId], AgentId | None]) -> None:
         agent, forest = self.agent, self.forest
         if agent is None or forest is None:
             return
-        self.moved()
+        self.handle_move()
         there = whither(forest, agent)
         if there is not None:
             self.goto(there)
@@ -282,14 +282,14 @@ class AgentList(LineList):
         self._places.clear()
         if here is not None:
             self.cursor = self.forest.line_of(here) or 0
-        self.updated()
+        self.adapt_to_lines()
         self.reveal()
         self._announce()
 
     def _announce(self) -> None:
         self.post_message(self.Moved(self, self.cursor))
 
-    def _at(self, number: int) -> Place:
+    def _at(self, number: int) -> ForestLine:
         if number not in self._places and self.forest is not None:
             if len(self._places) > 16 * _WINDOW:
                 self._places.clear()
@@ -298,10 +298,10 @@ class AgentList(LineList):
                 self._places[line] = place
         return self._places[number]
 
-    def _lead(self, place: Place, width: int) -> str:
+    def _lead(self, place: ForestLine, width: int) -> str:
         """Return the guides, with a mark if the agent is folded."""
-        lead = guides(place.last, follows=place.follows, most=most_steps(width))
-        folded = self.forest is not None and not place.more and self.forest.folded(place.agent)
+        lead = guide_text(place.last, follows=place.follows, most=most_steps(width))
+        folded = self.forest is not None and not place.more and self.forest.is_folded(place.agent)
         if folded:
             return (lead[:-1] if lead else "") + FOLDED
         return lead

@@ -16,14 +16,14 @@ from textual.screen import Screen
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.show.safe import one_line
-from dgm.tui.changes import Changed
+from dgm.tui.changes import RunChanges
 from dgm.tui.finding import Finder
-from dgm.tui.keys import Where, bindings_of
+from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.page import Page, agent_of
-from dgm.tui.pager import page_from
-from dgm.tui.palette import Typed, system_commands
-from dgm.tui.reader import Reader
-from dgm.tui.screens import SCREENS, made
+from dgm.tui.pager import show_pager_from
+from dgm.tui.palette import TypedCommandProvider, system_commands
+from dgm.tui.reader import RunReader
+from dgm.tui.screens import SCREENS, make_screen
 from dgm.tui.screens.help import HelpScreen
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _REMEMBERED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class BrowserPosition:
     """A position that the person has left."""
 
     screen: str
@@ -52,10 +52,10 @@ class Browser(App[None]):
 
     CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
-    MODES: ClassVar[dict[str, Any]] = {name: partial(made, name) for name in SCREENS}
+    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name in SCREENS}
     DEFAULT_MODE = "tree"
-    COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, Typed}
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.EVERYWHERE)]
+    COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, TypedCommandProvider}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EVERYWHERE)]
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     HORIZONTAL_BREAKPOINTS = [(0, "narrow"), (110, "wide")]  # noqa: RUF012
@@ -63,7 +63,7 @@ class Browser(App[None]):
 
     def __init__(
         self,
-        reader: Reader,
+        reader: RunReader,
         *,
         follow: bool = False,
         theme: str | None = None,
@@ -97,7 +97,7 @@ class Browser(App[None]):
         self.marks: list[AgentId] = []
         self.said = ""
         """A message in the bottom line, until the next key."""
-        self._been: list[Stop] = []
+        self._been: list[BrowserPosition] = []
         self._leaving = False
 
     @property
@@ -118,7 +118,9 @@ class Browser(App[None]):
     def look(self) -> None:
         """Draw the news of the run."""
         changed = self.reader.advance()
-        lacking = self.reader.lacking(self.agent) if changed.whole and self.agent is not None else ""
+        lacking = (
+            self.reader.explain_missing_agent(self.agent) if changed.whole and self.agent is not None else ""
+        )
         if lacking:
             self.agent = None
             self.say(lacking)
@@ -145,7 +147,7 @@ class Browser(App[None]):
         """
         if self.page is not None:
             self.page.note()
-        here = Stop(self.current_mode, self.agent, self.task_id, self.tab)
+        here = BrowserPosition(self.current_mode, self.agent, self.task_id, self.tab)
         if agent is not None and (agent != self.agent or screen == "tree"):
             self.agent, self.following = agent, False
         if tab is None and screen == self.current_mode == "agent" and "/" not in (self.tab or "/"):
@@ -153,7 +155,7 @@ class Browser(App[None]):
             tab = self.tab
         self.task_id = self.task_id if task is None else task
         self.tab = tab
-        if here != Stop(screen, self.agent, self.task_id, self.tab):
+        if here != BrowserPosition(screen, self.agent, self.task_id, self.tab):
             self._been = [*self._been, here][-_REMEMBERED:]
         self._show(screen)
 
@@ -161,7 +163,7 @@ class Browser(App[None]):
         if self._leaving:
             return  # Textual would show the screen without content
         if screen == self.current_mode and self.page is not None:
-            self.page.entered()
+            self.page.show_subject()
             self.draw_bars()
         else:
             self.switch_mode(screen)
@@ -179,7 +181,7 @@ class Browser(App[None]):
     def refresh_page(self) -> None:
         """Draw the whole screen again, for example after a mark was set."""
         if self.page is not None:
-            self.page.redraw(Changed(facts=True))
+            self.page.redraw(RunChanges(facts=True))
 
     # Actions of keys
 
@@ -287,7 +289,7 @@ class Browser(App[None]):
             self.say("there is nothing here to open in a pager")
             return
         try:
-            page_from(self, text)
+            show_pager_from(self, text)
         except UserError as error:
             self.say(str(error))
 

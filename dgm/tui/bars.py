@@ -6,9 +6,9 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from dgm.show.safe import cells
-from dgm.show.spans import Line, Span, Tone, cropped
-from dgm.tui.strips import strip, tones_of
+from dgm.show.safe import cell_width
+from dgm.show.spans import Line, Span, Tone, crop_line
+from dgm.tui.strips import make_strip, tones_of
 
 SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "Compare"), ("running", "Run"))
 """Each screen's name in the program and its title, in the order of the keys 1 to 5."""
@@ -27,7 +27,7 @@ class Block(Widget):
             self._lines = lines
             self.refresh()
 
-    def fitted(self, width: int) -> Sequence[Line]:  # noqa: ARG002
+    def fit_lines(self, width: int) -> Sequence[Line]:  # noqa: ARG002
         """Return the lines in ``width`` cells; called whenever they are drawn."""
         return self._lines
 
@@ -35,11 +35,11 @@ class Block(Widget):
         """Return a row of the block."""
         tones = tones_of(self.app)
         base = self.rich_style + tones[Tone.PLAIN]
-        lines = self.fitted(self.size.width)
+        lines = self.fit_lines(self.size.width)
         if y >= len(lines):
             return Strip.blank(self.size.width, base)
-        line = cropped(lines[y], self.size.width)
-        return strip(line, tones).crop_extend(0, self.size.width, base).apply_style(base)
+        line = crop_line(lines[y], self.size.width)
+        return make_strip(line, tones).crop_extend(0, self.size.width, base).apply_style(base)
 
 
 class Head(Block):
@@ -56,33 +56,33 @@ class Head(Block):
             self._facts, self._screen = facts, screen
             self.refresh()
 
-    def fitted(self, width: int) -> Sequence[Line]:
+    def fit_lines(self, width: int) -> Sequence[Line]:
         """Return facts and screens.
 
         They are fitted when drawn, because a widget has no size while its screen is laid out.
         """
-        tabs = _tabs(self._screen, width)
-        room = width - sum(cells(span.text) for span in tabs)
-        left = cropped(self._facts, max(0, room - 1))
-        blanks = room - sum(cells(span.text) for span in left)
+        tabs = _tab_spans(self._screen, width)
+        room = width - sum(cell_width(span.text) for span in tabs)
+        left = crop_line(self._facts, max(0, room - 1))
+        blanks = room - sum(cell_width(span.text) for span in left)
         return [(*left, Span(" " * blanks), *tabs)]
 
     def on_click(self, event: events.Click) -> None:
         """Go to the screen whose name is there."""
         x, end = event.x, self.size.width
         for number, (name, title) in reversed(list(enumerate(SCREENS, 1))):
-            begin = end - len(_tab(number, title, self.size.width))
+            begin = end - len(_tab_text(number, title, self.size.width))
             if begin <= x < end:
                 self.app.call_later(self.app.run_action, f"show('{name}')")
             end = begin
 
 
-def _tabs(screen: str, width: int) -> Line:
+def _tab_spans(screen: str, width: int) -> Line:
     return tuple(
-        Span(_tab(number, title, width), Tone.MARK if name == screen else Tone.DIM)
+        Span(_tab_text(number, title, width), Tone.MARK if name == screen else Tone.DIM)
         for number, (name, title) in enumerate(SCREENS, 1)
     )
 
 
-def _tab(number: int, title: str, width: int) -> str:
+def _tab_text(number: int, title: str, width: int) -> str:
     return f" {number} {title}" if width >= 72 else f" {number}"

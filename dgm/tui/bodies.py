@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from dgm.domain import AgentId, TaskId
-from dgm.show.code import TAB, coloured
-from dgm.show.diffs import SEEN, Patch, left_out
-from dgm.show.safe import Side, beginning, cells, fit, neutral
-from dgm.show.spans import Line, Span, Tone, cropped, line, plain
+from dgm.show.code import TAB, colour_code_line
+from dgm.show.diffs import SEEN, Patch, left_out_note
+from dgm.show.safe import Side, cell_width, decode_beginning, fit, neutralise
+from dgm.show.spans import Line, Span, Tone, crop_line, make_line, plain_text
 from dgm.tui.wrapping import Flow
 
 LONGEST = SEEN
@@ -24,7 +24,7 @@ NUMBER = 5
 _BETWEEN = " │ "
 
 
-class Target(NamedTuple):
+class LineTarget(NamedTuple):
     """The target of a line: another line of the same text, or a screen of the browser."""
 
     screen: str = ""
@@ -35,7 +35,7 @@ class Target(NamedTuple):
     line: int = 0
 
 
-_NOWHERE: Mapping[int, Target] = MappingProxyType({})
+_NOWHERE: Mapping[int, LineTarget] = MappingProxyType({})
 
 
 class Body:
@@ -59,31 +59,31 @@ class Body:
         """Wrap for a window of ``width`` cells from now on; the number of lines may change."""
         self.wrapping(width)()
 
-    def unwrapped(self, width: int) -> int:  # noqa: ARG002
+    def count_unwrapped(self, width: int) -> int:  # noqa: ARG002
         """Return the number of characters that ``wrapping`` would have to go through."""
         return 0
 
-    def target(self, number: int) -> Target | None:  # noqa: ARG002
+    def target(self, number: int) -> LineTarget | None:  # noqa: ARG002
         """Return the target of the line; None where it has none."""
         return None
 
-    def turned(self) -> bool:
+    def toggle_form(self) -> bool:
         """Switch to the other form, if there are two; return whether there are."""
         return False
 
     def said(self, number: int) -> str:
         """Return one line as plain text, for a search."""
-        return plain(self.line(number, LONGEST))
+        return plain_text(self.line(number, LONGEST))
 
     def text(self) -> Iterator[str]:
         """Yield all lines as plain text."""
         return map(self.said, range(len(self)))
 
 
-class Lines(Body):
+class LineBody(Body):
     """Lines that exist already; lines longer than the window are cut."""
 
-    def __init__(self, lines: Sequence[Line], targets: Mapping[int, Target] = _NOWHERE) -> None:
+    def __init__(self, lines: Sequence[Line], targets: Mapping[int, LineTarget] = _NOWHERE) -> None:
         self._lines = lines
         self._targets = targets
 
@@ -94,26 +94,26 @@ class Lines(Body):
         """Return the line unchanged."""
         return self._lines[number]
 
-    def target(self, number: int) -> Target | None:
+    def target(self, number: int) -> LineTarget | None:
         """Return the target that was given for the line."""
         return self._targets.get(number)
 
 
-class Missing(Lines):
+class UnreadableBody(LineBody):
     """A note in the place of an unreadable text: its name, and the reason."""
 
     def __init__(self, what: str, why: str) -> None:
         self.what = what
         self.why = why
-        said = (Span("not there: ", Tone.BAD), Span(neutral(what).replace("\n", " "), Tone.STRONG))
-        reasons = [line("  ", neutral(each).expandtabs(TAB)) for each in why.split("\n")]
+        said = (Span("not there: ", Tone.BAD), Span(neutralise(what).replace("\n", " "), Tone.STRONG))
+        reasons = [make_line("  ", neutralise(each).expandtabs(TAB)) for each in why.split("\n")]
         super().__init__([(), said, (), *reasons])
 
 
-class Prose(Body):
+class WrappedBody(Body):
     """Lines of any length that are wrapped at the window's width."""
 
-    def __init__(self, lines: Sequence[Line], targets: Mapping[int, Target] = _NOWHERE) -> None:
+    def __init__(self, lines: Sequence[Line], targets: Mapping[int, LineTarget] = _NOWHERE) -> None:
         """Take the lines; targets are by the number of the line in ``lines``."""
         self._whole = lines
         self._targets = targets
@@ -138,11 +138,11 @@ class Prose(Body):
 
         return put
 
-    def unwrapped(self, width: int) -> int:
+    def count_unwrapped(self, width: int) -> int:
         """Return the characters of the whole text; 0 if it is wrapped at this width."""
         return 0 if self._flow is not None and self._flow.width == width else self._length
 
-    def target(self, number: int) -> Target | None:
+    def target(self, number: int) -> LineTarget | None:
         """Return the target of the line which the row belongs to."""
         return self._targets.get(self._rows.line_of(number))
 
@@ -155,10 +155,10 @@ class Prose(Body):
 
     def text(self) -> Iterator[str]:
         """Yield its lines, unwrapped."""
-        return map(plain, self._whole)
+        return map(plain_text, self._whole)
 
 
-class Raw(Body):
+class RawBody(Body):
     """A file or a log: bytes, decoded line by line."""
 
     def __init__(self, data: bytes, path: str = "", *, numbered: bool = False) -> None:
@@ -178,22 +178,22 @@ class Raw(Body):
     def line(self, number: int, width: int) -> Line:  # noqa: ARG002
         """Return a line, cut where it is very long."""
         gutter = Span(f"{number + 1:>{NUMBER}} " if self._numbered else "", Tone.DIM)
-        text, left = beginning(self._bytes(number), LONGEST)
-        return line(gutter, *self._shown(text), left_out(left))
+        text, left = decode_beginning(self._bytes(number), LONGEST)
+        return make_line(gutter, *self._shown(text), left_out_note(left))
 
     def said(self, number: int) -> str:
         """Return a line without number and colours."""
-        return neutral(self._bytes(number).decode("utf-8", "replace"))
+        return neutralise(self._bytes(number).decode("utf-8", "replace"))
 
     def _bytes(self, number: int) -> bytes:
         end = self._starts[number + 1] if number + 1 < len(self) else len(self._data)
         return self._data[self._starts[number] : end].removesuffix(b"\n")
 
     def _shown(self, raw: str) -> Line:
-        return coloured(self._path, raw) if self._path else (Span(neutral(raw).expandtabs(TAB)),)
+        return colour_code_line(self._path, raw) if self._path else (Span(neutralise(raw).expandtabs(TAB)),)
 
 
-class Diff(Body):
+class DiffBody(Body):
     """A patch, unified or side by side."""
 
     def __init__(self, patch: Patch, *, beside: bool = False) -> None:
@@ -209,9 +209,9 @@ class Diff(Body):
         """Return a line of the patch, or two beside each other."""
         if self.beside:
             return self.patch.beside(number, width)
-        return self.patch.unified(number, numbered=width >= 100, most=LONGEST)
+        return self.patch.unified_line(number, numbered=width >= 100, most=LONGEST)
 
-    def turned(self) -> bool:
+    def toggle_form(self) -> bool:
         """Switch between unified and side by side; return True."""
         self.beside = not self.beside
         return True
@@ -225,7 +225,7 @@ class Diff(Body):
         return map(self.patch.text, range(len(self.patch)))
 
 
-class Stack(Body):
+class StackedBody(Body):
     """Several texts one below the other, each under the last."""
 
     def __init__(self, parts: Sequence[Body]) -> None:
@@ -251,11 +251,11 @@ class Stack(Body):
 
         return put
 
-    def unwrapped(self, width: int) -> int:
+    def count_unwrapped(self, width: int) -> int:
         """Return the sum over all parts."""
-        return sum(part.unwrapped(width) for part in self.parts)
+        return sum(part.count_unwrapped(width) for part in self.parts)
 
-    def target(self, number: int) -> Target | None:
+    def target(self, number: int) -> LineTarget | None:
         """Return the target from the part that the line lies in."""
         if number >= len(self):
             return None
@@ -267,9 +267,9 @@ class Stack(Body):
         part, inside = self._place(number)
         return part.said(inside)
 
-    def turned(self) -> bool:
+    def toggle_form(self) -> bool:
         """Turn all parts that have two forms; return whether any has."""
-        turned = [part.turned() for part in self.parts]
+        turned = [part.toggle_form() for part in self.parts]
         self._sums = None
         return any(turned)
 
@@ -289,7 +289,7 @@ class Stack(Body):
         return self.parts[place], number - (self._ends[place - 1] if place else 0)
 
 
-class Pair(Body):
+class PairedBody(Body):
     """Two texts beside each other, line by line."""
 
     def __init__(self, left: Body, right: Body) -> None:
@@ -301,15 +301,15 @@ class Pair(Body):
 
     def line(self, number: int, width: int) -> Line:
         """Return both lines, each in half the window."""
-        half = _half(width)
-        before = cropped(self._row(self._left, number, half), half)
-        blanks = half - sum(cells(span.text) for span in before)
-        after = cropped(self._row(self._right, number, half), half)
-        return line(*before, Span(" " * blanks), Span(_BETWEEN, Tone.DIM), *after)
+        half = _half_width(width)
+        before = crop_line(self._row(self._left, number, half), half)
+        blanks = half - sum(cell_width(span.text) for span in before)
+        after = crop_line(self._row(self._right, number, half), half)
+        return make_line(*before, Span(" " * blanks), Span(_BETWEEN, Tone.DIM), *after)
 
     def wrapping(self, width: int) -> Callable[[], None]:
         """Wrap each text at half the width; return a function that puts the results in place."""
-        left, right = self._left.wrapping(_half(width)), self._right.wrapping(_half(width))
+        left, right = self._left.wrapping(_half_width(width)), self._right.wrapping(_half_width(width))
 
         def put() -> None:
             left()
@@ -317,9 +317,11 @@ class Pair(Body):
 
         return put
 
-    def unwrapped(self, width: int) -> int:
+    def count_unwrapped(self, width: int) -> int:
         """Return the sum over both texts."""
-        return self._left.unwrapped(_half(width)) + self._right.unwrapped(_half(width))
+        return self._left.count_unwrapped(_half_width(width)) + self._right.count_unwrapped(
+            _half_width(width)
+        )
 
     def text(self) -> Iterator[str]:
         """Yield the lines of the left text, then those of the right."""
@@ -330,11 +332,11 @@ class Pair(Body):
         return body.line(number, width) if number < len(body) else ()
 
 
-def _half(width: int) -> int:
+def _half_width(width: int) -> int:
     return max(1, (width - len(_BETWEEN)) // 2)
 
 
-def found(
+def find_line(
     body: Body, words: str, start: int, *, backwards: bool, wanted: Callable[[], bool] = lambda: True
 ) -> int | None:
     """Return the next line after ``start`` that holds the words in any case; the search wraps round the ends.
@@ -356,19 +358,19 @@ def found(
     return None
 
 
-def heading(text: str, *more: str | Span) -> Line:
+def heading_line(text: str, *more: str | Span) -> Line:
     """Return the heading of a part."""
-    return line(Span(text, Tone.STRONG), *more)
+    return make_line(Span(text, Tone.STRONG), *more)
 
 
-def fact(name: str, *text: str | Span, width: int = 11) -> Line:
+def fact_line(name: str, *text: str | Span, width: int = 11) -> Line:
     """Return a name in its column, and its text behind it."""
-    return line(Span(fit(name, width, Side.LEFT), Tone.KEY), *text)
+    return make_line(Span(fit(name, width, Side.LEFT), Tone.KEY), *text)
 
 
-def paragraphs(text: str, tone: Tone = Tone.PLAIN, indent: str = "") -> Sequence[Line]:
+def paragraph_lines(text: str, tone: Tone = Tone.PLAIN, indent: str = "") -> Sequence[Line]:
     """Return text of several lines, neutralised, one ``Line`` each."""
     return [
-        line(indent, Span(neutral(each).expandtabs(TAB), tone))
+        make_line(indent, Span(neutralise(each).expandtabs(TAB), tone))
         for each in text.replace("\r\n", "\n").rstrip("\n").split("\n")
     ]

@@ -16,7 +16,7 @@ from dgm.domain import AgentId, Evaluate
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class RunChanges:
     """The news since the last question."""
 
     events: Sequence[Recorded] = ()
@@ -61,10 +61,10 @@ class Changed:
         return found
 
 
-def newest_of(events: Sequence[Recorded]) -> AgentId | None:
+def find_newest_agent(events: Sequence[Recorded]) -> AgentId | None:
     """Return the agent of the last of the events that is about one; None without such an event."""
     for recorded in reversed(events):
-        concerned = Changed((recorded,)).agents
+        concerned = RunChanges((recorded,)).agents
         if concerned:
             return max(concerned)
     return None

@@ -11,14 +11,14 @@ from typing import NamedTuple
 from dgm.analysis.outline import Members
 from dgm.domain import AgentId
 from dgm.show.columns import indentations, indents
-from dgm.tui.siblings import Order, arranged
+from dgm.tui.siblings import SiblingOrder, sort_siblings
 
 MORE = 500
 """Children of one agent that are shown at once; a further line stands for the others, and opens as many more."""
 _ROOT = -1
 
 
-class Place(NamedTuple):
+class ForestLine(NamedTuple):
     """The content of one line."""
 
     agent: AgentId
@@ -36,7 +36,9 @@ class Place(NamedTuple):
 class Forest:
     """The lines of a tree, parents before children; at first everything is unfolded."""
 
-    def __init__(self, members: Members, order: Order = Order.BIRTH, *, descending: bool = False) -> None:
+    def __init__(
+        self, members: Members, order: SiblingOrder = SiblingOrder.BIRTH, *, descending: bool = False
+    ) -> None:
         """Arrange the agents.
 
         Args:
@@ -73,7 +75,7 @@ class Forest:
 
     # Lines and their agents
 
-    def at(self, line: int) -> Place:
+    def at(self, line: int) -> ForestLine:
         """Return the content of a line.
 
         Raises:
@@ -83,7 +85,7 @@ class Forest:
             return place
         raise IndexError(line)
 
-    def walk(self, line: int = 0) -> Iterator[Place]:
+    def walk(self, line: int = 0) -> Iterator[ForestLine]:
         """Yield the content of this line and of all below it; nothing may change meanwhile."""
         if not 0 <= line < self._lines:
             return
@@ -92,12 +94,12 @@ class Forest:
         parent = _ROOT
         while True:
             here = self._seen(parent)
-            number, line = self._entry(here, line)
+            number, line = self._find_entry(here, line)
             path.append((parent, number))
             if not line or number >= len(here):
                 break
             parent, line = here[number], line - 1
-        yield from self._onwards(path)
+        yield from self._walk_on(path)
 
     def line_of(self, agent: AgentId) -> int | None:
         """Return the agent's line; None while it is folded away."""
@@ -136,7 +138,7 @@ class Forest:
             self._steps = indentations(self._parent)
         return self._steps
 
-    def folded(self, agent: AgentId) -> bool:
+    def is_folded(self, agent: AgentId) -> bool:
         """Return whether the agent has children, and none of them is shown."""
         return agent in self._families and not self._open[agent]
 
@@ -152,7 +154,7 @@ class Forest:
         while child != _ROOT:
             parent = self._parent[child]
             if child not in self._seen(parent):
-                place = self._arranged(parent).index(AgentId(child))
+                place = self._sort_children(parent).index(AgentId(child))
                 self._limit(parent, (place // MORE + 1) * MORE)
             if parent != _ROOT:
                 self.unfold(AgentId(parent))
@@ -175,7 +177,7 @@ class Forest:
 
     def toggle(self, agent: AgentId) -> None:
         """Hide or show the agent's children."""
-        if self.folded(agent):
+        if self.is_folded(agent):
             self.unfold(agent)
         else:
             self.fold_away(agent)
@@ -191,16 +193,16 @@ class Forest:
         )
         self._count()
 
-    def sort(self, order: Order, *, descending: bool) -> None:
+    def sort(self, order: SiblingOrder, *, descending: bool) -> None:
         """Put siblings into another order."""
         self.order, self.descending = order, descending
         self._sorted.clear()
-        if any(len(self._families[parent]) > self._page(parent) for parent in self._families):
+        if any(len(self._families[parent]) > self._child_limit(parent) for parent in self._families):
             self._count()
 
     # Changes of the run
 
-    def grown(self) -> None:
+    def add_newborn(self) -> None:
         """Take in agents that were born; children of an unfolded parent are shown at once."""
         for agent in range(len(self._parent), len(self.members.own_resolved)):
             self._place(1)
@@ -213,26 +215,26 @@ class Forest:
 
     def judged(self, agents: Collection[AgentId]) -> None:
         """Move agents whose tallies changed, and their ancestors, to their places."""
-        if self.order is Order.BIRTH:
+        if self.order is SiblingOrder.BIRTH:
             return
         concerned = set(agents)
-        if self.order is Order.CLADE:
+        if self.order is SiblingOrder.CLADE:
             # A verdict counts for every ancestor, including those on whose line its agent does not stand.
             for agent in agents:
                 concerned.update(self.members.ancestors(agent))
         parents = {self._parent[agent] for agent in concerned}
         for parent in sorted(parents, reverse=True):
-            cut = self._is_open(parent) and len(self._families[parent]) > self._page(parent)
+            cut = self._is_open(parent) and len(self._families[parent]) > self._child_limit(parent)
             was = self._below(parent) if cut else 0
             self._sorted.pop(parent, None)
             if cut:
                 self._grow(parent, self._below(parent) - was)
 
-    def swapped(self, members: Members) -> None:
+    def replace_members(self, members: Members) -> None:
         """Read the same agents, and perhaps more, from elsewhere; folding and order stay."""
         self.members = members
         self._sorted.clear()
-        self.grown()
+        self.add_newborn()
         self._count()
 
     # Counting
@@ -291,16 +293,16 @@ class Forest:
         if self._is_open(parent):
             self._grow(parent, self._below(parent) - was)
 
-    def _page(self, parent: int) -> int:
+    def _child_limit(self, parent: int) -> int:
         return self._limits.get(parent, MORE)
 
     def _is_cut(self, parent: int) -> bool:
-        return len(self._families.get(parent, ())) > self._page(parent)
+        return len(self._families.get(parent, ())) > self._child_limit(parent)
 
     # Positions of agents
 
-    def _onwards(self, path: list[tuple[int, int]]) -> Iterator[Place]:
-        ends = [number == self._entries(parent) - 1 for parent, number in path if self._indents(parent)]
+    def _walk_on(self, path: list[tuple[int, int]]) -> Iterator[ForestLine]:
+        ends = [number == self._count_entries(parent) - 1 for parent, number in path if self._indents(parent)]
         while path:
             parent, number = path[-1]
             here, further = self._seen(parent), self._indents(parent)
@@ -309,16 +311,16 @@ class Forest:
                 ends[-1] = number == len(here) - 1 + (hidden > 0)
             follows = parent != _ROOT and not further
             if number >= len(here):
-                yield Place(AgentId(parent), len(path) - 1, tuple(ends), follows, hidden)
+                yield ForestLine(AgentId(parent), len(path) - 1, tuple(ends), follows, hidden)
             else:
                 agent = here[number]
-                yield Place(agent, len(path) - 1, tuple(ends), follows)
+                yield ForestLine(agent, len(path) - 1, tuple(ends), follows)
                 if agent in self._families and self._open[agent]:
                     path.append((agent, 0))
                     if self._indents(agent):
                         ends.append(False)
                     continue
-            while path and path[-1][1] >= self._entries(path[-1][0]) - 1:
+            while path and path[-1][1] >= self._count_entries(path[-1][0]) - 1:
                 over, _ = path.pop()
                 if self._indents(over):
                     ends.pop()
@@ -331,7 +333,7 @@ class Forest:
             root=self._parent[parent] == _ROOT, children=len(self._families.get(parent, ()))
         )
 
-    def _entry(self, here: Sequence[AgentId], line: int) -> tuple[int, int]:
+    def _find_entry(self, here: Sequence[AgentId], line: int) -> tuple[int, int]:
         """Return the number of the sibling that a line belongs to, and how many lines the line is below it."""
         for number, child in enumerate(here):
             if line < self._shown[child]:
@@ -339,7 +341,7 @@ class Forest:
             line -= self._shown[child]
         return len(here), line
 
-    def _entries(self, parent: int) -> int:
+    def _count_entries(self, parent: int) -> int:
         """Return the number of siblings that are shown, including the line for the others."""
         here = self._seen(parent)
         return len(here) + (len(self._families.get(parent, ())) > len(here))
@@ -347,11 +349,11 @@ class Forest:
     def _seen(self, parent: int) -> Sequence[AgentId]:
         found = self._sorted.get(parent)
         if found is None:
-            whole = self._arranged(parent)
-            limit = self._page(parent)
+            whole = self._sort_children(parent)
+            limit = self._child_limit(parent)
             found = self._sorted[parent] = whole if len(whole) <= limit else whole[:limit]
         return found
 
-    def _arranged(self, parent: int) -> Sequence[AgentId]:
+    def _sort_children(self, parent: int) -> Sequence[AgentId]:
         family = self._families.get(parent, [])
-        return arranged(self.members, family, self.order, descending=self.descending)
+        return sort_siblings(self.members, family, self.order, descending=self.descending)

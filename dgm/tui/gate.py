@@ -10,11 +10,11 @@ QUIET_S = 0.1
 _LOOK_S = 0.01
 
 
-class Closed(DgmError):
+class RunUnavailable(DgmError):
     """An error: the browser is being left, or the run is not read yet, so there is no answer."""
 
 
-class Gate:
+class ReadingGate:
     """A gate that the working thread passes every few rows, and that the drawing thread holds."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Gate:
         self._until = time.monotonic() + QUIET_S
 
     def close(self) -> None:
-        """End the work: from now on ``passed`` raises ``Closed``."""
+        """End the work: from now on ``passed`` raises ``RunUnavailable``."""
         self._closed = True
 
     def passed(self) -> None:
@@ -41,4 +41,4 @@ class Gate:
         while time.monotonic() < self._until and not self._closed:
             time.sleep(_LOOK_S)
         if self._closed:
-            raise Closed("the browser was left")
+            raise RunUnavailable("the browser was left")

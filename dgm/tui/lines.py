@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from dgm.show.safe import cells
+from dgm.show.safe import cell_width
 from dgm.show.spans import Line, Span, Tone
-from dgm.tui.keys import Where, bindings_of
-from dgm.tui.strips import CURSOR, cursor_style, strip, tones_of
+from dgm.tui.keys import KeyScope, bindings_of
+from dgm.tui.strips import CURSOR, cursor_style, make_strip, tones_of
 
 STEP = 8
 """Number of cells that a key moves to the side."""
@@ -22,7 +22,7 @@ STEP = 8
 class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines with a cursor; a subclass gives their number and each line, and calls ``updated``."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.LIST)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.LIST)]
 
     class Moved(Message):
         """A message: the cursor is on another line, or another item is under it."""
@@ -65,17 +65,17 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the cells of the longest line that is in the window."""
         top = self.scroll_offset.y
         seen = range(top, min(self.count(), top + self.page))
-        return max((sum(cells(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
+        return max((sum(cell_width(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
 
-    def clicked(self, number: int, x: int) -> None:
+    def handle_press(self, number: int, x: int) -> None:
         """Handle a mouse press on cell ``x`` of a line; the cursor is on it already."""
 
-    def moved(self) -> None:
+    def handle_move(self) -> None:
         """Handle a move of the cursor by a person."""
 
     # Behaviour
 
-    def updated(self) -> None:
+    def adapt_to_lines(self) -> None:
         """Adapt to other lines, or more or fewer; keep the cursor on a line.
 
         A subclass calls it after each change. The window moves with the cursor if the cursor was in view;
@@ -123,11 +123,11 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         base = self.rich_style + tones[Tone.PLAIN]
         width = self.room
         if number >= self.count():
-            empty = strip((Span(" "), *self.nothing()), tones) if not number else Strip([])
+            empty = make_strip((Span(" "), *self.nothing()), tones) if not number else Strip([])
             return empty.crop_extend(0, width + 1, base).apply_style(base)
         here = number == self.cursor
-        shown = strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, None)
-        gutter = strip((Span(CURSOR if here else " ", Tone.MARK),), tones)
+        shown = make_strip(self.line(number, width), tones).crop_extend(self.left, self.left + width, None)
+        gutter = make_strip((Span(CURSOR if here else " ", Tone.MARK),), tones)
         whole = Strip.join([gutter, shown])
         return whole.apply_style(base + (cursor_style(self.app) if here else Style.null()))
 
@@ -139,7 +139,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_resize(self, _: events.Resize) -> None:
         """Keep the cursor in view."""
-        self.updated()
+        self.adapt_to_lines()
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the mouse; a double click opens the line."""
@@ -147,15 +147,15 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if offset is None or offset.y + self.scroll_offset.y >= self.count():
             return
         number = offset.y + self.scroll_offset.y
-        self.moved()
+        self.handle_move()
         self.go(number)
         if event.chain == 2:
             self.action_choose()
         else:
-            self.clicked(number, offset.x - 1 + self.left)
+            self.handle_press(number, offset.x - 1 + self.left)
 
     def _by_key(self, number: int) -> None:
-        self.moved()
+        self.handle_move()
         self.go(number)
 
     def action_down(self) -> None:

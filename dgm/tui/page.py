@@ -11,13 +11,13 @@ from textual.worker import Worker, WorkerState
 from dgm.domain import AgentId
 from dgm.errors import DgmError
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, joined, line
+from dgm.show.spans import Line, Span, Tone, join_lines, make_line
 from dgm.show.words import BEST
 from dgm.stats import lower_bound
 from dgm.tui.bars import Block, Head
-from dgm.tui.changes import Changed
-from dgm.tui.keys import Where, keys_of, shown
-from dgm.tui.reader import Reader
+from dgm.tui.changes import RunChanges
+from dgm.tui.keys import KeyScope, key_text, keys_of
+from dgm.tui.reader import RunReader
 
 if TYPE_CHECKING:
     from dgm.tui.app import Browser
@@ -31,11 +31,11 @@ class Page(Screen[None], inherit_bindings=False):
 
     NAME: ClassVar[str] = ""
     """The screen's name in ``bars.SCREENS``."""
-    WHERE: ClassVar[tuple[Where, ...]] = ()
+    WHERE: ClassVar[tuple[KeyScope, ...]] = ()
     """The parts whose keys work here, beside those that work everywhere; the first is the screen itself."""
 
     @property
-    def where(self) -> tuple[Where, ...]:
+    def where(self) -> tuple[KeyScope, ...]:
         """The parts whose keys work where the cursor is."""
         return self.WHERE
 
@@ -45,7 +45,7 @@ class Page(Screen[None], inherit_bindings=False):
         return cast("Browser", self.app)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> RunReader:
         """The reader of the run."""
         return self.browser.reader
 
@@ -59,10 +59,10 @@ class Page(Screen[None], inherit_bindings=False):
         """Yield the widgets between head and foot."""
         raise NotImplementedError
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Show the agent or task of the app, which may be another than before; called when the screen is shown."""
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Draw the changes after the run grew, or was read; only called while the screen is shown."""
 
     def note(self) -> None:
@@ -99,7 +99,7 @@ class Page(Screen[None], inherit_bindings=False):
 
     # Behaviour of all screens
 
-    def redraw(self, changed: Changed) -> None:
+    def redraw(self, changed: RunChanges) -> None:
         """Pass on the changes, and draw head and foot."""
         self.changed(changed)
         self.draw_bars()
@@ -111,7 +111,7 @@ class Page(Screen[None], inherit_bindings=False):
         for foot in self.query("#foot").results(Block):
             said = self.reader.problem or self.browser.said or self.reader.pauses
             foot.set_class(bool(said), "said")
-            foot.show([self._foot()])
+            foot.show([self._foot_line()])
 
     def in_thread(self, work: Callable[[], None], group: str, *, exclusive: bool = True) -> None:
         """Do some work beside the drawing; an error there is shown in the bottom line, and ends nothing.
@@ -134,7 +134,7 @@ class Page(Screen[None], inherit_bindings=False):
         self.call_later(self._enter)
 
     def _enter(self) -> None:
-        self.entered()
+        self.show_subject()
         self.draw_bars()
 
     def on_resize(self, _: events.Resize) -> None:
@@ -143,24 +143,24 @@ class Page(Screen[None], inherit_bindings=False):
 
     def _facts(self) -> Line:
         reader = self.reader
-        said = [line(Span(one_line(reader.name, 24), Tone.STRONG))]
+        said = [make_line(Span(one_line(reader.name, 24), Tone.STRONG))]
         if reader.state:
-            said.append(line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
+            said.append(make_line(Span(one_line(reader.state, 30), _TONES.get(reader.state, Tone.PLAIN))))
         # Stands before the counts, which a narrow window may cut off.
         said += self.facts()
         if self.browser.following:
             words = "following" if self.NAME == "tree" else "the tree follows"
-            said.append(line(Span(words, Tone.GOOD)))
+            said.append(make_line(Span(words, Tone.GOOD)))
         if reader.best is not None:
-            said.append(line(Span(f"{BEST} {reader.best}", Tone.MARK), Span(self._bound(), Tone.DIM)))
+            said.append(make_line(Span(f"{BEST} {reader.best}", Tone.MARK), Span(self._bound(), Tone.DIM)))
         if reader.members is not None:
-            said.append(line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
+            said.append(make_line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
         if reader.run:
             done = reader.run.tree.evaluations
-            said.append(line(f"{done:,} evaluations" if done != 1 else "1 evaluation"))
+            said.append(make_line(f"{done:,} evaluations" if done != 1 else "1 evaluation"))
         elif reader.reading is not None:
-            said.append(line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
-        return joined(said, " · ")
+            said.append(make_line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
+        return join_lines(said, " · ")
 
     def _bound(self) -> str:
         """Return the best agent's lower bound; empty where it cannot be computed without a wait."""
@@ -169,18 +169,18 @@ class Page(Screen[None], inherit_bindings=False):
             return ""
         return f" ≥{lower_bound(members.own(best)):.2f}"
 
-    def _foot(self) -> Line:
+    def _foot_line(self) -> Line:
         if self.reader.problem:
-            return line(Span(one_line(self.reader.problem, 300), Tone.BAD))
+            return make_line(Span(one_line(self.reader.problem, 300), Tone.BAD))
         if self.browser.said:
-            return line(Span(self.browser.said, Tone.WARN))
+            return make_line(Span(self.browser.said, Tone.WARN))
         if self.reader.pauses:
-            return line(Span(self.reader.pauses, Tone.WARN))
+            return make_line(Span(self.reader.pauses, Tone.WARN))
         named: dict[str, str] = {}
-        for key in (*keys_of(*self.where), *keys_of(Where.EVERYWHERE)):
+        for key in (*keys_of(*self.where), *keys_of(KeyScope.EVERYWHERE)):
             if key.short:
-                named.setdefault(shown(key.keys[0]), key.short)
-        return joined([line(Span(key, Tone.KEY), f" {short}") for key, short in named.items()], "  ")
+                named.setdefault(key_text(key.keys[0]), key.short)
+        return join_lines([make_line(Span(key, Tone.KEY), f" {short}") for key, short in named.items()], "  ")
 
 
 def agent_of(browser: "Browser") -> AgentId | None:
@@ -194,6 +194,6 @@ def agent_of(browser: "Browser") -> AgentId | None:
     return AgentId(0) if browser.reader.count else None
 
 
-def being_read(reader: Reader) -> str:
+def reading_text(reader: RunReader) -> str:
     """Return the reading progress of a long run."""
     return f"the run is being read: {reader.reading or 0.0:.0%}"

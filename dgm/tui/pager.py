@@ -13,12 +13,12 @@ from typing import Any
 from textual.app import App, SuspendNotSupported
 
 from dgm.errors import UserError
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 DEFAULT = ("less",)
 
 
-def command(environment: Mapping[str, str] = os.environ) -> list[str]:
+def pager_command(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Return the pager and its arguments.
 
     Raises:
@@ -32,17 +32,17 @@ def command(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 @contextmanager
-def written(text: str) -> Iterator[Path]:
+def write_page_file(text: str) -> Iterator[Path]:
     """Yield a file with the neutralised text, which only its owner can read, while the block runs."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as folder:
         path = Path(folder, "page.txt")
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:  # noqa: PTH123
-            file.write(neutral(text).rstrip("\n") + "\n")
+            file.write(neutralise(text).rstrip("\n") + "\n")
         yield path
 
 
-def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
+def show_in_pager(text: str, environment: Mapping[str, str] = os.environ) -> None:
     """Show a text in the pager, and wait until it is left.
 
     ``less`` is told that it may neither run programs nor edit or write files (``LESSSECURE``).
@@ -50,8 +50,8 @@ def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
     Raises:
         UserError: there is no such program, or ``$PAGER`` is not a command line.
     """
-    argv = command(environment)
-    with written(text) as path, _undisturbed():
+    argv = pager_command(environment)
+    with write_page_file(text) as path, _ignore_interrupts():
         try:
             subprocess.run([*argv, str(path)], env={**environment, "LESSSECURE": "1"}, check=False)
         except OSError as error:
@@ -59,7 +59,7 @@ def page(text: str, environment: Mapping[str, str] = os.environ) -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Leave interrupt and quit to the program that has the terminal; the waiting program ignores them."""
     # A handler that does nothing: the pager would inherit an ignored signal.
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGQUIT)}
@@ -70,7 +70,7 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def page_from(app: App[Any], text: str) -> None:
+def show_pager_from(app: App[Any], text: str) -> None:
     """Show a text in the pager from the browser, which gives the terminal away meanwhile.
 
     Raises:
@@ -78,6 +78,6 @@ def page_from(app: App[Any], text: str) -> None:
     """
     try:
         with app.suspend():
-            page(text)
+            show_in_pager(text)
     except SuspendNotSupported as error:
         raise UserError("a pager cannot be opened from here") from error

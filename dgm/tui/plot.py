@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from dgm.report.curve import Point
+from dgm.report.curve import CurvePoint
 from dgm.show.safe import Side, fit
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 
 WIDTH, HEIGHT = 60, 8
 """Width and height of the curves' field in cells."""
@@ -15,7 +15,9 @@ RAW = "·"
 _AXIS = 6
 
 
-def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int = HEIGHT) -> Sequence[Line]:
+def curve_lines(
+    points: Sequence[CurvePoint] | None, width: int = WIDTH, height: int = HEIGHT
+) -> Sequence[Line]:
     """Draw the highest lower bound over evaluations in braille, that agent's rate as ``·``, and two axes.
 
     Args:
@@ -24,30 +26,30 @@ def curve_lines(points: Sequence[Point] | None, width: int = WIDTH, height: int 
         height: rows of the field, at least 2.
     """
     if points is None:
-        return [line(Span("  being worked out …", Tone.DIM))]
+        return [make_line(Span("  being worked out …", Tone.DIM))]
     if not points:
-        return [line(Span("  no evaluation yet", Tone.DIM))]
-    top = _top(max(max(point.raw, point.lower) for point in points))
+        return [make_line(Span("  no evaluation yet", Tone.DIM))]
+    top = _scale_end(max(max(point.raw, point.lower) for point in points))
     last = max(1, points[-1].evaluations)
-    bound = _columns(points, last, 2 * width, lambda point: point.lower)
-    rate = _columns(points, last, width, lambda point: point.raw)
-    dots = _drawn(bound, 4 * height, top)
+    bound = _sample_values(points, last, 2 * width, lambda point: point.lower)
+    rate = _sample_values(points, last, width, lambda point: point.raw)
+    dots = _stair_dots(bound, 4 * height, top)
     rows = []
     for row in range(height):
-        spans = [_cell(dots, rate, top, row, column, height) for column in range(width)]
-        label = next((f"{each:.0%}" for each in (top, top / 2, 0.0) if _row(each, height, top) == row), "")
+        spans = [_cell_span(dots, rate, top, row, column, height) for column in range(width)]
+        label = next((f"{each:.0%}" for each in (top, top / 2, 0.0) if _row_of(each, height, top) == row), "")
         gutter = fit(label, _AXIS - 2, Side.RIGHT)
-        rows.append(line(Span(f" {gutter}┤", Tone.DIM), *_merged(spans)))
-    return [*rows, *_below(points[-1], last, width)]
+        rows.append(make_line(Span(f" {gutter}┤", Tone.DIM), *_merge_spans(spans)))
+    return [*rows, *_axis_lines(points[-1], last, width)]
 
 
-def _top(most: float) -> float:
+def _scale_end(most: float) -> float:
     """Return the upper end of the scale: the next tenth."""
     return min(1.0, max(0.1, -(-most * 10 // 1) / 10))
 
 
-def _columns(
-    points: Sequence[Point], last: int, count: int, value: Callable[[Point], float]
+def _sample_values(
+    points: Sequence[CurvePoint], last: int, count: int, value: Callable[[CurvePoint], float]
 ) -> Sequence[float | None]:
     """Return the value at ``count`` places between 0 and the last evaluation; None before the first point."""
     found: list[float | None] = []
@@ -60,37 +62,37 @@ def _columns(
     return found
 
 
-def _drawn(values: Sequence[float | None], rows: int, top: float) -> set[tuple[int, int]]:
+def _stair_dots(values: Sequence[float | None], rows: int, top: float) -> set[tuple[int, int]]:
     """Return the dots of a stepped line: column from the left, row from above."""
     dots: set[tuple[int, int]] = set()
     before: int | None = None
     for column, value in enumerate(values):
         if value is None:
             continue
-        row = _row(value, rows, top)
+        row = _row_of(value, rows, top)
         start = row if before is None else before
         dots |= {(column, each) for each in range(min(start, row), max(start, row) + 1)}
         before = row
     return dots
 
 
-def _row(value: float, rows: int, top: float) -> int:
+def _row_of(value: float, rows: int, top: float) -> int:
     return rows - 1 - round(min(max(value, 0.0), top) / top * (rows - 1))
 
 
-def _cell(
+def _cell_span(
     dots: set[tuple[int, int]], rate: Sequence[float | None], top: float, row: int, column: int, height: int
 ) -> Span:
     bits = sum(_DOTS[x][y] for x in range(2) for y in range(4) if (2 * column + x, 4 * row + y) in dots)
     if bits:
         return Span(chr(_BRAILLE + bits), Tone.GOOD)
     value = rate[column]
-    if value is not None and _row(value, height, top) == row:
+    if value is not None and _row_of(value, height, top) == row:
         return Span(RAW, Tone.WARN)
     return Span(" ")
 
 
-def _merged(spans: Sequence[Span]) -> Sequence[Span]:
+def _merge_spans(spans: Sequence[Span]) -> Sequence[Span]:
     found: list[Span] = []
     for span in spans:
         if found and found[-1].tone is span.tone:
@@ -100,13 +102,13 @@ def _merged(spans: Sequence[Span]) -> Sequence[Span]:
     return found
 
 
-def _below(end: Point, last: int, width: int) -> Sequence[Line]:
+def _axis_lines(end: CurvePoint, last: int, width: int) -> Sequence[Line]:
     right = f"{last:,} evaluations"
     scale = f"{'0':<{max(1, width - len(right))}}{right}"
     return [
-        line(Span(f"{'':{_AXIS - 1}}└{'─' * width}", Tone.DIM)),
-        line(Span(f"{'':{_AXIS}}{scale}", Tone.DIM)),
-        line(
+        make_line(Span(f"{'':{_AXIS - 1}}└{'─' * width}", Tone.DIM)),
+        make_line(Span(f"{'':{_AXIS}}{scale}", Tone.DIM)),
+        make_line(
             f"{'':{_AXIS}}",
             Span("⠤⠤", Tone.GOOD),
             f" lower bound {end.lower:.2f}   ",

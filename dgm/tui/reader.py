@@ -23,9 +23,9 @@ from dgm.archive.store import EventStore
 from dgm.domain import Agent, AgentId
 from dgm.errors import DgmError, Infrastructure
 from dgm.policies.limits import BARREN
-from dgm.show.agents import State, states
-from dgm.tui.changes import Changed, newest_of
-from dgm.tui.gate import Closed, Gate
+from dgm.show.agents import AgentActivity, find_states
+from dgm.tui.changes import RunChanges, find_newest_agent
+from dgm.tui.gate import ReadingGate, RunUnavailable
 
 SMALL = 20_000
 """Maximum number of events of a run that is folded before anything is shown."""
@@ -48,7 +48,7 @@ _BITS = 64
 Answer = TypeVar("Answer")
 
 
-class Reader:
+class RunReader:
     """One run, read while another process may write it. ``with`` closes it."""
 
     def __init__(self, folder: Path) -> None:
@@ -71,7 +71,7 @@ class Reader:
         """A lasting problem; then the last reasons why the run was not followed and the best agent not found."""
         self.bounds = False
         """Whether a lower bound can be computed at once."""
-        self.gate = Gate()
+        self.gate = ReadingGate()
         # Makes threads in pure Python give up the interpreter more often than they would by default.
         sys.setswitchinterval(SWITCH_S)
         self._tree_lock = threading.Lock()
@@ -82,11 +82,11 @@ class Reader:
         self._best_at = -1
         self._asked_since: float | None = None
         """Time since when the run cannot be followed because a thread asks the tree; None if it can."""
-        self._under_way: Mapping[AgentId, State] = {}
+        self._under_way: Mapping[AgentId, AgentActivity] = {}
         self._births: OrderedDict[AgentId, AgentBorn] = OrderedDict()
         self._damaged: set[AgentId] = set()
         self._store = EventStore.open(folder / "events.db", write=False)
-        self._inode = _inode(folder)
+        self._inode = _read_inode(folder)
         self._rows = self._store.newest()
         try:
             self._begin()
@@ -139,13 +139,13 @@ class Reader:
         try:
             self._births.update(read_births(self._store, unknown))
         except DgmError:
-            self._births.update(self._born_apart(unknown))
+            self._births.update(self._read_births(unknown))
         found = {agent: self._births[agent] for agent in agents if agent in self._births}
         while len(self._births) > KEPT:
             self._births.popitem(last=False)
         return found
 
-    def _born_apart(self, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
+    def _read_births(self, agents: Sequence[AgentId]) -> Mapping[AgentId, AgentBorn]:
         """Return the births read one by one; damage is reported when the whole log is read."""
         found: dict[AgentId, AgentBorn] = {}
         for agent in agents:
@@ -161,11 +161,11 @@ class Reader:
             return None
         try:
             begin = max(0, self.until - LOOKED_BACK)
-            return newest_of(list(self._store.read(begin, self.until - begin)))
+            return find_newest_agent(list(self._store.read(begin, self.until - begin)))
         except DgmError:
             return None
 
-    def lacking(self, agent: AgentId) -> str:
+    def explain_missing_agent(self, agent: AgentId) -> str:
         """Return a message that there is no such agent; empty while that is not known."""
         if self.run:
             there = f"there are 0 to {self.count - 1}" if self.count else "none is born yet"
@@ -179,11 +179,11 @@ class Reader:
         """Return the aim of the agent; empty while it is not known."""
         return self.run.tree.aim(agent) if self.run else ""
 
-    def doing(self, agent: AgentId) -> State:
+    def activity_of(self, agent: AgentId) -> AgentActivity:
         """Return the present activity of the agent."""
-        state = self._under_way.get(agent, State.QUIET)
-        if state is State.QUIET and self.run and self.run.tree.barren[agent] >= BARREN:
-            return State.BARREN
+        state = self._under_way.get(agent, AgentActivity.QUIET)
+        if state is AgentActivity.QUIET and self.run and self.run.tree.barren[agent] >= BARREN:
+            return AgentActivity.BARREN
         return state
 
     # Questions of threads
@@ -200,24 +200,24 @@ class Reader:
             Closed: it is not folded yet.
         """
         if self.run is None:
-            raise Closed("the run is still being read")
+            raise RunUnavailable("the run is still being read")
         with self._tree_lock:
             return question(self.run)
 
     # Changes
 
-    def advance(self) -> Changed:
+    def advance(self) -> RunChanges:
         """Take in everything read, found and appended since; never wait. Called about twice a second."""
         before = self.problem, self.pauses
-        whole = self._taken_outline() or self._taken_tree()
+        whole = self._take_outline() or self._take_tree()
         known = self.count if not whole else 0
-        events = self._followed()
+        events = self._follow_log()
         if any(isinstance(recorded.event, RunStopped) for recorded in events):
             self._state_due = 0.0
-        facts = self._found_best() | self._looked_at_state() | (before != (self.problem, self.pauses))
+        facts = self._take_best() | self._update_state() | (before != (self.problem, self.pauses))
         if whole or events:
-            self._under_way = self._states()
-        return Changed(events, range(known, self.count), whole, facts or self.run is None)
+            self._under_way = self._compute_states()
+        return RunChanges(events, range(known, self.count), whole, facts or self.run is None)
 
     def close(self) -> None:
         """End the reading. A store that a thread still uses after the timeout stays open until the process ends."""
@@ -238,7 +238,7 @@ class Reader:
         if self._rows <= SMALL:
             self._take(Run.open(self.folder))
         elif has_indices(self._store):
-            self._outline = _beside(lambda: self.ask(Outline.read))
+            self._outline = _start_thread(lambda: self.ask(Outline.read))
         else:
             self._fold()
 
@@ -248,7 +248,7 @@ class Reader:
             self._warm_up()
             return Run.open(self.folder, pause=self.gate.passed)
 
-        self._folded = _beside(fold)
+        self._folded = _start_thread(fold)
 
     def _warm_up(self) -> None:
         """Import the modules for the first lower bound, which takes longer than a key may."""
@@ -262,9 +262,9 @@ class Reader:
         self.run, self.members = run, run.tree
         self._births.clear()
         self.state = state_of_run(run)
-        self._under_way = self._states()
+        self._under_way = self._compute_states()
 
-    def _taken_outline(self) -> bool:
+    def _take_outline(self) -> bool:
         if self._outline is None or not self._outline.done():
             return False
         done, self._outline = self._outline, None
@@ -276,11 +276,11 @@ class Reader:
         self.members = outline
         written = writer(self.folder) is not None
         self.state = "running" if written else ""
-        self._under_way = states(outline.in_flight.values()) if written else {}
+        self._under_way = find_states(outline.in_flight.values()) if written else {}
         self._fold()
         return True
 
-    def _taken_tree(self) -> bool:
+    def _take_tree(self) -> bool:
         if self._folded is None or not self._folded.done():
             return False
         done, self._folded = self._folded, None
@@ -288,13 +288,13 @@ class Reader:
         gc.freeze()
         try:
             self._take(done.result())
-        except Closed:
+        except RunUnavailable:
             return False
         except DgmError as error:
             self._lasting = str(error)
         return True
 
-    def _followed(self) -> Sequence[Recorded]:
+    def _follow_log(self) -> Sequence[Recorded]:
         """Return the events that were followed; none while a thread asks the tree, which must not change under it."""
         if self.run is None or self._lasting:
             return ()
@@ -313,7 +313,7 @@ class Reader:
             self._tree_lock.release()
         return ()
 
-    def _found_best(self) -> bool:
+    def _take_best(self) -> bool:
         found = False
         if self._best is not None and self._best.done():
             done, self._best = self._best, None
@@ -327,7 +327,7 @@ class Reader:
         stale = self.run is not None and self.count > 0 and self._best_at != self.until
         if self._best is None and stale and time.monotonic() >= self._best_due and not self._lasting:
             self._best_at = self.until
-            self._best = _beside(self._look_for_best)
+            self._best = _start_thread(self._look_for_best)
         return found
 
     def _look_for_best(self) -> AgentId:
@@ -340,36 +340,36 @@ class Reader:
         finally:
             self._best_due = time.monotonic() + BEST_EVERY * (time.monotonic() - begun)
 
-    def _looked_at_state(self) -> bool:
+    def _update_state(self) -> bool:
         now = time.monotonic()
         if now < self._state_due:
             return False
         self._state_due = now + STATE_EVERY_S
         before = self.state
-        if _inode(self.folder) != self._inode:
+        if _read_inode(self.folder) != self._inode:
             self._lasting = f"{self.folder.name}: the run was removed or replaced; what was read stays"
         if self.run:
             self.state = state_of_run(self.run)
-            self._under_way = self._states()
+            self._under_way = self._compute_states()
         return before != self.state
 
-    def _states(self) -> Mapping[AgentId, State]:
+    def _compute_states(self) -> Mapping[AgentId, AgentActivity]:
         """Return the activity of the agents. A run without a writer has no action under way, whatever its log says."""
         if self.run is None:
             return self._under_way
         tree = self.run.tree
         under_way = tree.pending.values() if self.state in LIVING else ()
-        return states(under_way, (one.child.parents[0] for one in tree.waiting.values()))
+        return find_states(under_way, (one.child.parents[0] for one in tree.waiting.values()))
 
 
-def _inode(folder: Path) -> int | None:
+def _read_inode(folder: Path) -> int | None:
     try:
         return (folder / "events.db").stat().st_ino
     except OSError:
         return None
 
 
-def _beside(work: Callable[[], Answer]) -> "Future[Answer]":
+def _start_thread(work: Callable[[], Answer]) -> "Future[Answer]":
     """Start work on a daemon thread and return its result as a future."""
     result: Future[Answer] = Future()
 

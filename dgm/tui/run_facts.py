@@ -11,13 +11,13 @@ from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, AgentId, Evaluate
-from dgm.report.curve import Point
+from dgm.report.curve import CurvePoint
 from dgm.show.events import event_line, time_text
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.status import status_lines
-from dgm.show.words import clock, operator_text
-from dgm.tui.bodies import heading
+from dgm.show.words import clock_text, operator_text
+from dgm.tui.bodies import heading_line
 from dgm.tui.plot import WIDTH, curve_lines
 
 RECENT = 12
@@ -27,10 +27,10 @@ _NARROW = 20
 
 
 @dataclass(slots=True)
-class Gathered:
+class LogFacts:
     """The facts looked up in the log, beside the tree."""
 
-    curve: Sequence[Point] | None = None
+    curve: Sequence[CurvePoint] | None = None
     failures: FailureCounts | None = None
     """Counts of failures. Both this and the curve are None while nobody has counted."""
     begun: Mapping[ActionId, float] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Gathered:
     recent: Sequence[Recorded] = ()
 
 
-def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, width: int) -> Sequence[Line]:
+def run_lines(run: Run, best: AgentId | None, gathered: LogFacts, now: float, width: int) -> Sequence[Line]:
     """Return the lines of the whole screen.
 
     Args:
@@ -53,21 +53,24 @@ def run_lines(run: Run, best: AgentId | None, gathered: Gathered, now: float, wi
     points = None if tree.evaluations and not gathered.curve else gathered.curve
     return [
         *status_lines(run, facts),
-        *_budgets(tree, max(_NARROW, min(BAR, width - 50))),
+        *_budget_lines(tree, max(_NARROW, min(BAR, width - 50))),
         (),
-        heading("highest lower bound of any agent, over evaluations"),
+        heading_line("highest lower bound of any agent, over evaluations"),
         *curve_lines(points, max(10, min(WIDTH, width - 8))),
         (),
-        *_slots(run, facts["state"], gathered.begun, now),
+        *_slot_lines(run, facts["state"], gathered.begun, now),
         (),
-        heading("recent events"),
-        *(_recent(gathered.recent) or [line(Span("  none that tells more than a start", Tone.DIM))]),
+        heading_line("recent events"),
+        *(
+            _recent_lines(gathered.recent)
+            or [make_line(Span("  none that tells more than a start", Tone.DIM))]
+        ),
         (),
-        *_errors(gathered.failures),
+        *_error_lines(gathered.failures),
     ]
 
 
-def _budgets(tree: Tree, width: int) -> Iterator[Line]:
+def _budget_lines(tree: Tree, width: int) -> Iterator[Line]:
     """Yield a bar for each limit that there is."""
     budget = tree.budget
     limits = (
@@ -82,10 +85,10 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
             continue
         share = min(1.0, used / limit) if limit else 1.0
         full = round(share * width)
-        said = form.format(used, limit) if form else f"{clock(used)} of {clock(limit)}"
+        said = form.format(used, limit) if form else f"{clock_text(used)} of {clock_text(limit)}"
         # A run is meant to reach its goal.
         tone = Tone.GOOD if share < 1 or name == "goal" else Tone.WARN
-        yield line(
+        yield make_line(
             Span(f"{name:<13}", Tone.KEY),
             Span("█" * full, tone),
             Span("░" * (width - full), Tone.DIM),
@@ -93,7 +96,7 @@ def _budgets(tree: Tree, width: int) -> Iterator[Line]:
         )
 
 
-def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
+def _slot_lines(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> Iterator[Line]:
     tree, workers = run.tree, run.settings().get("workers", 0)
     living = how in LIVING
     if living:
@@ -101,28 +104,30 @@ def _slots(run: Run, how: str, begun: Mapping[ActionId, float], now: float) -> I
     else:
         said = "the run was cut off" if how == "interrupted" else "the run has ended"
         said += "; under way then:" if tree.pending else ""
-    yield heading("slots", f"  {said}")
+    yield heading_line("slots", f"  {said}")
     for action, what in tree.pending.items():
-        since = clock(max(0.0, now - begun[action])) if action in begun else "–"
+        since = clock_text(max(0.0, now - begun[action])) if action in begun else "–"
         usage = tree.spend_of(action)
         tries = tree.tries(action)
         again = f", try {tries}" if tries > 1 else ""
         calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
         took = f"{calls}, {usage.tokens:,} tokens{again}"
-        yield line(
+        yield make_line(
             Span(f"  {action:>6} ", Tone.DIM),
-            *_doing(what, living=living),
+            *_action_spans(what, living=living),
             # The time at which the process died is unknown.
             Span(f"  for {since}, {took}" if living else f"  {took}", Tone.DIM),
         )
     for action in tree.to_redo():
-        yield line(Span(f"  {action:>6} ", Tone.DIM), "to be performed again")
+        yield make_line(Span(f"  {action:>6} ", Tone.DIM), "to be performed again")
     for action, waits in tree.waiting.items():
         parents = " and ".join(map(str, waits.child.parents))
-        yield line(Span(f"  {action:>6} ", Tone.DIM), Span(f"child of {parents} waits for you", Tone.WARN))
+        yield make_line(
+            Span(f"  {action:>6} ", Tone.DIM), Span(f"child of {parents} waits for you", Tone.WARN)
+        )
 
 
-def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
+def _action_spans(what: Action, *, living: bool) -> Sequence[str | Span]:
     """Return the activity of an action; in the past tense and without a mark of work if nobody writes the run."""
     if isinstance(what, Evaluate):
         mark, who, does = "●", str(what.agent), "works on" if living else "worked on"
@@ -133,20 +138,20 @@ def _doing(what: Action, *, living: bool) -> Sequence[str | Span]:
     return (Span(f"{mark} agent {who} ", Tone.GOOD) if living else f"agent {who} ", f"{does} {said}")
 
 
-def _recent(events: Sequence[Recorded]) -> Sequence[Line]:
+def _recent_lines(events: Sequence[Recorded]) -> Sequence[Line]:
     found: list[Line] = []
     for recorded in reversed(events):
         said = event_line(recorded.event, None, at=recorded.at)
         if said:
-            found.append(line(Span(f"  {time_text(recorded.at)[11:]}  ", Tone.DIM), *said))
+            found.append(make_line(Span(f"  {time_text(recorded.at)[11:]}  ", Tone.DIM), *said))
         if len(found) == RECENT:
             break
     return found
 
 
-def _errors(failures: FailureCounts | None) -> Iterator[Line]:
+def _error_lines(failures: FailureCounts | None) -> Iterator[Line]:
     if failures is None:
-        yield heading("errors", Span("  being counted …", Tone.DIM))
+        yield heading_line("errors", Span("  being counted …", Tone.DIM))
         return
     rows = [
         *(
@@ -157,6 +162,6 @@ def _errors(failures: FailureCounts | None) -> Iterator[Line]:
         *((count, "lost", one_line(reason, 200)) for reason, count in failures.lost),
         *((count, "refused", one_line(code, 60)) for code, count in failures.refused.items()),
     ]
-    yield heading("errors", "" if rows else "  none")
+    yield heading_line("errors", "" if rows else "  none")
     for count, kind, words in rows:
-        yield line(Span(f"  {count:>6} × ", Tone.STRONG), Span(f"{kind:<10}", Tone.WARN), words)
+        yield make_line(Span(f"  {count:>6} × ", Tone.STRONG), Span(f"{kind:<10}", Tone.WARN), words)

@@ -10,7 +10,7 @@ _MANY = 2_000
 """Smallest number of siblings for which an array is sorted."""
 
 
-class Order(StrEnum):
+class SiblingOrder(StrEnum):
     """The criterion by which siblings are sorted."""
 
     BIRTH = "birth"
@@ -22,8 +22,8 @@ class Order(StrEnum):
     """The lower bound of the agent's own rate, see ``stats.lower_bound``."""
 
 
-def arranged(
-    members: Members, family: Sequence[AgentId], order: Order, *, descending: bool
+def sort_siblings(
+    members: Members, family: Sequence[AgentId], order: SiblingOrder, *, descending: bool
 ) -> Sequence[AgentId]:
     """Return siblings in order: the oldest first, or the highest; ties by more verdicts, then by age.
 
@@ -33,26 +33,26 @@ def arranged(
         order: the criterion. A sibling without a verdict stands behind all others, except for bounds.
         descending: whether the whole order is reversed.
     """
-    if order is Order.BIRTH:
+    if order is SiblingOrder.BIRTH:
         return family[::-1] if descending else family
     resolved, unresolved = members.own_resolved, members.own_unresolved
-    if order is Order.CLADE:
+    if order is SiblingOrder.CLADE:
         resolved, unresolved = members.clade_resolved, members.clade_unresolved
     counts = [(resolved[agent], unresolved[agent]) for agent in family]
-    rates = _bounds(counts) if order is Order.BOUND else _rates(counts)
+    rates = _compute_bounds(counts) if order is SiblingOrder.BOUND else _compute_rates(counts)
     if len(family) > _MANY:
-        found = _by_arrays(family, counts, rates)
+        found = _sort_by_arrays(family, counts, rates)
     else:
         rows = zip(rates, counts, family, strict=True)
         found = [agent for _, _, agent in sorted((-rate, -sum(count), agent) for rate, count, agent in rows)]
     return found[::-1] if descending else found
 
 
-def _rates(counts: Sequence[tuple[int, int]]) -> Sequence[float]:
+def _compute_rates(counts: Sequence[tuple[int, int]]) -> Sequence[float]:
     return [good / (good + bad) if good + bad else -1.0 for good, bad in counts]
 
 
-def _bounds(counts: Sequence[tuple[int, int]]) -> Sequence[float]:
+def _compute_bounds(counts: Sequence[tuple[int, int]]) -> Sequence[float]:
     import numpy as np
 
     from dgm.stats import lower_bounds
@@ -62,7 +62,7 @@ def _bounds(counts: Sequence[tuple[int, int]]) -> Sequence[float]:
     return bounds
 
 
-def _by_arrays(
+def _sort_by_arrays(
     family: Sequence[AgentId], counts: Sequence[tuple[int, int]], rates: Sequence[float]
 ) -> Sequence[AgentId]:
     import numpy as np

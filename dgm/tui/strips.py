@@ -76,12 +76,12 @@ def cursor_style(app: "App[object]") -> Style:
     return Style(bgcolor="#2d3f54" if theme.dark else "#cfe3f7")
 
 
-def strip(line: Line, tones: Tones) -> Strip:
+def make_strip(line: Line, tones: Tones) -> Strip:
     """Return the line as a strip; its texts are never read as markup."""
     return Strip([Segment(span.text, tones[span.tone]) for span in line if span.text])
 
 
-def contrast(one: str, other: str) -> float:
+def contrast_ratio(one: str, other: str) -> float:
     """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
     low, high = sorted(map(_luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
@@ -93,10 +93,10 @@ def _luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _coloured(which: int) -> Tones:
+def _make_tones(which: int) -> Tones:
     return {
         tone: Style(color=colours[which], bold=tone in _BOLD or None) for tone, colours in _COLOURS.items()
     }
 
 
-_DARK, _LIGHT = _coloured(0), _coloured(1)
+_DARK, _LIGHT = _make_tones(0), _make_tones(1)

@@ -12,12 +12,22 @@ from dgm.archive.tree import Tree
 from dgm.domain import ActionId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.evaluation.exam import OPERATOR
-from dgm.show.safe import cells, fit, one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.words import bar, interval_text, tally_text
-from dgm.tui.bodies import Body, Lines, Missing, Pair, Prose, Stack, Target, heading, paragraphs
-from dgm.tui.reader import Reader
-from dgm.tui.tabs import Load, answered
+from dgm.show.safe import cell_width, fit, one_line
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import bar_text, interval_text, tally_text
+from dgm.tui.bodies import (
+    Body,
+    LineBody,
+    LineTarget,
+    PairedBody,
+    StackedBody,
+    UnreadableBody,
+    WrappedBody,
+    heading_line,
+    paragraph_lines,
+)
+from dgm.tui.reader import RunReader
+from dgm.tui.tabs import Load, load_or_explain
 from dgm.tui.tabs.evaluations import load_one
 
 WIDEST = 60
@@ -26,13 +36,13 @@ _USER = "## user\n\n"
 _NEXT = "\n\n## "
 
 
-def offered(tree: Tree) -> Sequence[TaskId]:
+def list_offered_tasks(tree: Tree) -> Sequence[TaskId]:
     """Return the tasks that are shown though nobody has tried them; an examination hides its unused tasks."""
     examination = bool(tree.agents) and tree.agents[0].operator == OPERATOR
     return () if examination else tree.tasks
 
 
-def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
+def load_tallies(reader: RunReader) -> tuple[int, Mapping[TaskId, Tally]]:
     """Return the last event that is counted, and the tally of each task that has a verdict.
 
     Every attempt counts. For a thread beside.
@@ -43,10 +53,10 @@ def load_tallies(reader: Reader) -> tuple[int, Mapping[TaskId, Tally]]:
         return tally_tasks(store, until) if has_indices(store) else None
 
     found = reader.ask(count)
-    return reader.ask_tree(_first_attempts) if found is None else (until, found)
+    return reader.ask_tree(_count_first_attempts) if found is None else (until, found)
 
 
-def _first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
+def _count_first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
     """Return the same from a log without indices, where only first attempts are counted."""
     found: dict[TaskId, Tally] = {}
     for agent in run.tree.agents:
@@ -57,26 +67,26 @@ def _first_attempts(run: Run) -> tuple[int, Mapping[TaskId, Tally]]:
     return run.tree.seq, found
 
 
-def task_list(reader: Reader, tallies: Mapping[TaskId, Tally]) -> Body:
+def task_list_body(reader: RunReader, tallies: Mapping[TaskId, Tally]) -> Body:
     """Return the list, a task a line, in the order of the suite; other tasks stand behind."""
-    known = offered(reader.run.tree) if reader.run else ()
+    known = list_offered_tasks(reader.run.tree) if reader.run else ()
     tasks = list(dict.fromkeys((*known, *sorted(tallies))))
     if not tasks:
-        return Lines([(), line(Span("  no task was tried yet", Tone.DIM))])
+        return LineBody([(), make_line(Span("  no task was tried yet", Tone.DIM))])
     solved = sum(tallies.get(task, Tally()).resolved > 0 for task in tasks)
-    width = min(WIDEST, max(cells(one_line(task, WIDEST)) for task in tasks))
+    width = min(WIDEST, max(cell_width(one_line(task, WIDEST)) for task in tasks))
     count = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
-    rows = [_row(task, tallies.get(task, Tally()), width) for task in tasks]
-    targets = {number: Target("task", task=task) for number, task in enumerate(tasks, 1)}
-    return Lines(
-        [heading(count, f", {solved:,} of them resolved by somebody: resolved / tries"), *rows], targets
+    rows = [_task_line(task, tallies.get(task, Tally()), width) for task in tasks]
+    targets = {number: LineTarget("task", task=task) for number, task in enumerate(tasks, 1)}
+    return LineBody(
+        [heading_line(count, f", {solved:,} of them resolved by somebody: resolved / tries"), *rows], targets
     )
 
 
-def _row(task: TaskId, tally: Tally, width: int) -> Line:
-    drawn = bar(tally.rate) if tally.n else " " * len(bar(0))
+def _task_line(task: TaskId, tally: Tally, width: int) -> Line:
+    drawn = bar_text(tally.rate) if tally.n else " " * len(bar_text(0))
     full = drawn.rstrip("░")
-    return line(
+    return make_line(
         "  ",
         Span(fit(one_line(task, width), width), Tone.STRONG),
         "  ",
@@ -87,30 +97,30 @@ def _row(task: TaskId, tally: Tally, width: int) -> Line:
     )
 
 
-def load_tries(reader: Reader, task: TaskId) -> Sequence[TaskVerdict]:
+def load_tries(reader: RunReader, task: TaskId) -> Sequence[TaskVerdict]:
     """Return every verdict on a task. For a thread beside."""
     return reader.ask(lambda store: find_verdicts(store, task, reader.until))
 
 
-def statement_body(reader: Reader, task: TaskId, tries: Sequence[TaskVerdict]) -> Body:
+def statement_body(reader: RunReader, task: TaskId, tries: Sequence[TaskVerdict]) -> Body:
     """Return the statement of a task: from the benchmark, else from an agent's conversation. For a thread beside."""
-    if not tries and (reader.run is None or task not in offered(reader.run.tree)):
-        return Missing(f"task {task}", "there is no such task in this run, or nobody has tried it yet")
-    said = _of_benchmark(reader, task)
+    if not tries and (reader.run is None or task not in list_offered_tasks(reader.run.tree)):
+        return UnreadableBody(f"task {task}", "there is no such task in this run, or nobody has tried it yet")
+    said = _read_statement(reader, task)
     where = "from the benchmark"
     if said is None:
         said, where = (
-            _of_conversations(reader, tries),
+            _find_in_conversations(reader, tries),
             "as an agent was told it; the benchmark is not here, or has changed",
         )
-    title = heading(one_line(task, 200), Span(f"  {where}" if said else "", Tone.DIM))
+    title = heading_line(one_line(task, 200), Span(f"  {where}" if said else "", Tone.DIM))
     if said is None:
         why = "the benchmark does not lie on this machine, or has changed, and no conversation is kept that tells it"
-        return Stack([Lines([title]), Missing("the statement", why)])
-    return Prose([title, (), *paragraphs(said)])
+        return StackedBody([LineBody([title]), UnreadableBody("the statement", why)])
+    return WrappedBody([title, (), *paragraph_lines(said)])
 
 
-def _of_benchmark(reader: Reader, task: TaskId) -> str | None:
+def _read_statement(reader: RunReader, task: TaskId) -> str | None:
     if reader.run is None:
         return None
     # This module knows all parts of a run, and takes long to import.
@@ -122,7 +132,7 @@ def _of_benchmark(reader: Reader, task: TaskId) -> str | None:
         return None
 
 
-def _of_conversations(reader: Reader, tries: Sequence[TaskVerdict]) -> str | None:
+def _find_in_conversations(reader: RunReader, tries: Sequence[TaskVerdict]) -> str | None:
     traces = Traces(reader.folder / "traces")
     for one in tries[:3]:
         for item in reader.ask(lambda store, one=one: store.events_of_action(one.action)):  # type: ignore[misc]
@@ -139,19 +149,19 @@ def _of_conversations(reader: Reader, tries: Sequence[TaskVerdict]) -> str | Non
     return None
 
 
-def attempts(reader: Reader, agent: str, actions: Sequence[ActionId]) -> Load:
+def load_attempts(reader: RunReader, agent: str, actions: Sequence[ActionId]) -> Load:
     """Return a loader of one agent's attempts at a task, one below the other."""
     loads = [load_one(reader, action) for action in actions]
 
     def look() -> Body:
         if not loads:
-            return Lines([line(Span(f"  agent {agent} has no verdict on this task", Tone.DIM))])
-        return Stack([answered("the evaluation", load) for load in loads])
+            return LineBody([make_line(Span(f"  agent {agent} has no verdict on this task", Tone.DIM))])
+        return StackedBody([load_or_explain("the evaluation", load) for load in loads])
 
     return look
 
 
-def beside(reader: Reader, agents: Sequence[str], actions: Sequence[Sequence[ActionId]]) -> Load:
+def load_beside(reader: RunReader, agents: Sequence[str], actions: Sequence[Sequence[ActionId]]) -> Load:
     """Return a loader of two agents' attempts at a task beside each other."""
-    one, other = (attempts(reader, *each) for each in zip(agents, actions, strict=True))
-    return lambda: Pair(one(), other())
+    one, other = (load_attempts(reader, *each) for each in zip(agents, actions, strict=True))
+    return lambda: PairedBody(one(), other())

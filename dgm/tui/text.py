@@ -8,7 +8,7 @@ from textual.worker import get_current_worker
 
 from dgm.show.safe import one_line
 from dgm.show.spans import Line
-from dgm.tui.bodies import Body, Lines, Target, found
+from dgm.tui.bodies import Body, LineBody, LineTarget, find_line
 from dgm.tui.lines import LineList
 from dgm.tui.page import Page
 
@@ -37,7 +37,7 @@ class TextView(LineList):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
-        self.body: Body = Lines([])
+        self.body: Body = LineBody([])
         self._words = ""
         self._wrapping = False
 
@@ -54,26 +54,26 @@ class TextView(LineList):
         self._fit()
         self.cursor = at
         self.scroll_to(y=max(0, at - self.page // 2), animate=False, immediate=True)
-        self.updated()
+        self.adapt_to_lines()
 
-    def renewed(self, body: Body) -> None:
+    def replace_body(self, body: Body) -> None:
         """Put a newer form of the same text in place; the cursor and the window stay where they are."""
         self.body = body
         self._fit()
         count = len(body)
         self.cursor = max(0, min(self.cursor, count - 1))
         top = self.scroll_offset.y
-        self.updated()
+        self.adapt_to_lines()
         self.scroll_to(y=min(top, max(0, count - self.page)), animate=False, immediate=True)
 
     def turn(self) -> bool:
         """Show the text in its other form, side by side or not; return whether it has one."""
-        if not self.body.turned():
+        if not self.body.toggle_form():
             return False
         share = self.cursor / max(1, self.count())
         self.left = 0
         self.cursor = int(share * len(self.body))
-        self.updated()
+        self.adapt_to_lines()
         return True
 
     def count(self) -> int:
@@ -85,7 +85,7 @@ class TextView(LineList):
         return self.body.line(number, width) if number < len(self.body) else ()
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> LineTarget | None:
         """The target of the line under the cursor."""
         return self.body.target(self.cursor) if self.count() else None
 
@@ -97,7 +97,7 @@ class TextView(LineList):
     def _fit(self) -> None:
         """Wrap the text at the window's width; a long text keeps its rows until a thread has wrapped it."""
         body, measure = self.body, self.measure
-        if body.unwrapped(measure) <= AT_ONCE:
+        if body.count_unwrapped(measure) <= AT_ONCE:
             body.reflow(measure)
         elif not self._wrapping:
             self._wrapping = True
@@ -112,7 +112,7 @@ class TextView(LineList):
             event.put()
             self.cursor = int(share * self.count())
         self._fit()
-        self.updated()
+        self.adapt_to_lines()
 
     def find(self, words: str) -> None:
         """Go to the next line that holds the words; another thread searches for it."""
@@ -128,7 +128,9 @@ class TextView(LineList):
 
         def look() -> None:
             worker = get_current_worker()
-            number = found(body, words, start, backwards=backwards, wanted=lambda: not worker.is_cancelled)
+            number = find_line(
+                body, words, start, backwards=backwards, wanted=lambda: not worker.is_cancelled
+            )
             if not worker.is_cancelled:
                 self.post_message(self.Found(body, number))
 

@@ -6,11 +6,11 @@ from typing import ClassVar
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.show.spans import Span, Tone, line
-from dgm.tui.bodies import Body, Lines
+from dgm.show.spans import Span, Tone, make_line
+from dgm.tui.bodies import Body, LineBody
 from dgm.tui.lines import LineList
 from dgm.tui.page import Page
-from dgm.tui.tabs import Load, answered
+from dgm.tui.tabs import Load, load_or_explain
 from dgm.tui.text import TextView
 
 PATIENCE_S = 0.3
@@ -58,7 +58,7 @@ class TextPage(Page):
         measure = self.view.measure
 
         def work() -> None:
-            body = answered(what, question)
+            body = load_or_explain(what, question)
             body.reflow(measure)
             if not get_current_worker().is_cancelled:
                 self.post_message(self.Loaded(key, body))
@@ -71,7 +71,7 @@ class TextPage(Page):
         """Show a text that is there already."""
         self._wanted, self.loading = key, False
         if key == self._shown:
-            self.view.renewed(body)
+            self.view.replace_body(body)
             return
         self._leave()
         self._shown, self._showing = key, self.view
@@ -123,4 +123,4 @@ class TextPage(Page):
         if self._wanted == key and self._shown != key and self.is_mounted:
             self._leave()
             self._shown = None
-            self.view.show(Lines([(), line(Span(f"  reading {what} …", Tone.DIM))]))
+            self.view.show(LineBody([(), make_line(Span(f"  reading {what} …", Tone.DIM))]))

@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from dgm.show.safe import cells, within
+from dgm.show.safe import cell_width, count_fitting
 from dgm.show.spans import Line, Span
 
 _LEAST = 3
@@ -20,7 +20,7 @@ class Flow:
         self._first, self._starts, self._ends = array("q"), array("q"), array("q")
         for each in lines:
             self._first.append(len(self._starts))
-            for start, end in breaks(each, width):
+            for start, end in find_breaks(each, width):
                 self._starts.append(start)
                 self._ends.append(end)
 
@@ -33,22 +33,22 @@ class Flow:
 
     def row(self, lines: Sequence[Line], number: int) -> Line:
         """Return a row of the lines that were broken."""
-        return _slice(lines[self.line_of(number)], self._starts[number], self._ends[number])
+        return _slice_line(lines[self.line_of(number)], self._starts[number], self._ends[number])
 
 
-def wrapped(line: Line, width: int) -> Sequence[Line]:
+def wrap_line(line: Line, width: int) -> Sequence[Line]:
     """Return the line in rows of at most ``width`` cells; one empty row for an empty line.
 
     Blanks at which a row is broken are left out. A character that is wider than the window takes a row of its own.
     """
-    return [_slice(line, start, end) for start, end in breaks(line, width)]
+    return [_slice_line(line, start, end) for start, end in find_breaks(line, width)]
 
 
-def breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
-    """Yield where each row of a line begins and ends in its text, as ``wrapped`` breaks it."""
+def find_breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
+    """Yield where each row of a line begins and ends in its text, as ``wrap_line`` breaks it."""
     width = max(1, width)
     text = line[0].text if len(line) == 1 else "".join(span.text for span in line)
-    if len(text) <= 2 * width and cells(text) <= width:
+    if len(text) <= 2 * width and cell_width(text) <= width:
         yield 0, len(text)
         return
     # Rows have at most four characters a cell; combining characters beyond that are broken as well.
@@ -56,7 +56,7 @@ def breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         piece = text[start : start + window]
-        end = start + max(1, within(piece, width))
+        end = start + max(1, count_fitting(piece, width))
         if end == len(text):
             yield start, end
             return
@@ -69,7 +69,7 @@ def breaks(line: Line, width: int) -> Iterator[tuple[int, int]]:
             start = end
 
 
-def _slice(line: Line, start: int, end: int) -> Line:
+def _slice_line(line: Line, start: int, end: int) -> Line:
     found: list[Span] = []
     at = 0
     for span in line:

@@ -27,7 +27,7 @@ from dgm.archive.store import EventStore
 from dgm.cli.look import _tree_lines
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Evaluate, Evaluation, TaskId, Verdict
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from tests.perf.bench_archive import build
 
 CURSOR = "▌"
@@ -168,9 +168,9 @@ def listed(folder: Path) -> None:
     with Run.open(folder) as run:
         begun = time.perf_counter()
         lines = _tree_lines(run, None)
-        plain(next(lines))
+        plain_text(next(lines))
         first = time.perf_counter() - begun
-        rest = sum(1 for each in lines if plain(each))
+        rest = sum(1 for each in lines if plain_text(each))
     every = time.perf_counter() - begun
     print(
         f"  dgm tree: first line {1000 * first:.0f} ms after the archive is open, {rest + 1:,} after {every:.1f} s"

@@ -36,7 +36,7 @@ from dgm.protocols import Needs
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.show.operators import gain_text, operator_lines, vetting_text
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 
 FIRST = "self-edit"
 PREFERRED = 1e9
@@ -177,7 +177,7 @@ def main() -> None:
             policy = EveryChild(settings, assemble.needs_of(settings), given.expansions, tasks)
             asyncio.run(perform(run, settings, parts, policy))
             lines = operators_of(run)
-            print("\n".join(map(plain, operator_lines(lines))))
+            print("\n".join(map(plain_text, operator_lines(lines))))
             print(HEADER)
             for line in lines:
                 if line.operator == given.operator:

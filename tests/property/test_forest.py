@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from dgm.domain import AgentId, Tally
 from dgm.stats import lower_bound
 from dgm.tui import forest as forests
-from dgm.tui.forest import Forest, Place
-from dgm.tui.siblings import Order
+from dgm.tui.forest import Forest, ForestLine
+from dgm.tui.siblings import SiblingOrder
 
 PAGE = 3
 """In place of 500, so that families are cut."""
@@ -65,7 +65,7 @@ class Naive:
     """What is folded and how far families are open, and the list that follows from it."""
 
     def __init__(self, kin: Kin) -> None:
-        self.kin, self.order, self.descending = kin, Order.BIRTH, False
+        self.kin, self.order, self.descending = kin, SiblingOrder.BIRTH, False
         self.closed: set[int] = set()
         self.limits: dict[int, int] = {}
 
@@ -74,21 +74,23 @@ class Naive:
         found = [child for child, above in enumerate(kin.firsts) if above == parent]
 
         def key(agent: int) -> tuple[float, int, int]:
-            tally = kin.clade(AgentId(agent)) if self.order is Order.CLADE else kin.own(AgentId(agent))
-            rate = lower_bound(tally) if self.order is Order.BOUND else (tally.rate if tally.n else -1.0)
+            tally = kin.clade(AgentId(agent)) if self.order is SiblingOrder.CLADE else kin.own(AgentId(agent))
+            rate = (
+                lower_bound(tally) if self.order is SiblingOrder.BOUND else (tally.rate if tally.n else -1.0)
+            )
             return (-rate, -tally.n, agent)
 
-        found.sort(key=(lambda agent: (0.0, 0, agent)) if self.order is Order.BIRTH else key)
+        found.sort(key=(lambda agent: (0.0, 0, agent)) if self.order is SiblingOrder.BIRTH else key)
         return found[::-1] if self.descending else found
 
     def depth(self, agent: int) -> int:
         parent = self.kin.firsts[agent]
         return 0 if parent is None else 1 + self.depth(parent)
 
-    def listing(self) -> list[Place]:
+    def listing(self) -> list[ForestLine]:
         return self._below(None, 0, ())
 
-    def _below(self, parent: int | None, depth: int, last: tuple[bool, ...]) -> list[Place]:
+    def _below(self, parent: int | None, depth: int, last: tuple[bool, ...]) -> list[ForestLine]:
         whole = self.family(parent)
         here = whole[: self.limits.get(-1 if parent is None else parent, PAGE)]
         more = len(whole) - len(here)
@@ -98,12 +100,12 @@ class Naive:
         places = []
         for number, agent in enumerate(here):
             ends = (*last, number == len(here) - 1 and not more) if further else last
-            places.append(Place(AgentId(agent), depth, ends, follows))
+            places.append(ForestLine(AgentId(agent), depth, ends, follows))
             if agent not in self.closed:
                 places += self._below(agent, depth + 1, ends)
         if more:
             who = AgentId(-1 if parent is None else parent)
-            places.append(Place(who, depth, (*last, True) if further else last, follows, more))
+            places.append(ForestLine(who, depth, (*last, True) if further else last, follows, more))
         return places
 
 
@@ -130,7 +132,7 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
     if what == "bear":
         first = None if not agents or number % 7 == 0 else agent
         kin.bear(first, number // 7 % agents if first is not None and flag else None)
-        forest.grown()
+        forest.add_newborn()
     elif what == "judge" and agents:
         kin.judge(agent, flag)
         forest.judged([AgentId(agent)])
@@ -157,10 +159,10 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
         forest.fold(None if flag else number)
         naive.closed = set() if flag else {a for a in range(agents) if naive.depth(a) >= number}
     elif what == "sort":
-        naive.order, naive.descending = list(Order)[number % 4], flag
+        naive.order, naive.descending = list(SiblingOrder)[number % 4], flag
         forest.sort(naive.order, descending=flag)
     elif what == "swap":
-        forest.swapped(kin)
+        forest.replace_members(kin)
 
 
 @pytest.mark.slow
@@ -200,7 +202,7 @@ def test_many_siblings_are_sorted_as_few_are() -> None:
         for number in range(agent % 7):
             kin.judge(agent, (agent + number) % 3 == 0)
     forest, naive = Forest(kin), Naive(kin)
-    for order in Order:
+    for order in SiblingOrder:
         for descending in (False, True):
             forest.sort(order, descending=descending)
             naive.order, naive.descending = order, descending
@@ -214,7 +216,7 @@ def test_a_page_of_children_is_opened_at_a_time() -> None:
         kin.bear(0)
     forest = Forest(kin)
     assert len(forest) == 1 + 500 + 1
-    assert forest.at(501) == Place(AgentId(0), 1, (True,), more=700)
+    assert forest.at(501) == ForestLine(AgentId(0), 1, (True,), more=700)
     forest.more(AgentId(0))
     assert len(forest) == 1 + 1_000 + 1
     assert forest.reveal(AgentId(1_150)) == 1_150

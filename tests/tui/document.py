@@ -8,18 +8,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dgm.tui.keys import KEYS, Where, shown
+from dgm.tui.keys import KEYS, KeyScope, key_text
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "browser.md"
 CAPTURES = ("birth", "half", "end")
 WHERE = {
-    Where.EVERYWHERE: "everywhere",
-    Where.LIST: "lists and texts",
-    Where.TREE: "1 Tree, 3 Task",
-    Where.AGENT: "2 Agent",
-    Where.TASK: "3 Task",
-    Where.COMPARE: "4 Compare",
-    Where.RUNNING: "5 Run",
+    KeyScope.EVERYWHERE: "everywhere",
+    KeyScope.LIST: "lists and texts",
+    KeyScope.TREE: "1 Tree, 3 Task",
+    KeyScope.AGENT: "2 Agent",
+    KeyScope.TASK: "3 Task",
+    KeyScope.COMPARE: "4 Compare",
+    KeyScope.RUNNING: "5 Run",
 }
 
 
@@ -30,7 +30,7 @@ def key_table() -> str:
 
 def _key_rows() -> Iterator[str]:
     for key in KEYS:
-        names = " ".join(f"`{shown(each)}`" for each in key.keys)
+        names = " ".join(f"`{key_text(each)}`" for each in key.keys)
         yield f"| {names} | {WHERE[key.where]} | {key.words} |"
 
 

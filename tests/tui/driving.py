@@ -13,7 +13,7 @@ from dgm.domain import AgentId
 from dgm.tui.app import Browser
 from dgm.tui.bars import Head
 from dgm.tui.page import Page
-from dgm.tui.reader import Reader
+from dgm.tui.reader import RunReader
 
 Script = Callable[[Browser, Pilot[None]], Awaitable[None]]
 
@@ -33,7 +33,7 @@ def drive(
     """
 
     async def perform() -> None:
-        with Reader(folder) as reader:
+        with RunReader(folder) as reader:
             browser = Browser(
                 reader, follow=follow, theme=theme, agent=None if agent is None else AgentId(agent)
             )

@@ -8,9 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 from dgm.archive.run import Run
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 from dgm.tui.app import Browser
-from dgm.tui.keys import Where
+from dgm.tui.keys import KeyScope
 from tests.tui.driving import grid, settle
 
 WIDE, SMALL, TINY = (120, 36), (80, 24), (20, 5)
@@ -47,17 +47,19 @@ def unsafe(browser: Browser) -> set[str]:
     """What is on the screen that a terminal would act upon."""
     strips = browser.screen._compositor.render_strips()
     texts = "".join(segment.text for strip in strips for segment in strip)
-    return {character for character in texts if neutral(character) != character or character in "\n\t\r"}
+    return {character for character in texts if neutralise(character) != character or character in "\n\t\r"}
 
 
 Check = Callable[[Browser, Pilot[None], str], Awaitable[None]]
 """What a key does, given the key's name."""
 
 
-def registering(table: dict[tuple[Where, str], Check]) -> Callable[[Where, str], Callable[[Check], Check]]:
+def registering(
+    table: dict[tuple[KeyScope, str], Check],
+) -> Callable[[KeyScope, str], Callable[[Check], Check]]:
     """A decorator that enters a check into the table under where the key acts, and its action."""
 
-    def checks(where: Where, action: str) -> Callable[[Check], Check]:
+    def checks(where: KeyScope, action: str) -> Callable[[Check], Check]:
         def enter(check: Check) -> Check:
             table[where, action] = check
             return check

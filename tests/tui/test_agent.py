@@ -96,11 +96,11 @@ def test_each_root_is_called_what_it_is(tmp_path: Path) -> None:
         browser.go("agent", agent=grandchild, tab="lineage")
         await settle(browser, pilot)
         assert f"2 steps from agent {other}, a further seed" in grid(browser)
-        assert diff.others(browser.reader, grandchild, ()) == [child, other]
+        assert diff.find_compared_agents(browser.reader, grandchild, ()) == [child, other]
         browser.go("agent", agent=candidate, tab="lineage")
         await settle(browser, pilot)
         assert "entered without a parent" in grid(browser).splitlines()[1]
-        assert diff.others(browser.reader, candidate, ()) == [None]
+        assert diff.find_compared_agents(browser.reader, candidate, ()) == [None]
 
     drive(tmp_path / "run", WIDE, look, agent=other)
 

@@ -14,7 +14,7 @@ from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.show.diffs import Patch
 from dgm.show.words import interval_text, mcnemar_text, tally_text
 from dgm.tui.app import Browser
-from dgm.tui.screens.compare import CompareScreen, _said
+from dgm.tui.screens.compare import CompareScreen, _test_span
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 from tests.tui.shown import TINY, WIDE, opened, press
@@ -56,7 +56,7 @@ def test_two_agents_are_compared(example: Path, opened: Run) -> None:
             assert f"{tally_text(tally)}  {interval_text(tally)}" in shown
         assert f"{len(found.gained)} gained, {len(found.lost)} lost" in shown
         assert mcnemar_text(found.p, found.mid_p) in shown
-        assert _said(found, first, best).text in shown
+        assert _test_span(found, first, best).text in shown
         rows = shown.splitlines()
         for task in found.gained:
             assert any("✗ ✓" in row and task in row for row in rows)
@@ -94,8 +94,8 @@ def test_no_difference_is_called_none() -> None:
     one, two = AgentId(1), AgentId(2)
     few = compare_verdicts([(str(n), *_verdicts(n < 5)) for n in range(20)])
     many = compare_verdicts([(str(n), *_verdicts(n < 6)) for n in range(20)])
-    assert _said(few, one, two).text == "not shown to be different"
-    assert _said(many, one, two).text.startswith("agent 2 resolves more")
+    assert _test_span(few, one, two).text == "not shown to be different"
+    assert _test_span(many, one, two).text.startswith("agent 2 resolves more")
 
 
 def _verdicts(gained: bool) -> tuple[Verdict, Verdict]:

@@ -10,16 +10,16 @@ from dgm.domain import AgentId
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
 from dgm.tui.finding import Finder
-from dgm.tui.keys import KEYS, Key, Where
+from dgm.tui.keys import KEYS, KeyAction, KeyScope
 from dgm.tui.lines import LineList
 from dgm.tui.screens.help import HelpScreen
 from dgm.tui.screens.tree import TreeScreen
-from dgm.tui.siblings import Order
+from dgm.tui.siblings import SiblingOrder
 from tests.tui.driving import drive, grid, settle
 from tests.tui.shown import Check, registering
 
-HERE = (Where.EVERYWHERE, Where.LIST, Where.TREE)
-CHECKS: dict[tuple[Where, str], Check] = {}
+HERE = (KeyScope.EVERYWHERE, KeyScope.LIST, KeyScope.TREE)
+CHECKS: dict[tuple[KeyScope, str], Check] = {}
 checks = registering(CHECKS)
 
 
@@ -43,13 +43,13 @@ def deepest(browser: Browser) -> AgentId:
 
 for name in ("tree", "agent", "task", "compare", "running"):
 
-    @checks(Where.EVERYWHERE, f"show('{name}')")
+    @checks(KeyScope.EVERYWHERE, f"show('{name}')")
     async def screen(browser: Browser, pilot: Pilot[None], key: str, name: str = name) -> None:
         await press(pilot, "5" if name == "tree" else "1", key)
         assert browser.current_mode == name
 
 
-@checks(Where.EVERYWHERE, "back")
+@checks(KeyScope.EVERYWHERE, "back")
 async def back(browser: Browser, pilot: Pilot[None], key: str) -> None:
     agents(browser).goto(AgentId(1))
     await press(pilot, "5", "3", key)
@@ -61,7 +61,7 @@ async def back(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert browser.current_mode == "tree"
 
 
-@checks(Where.EVERYWHERE, "find")
+@checks(KeyScope.EVERYWHERE, "find")
 async def find(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert isinstance(browser.focused, Finder)
@@ -71,8 +71,8 @@ async def find(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert isinstance(browser.focused, AgentList)
 
 
-@checks(Where.EVERYWHERE, "find_next")
-@checks(Where.EVERYWHERE, "find_previous")
+@checks(KeyScope.EVERYWHERE, "find_next")
+@checks(KeyScope.EVERYWHERE, "find_previous")
 async def find_again(browser: Browser, pilot: Pilot[None], key: str) -> None:
     page = browser.page
     assert page is not None
@@ -91,14 +91,14 @@ async def find_again(browser: Browser, pilot: Pilot[None], key: str) -> None:
         assert agents(browser).agent == found[(found.index(here) + step) % len(found)]
 
 
-@checks(Where.EVERYWHERE, "best")
+@checks(KeyScope.EVERYWHERE, "best")
 async def best(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, "5", key)
     assert browser.current_mode == "tree"
     assert agents(browser).agent == browser.reader.best is not None
 
 
-@checks(Where.EVERYWHERE, "mark")
+@checks(KeyScope.EVERYWHERE, "mark")
 async def mark(browser: Browser, pilot: Pilot[None], key: str) -> None:
     for agent in (1, 2, 3):
         agents(browser).goto(AgentId(agent))
@@ -109,7 +109,7 @@ async def mark(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert browser.marks == [2]
 
 
-@checks(Where.EVERYWHERE, "compare")
+@checks(KeyScope.EVERYWHERE, "compare")
 async def compare(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert browser.current_mode == "tree"
@@ -120,7 +120,7 @@ async def compare(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert len(browser.marks) == 2
 
 
-@checks(Where.EVERYWHERE, "follow")
+@checks(KeyScope.EVERYWHERE, "follow")
 async def follow(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert browser.following
@@ -129,7 +129,7 @@ async def follow(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert not browser.following
 
 
-@checks(Where.EVERYWHERE, "copy")
+@checks(KeyScope.EVERYWHERE, "copy")
 async def copy(browser: Browser, pilot: Pilot[None], key: str) -> None:
     agents(browser).goto(AgentId(3))
     await press(pilot, key)
@@ -137,7 +137,7 @@ async def copy(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert "copied 3" in browser.said
 
 
-@checks(Where.EVERYWHERE, "pager")
+@checks(KeyScope.EVERYWHERE, "pager")
 async def pager(browser: Browser, pilot: Pilot[None], key: str) -> None:
     page = browser.page
     assert page is not None
@@ -146,7 +146,7 @@ async def pager(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert "pager cannot be opened from here" in browser.said
 
 
-@checks(Where.EVERYWHERE, "command_palette")
+@checks(KeyScope.EVERYWHERE, "command_palette")
 async def palette(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert len(browser.screen_stack) == 2
@@ -162,14 +162,14 @@ async def palette(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert agents(browser).agent == 2
 
 
-@checks(Where.EVERYWHERE, "help_quit")
+@checks(KeyScope.EVERYWHERE, "help_quit")
 async def say_how_to_leave(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     said = [each.message for each in browser._notifications]
     assert browser.is_running and said and "quit the app" in said[0]
 
 
-@checks(Where.EVERYWHERE, "theme")
+@checks(KeyScope.EVERYWHERE, "theme")
 async def theme(browser: Browser, pilot: Pilot[None], key: str) -> None:
     seen = []
     for _ in range(3):
@@ -178,7 +178,7 @@ async def theme(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert seen == ["textual-light", "ansi-dark", "textual-dark"]
 
 
-@checks(Where.EVERYWHERE, "help")
+@checks(KeyScope.EVERYWHERE, "help")
 async def help_screen(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert isinstance(browser.screen, HelpScreen)
@@ -187,7 +187,7 @@ async def help_screen(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert isinstance(browser.screen, TreeScreen)
 
 
-@checks(Where.EVERYWHERE, "quit")
+@checks(KeyScope.EVERYWHERE, "quit")
 async def leave(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await press(pilot, key)
     assert not browser.is_running or browser._exit
@@ -204,7 +204,7 @@ for action, begin, end in (
     ("page_up", 11, 1),
 ):
 
-    @checks(Where.LIST, action)
+    @checks(KeyScope.LIST, action)
     async def move(
         browser: Browser, pilot: Pilot[None], key: str, begin: int = begin, end: int = end
     ) -> None:
@@ -218,15 +218,15 @@ for action, begin, end in (
         assert 0 <= lines.cursor - lines.scroll_offset.y < lines.page
 
 
-@checks(Where.LIST, "choose")
+@checks(KeyScope.LIST, "choose")
 async def choose(browser: Browser, pilot: Pilot[None], key: str) -> None:
     agents(browser).goto(AgentId(2))
     await press(pilot, key)
     assert (browser.current_mode, browser.agent) == ("agent", 2)
 
 
-@checks(Where.LIST, "left")
-@checks(Where.LIST, "right")
+@checks(KeyScope.LIST, "left")
+@checks(KeyScope.LIST, "right")
 async def sideways(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await pilot.resize_terminal(40, 24)
     await press(pilot, "question_mark")
@@ -239,7 +239,7 @@ async def sideways(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.left > moved if key in ("l", "right") else lines.left == 0
 
 
-@checks(Where.TREE, "left")
+@checks(KeyScope.TREE, "left")
 async def fold_or_parent(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None
@@ -249,24 +249,24 @@ async def fold_or_parent(browser: Browser, pilot: Pilot[None], key: str) -> None
     parent = lines.forest.parent(child)
     assert lines.agent == parent is not None
     await press(pilot, key)
-    assert lines.forest.folded(parent)
+    assert lines.forest.is_folded(parent)
     assert "▸" in grid(browser)
 
 
-@checks(Where.TREE, "right")
+@checks(KeyScope.TREE, "right")
 async def unfold_or_child(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None
     lines.fold(0)
     lines.goto(AgentId(0))
     await press(pilot, key)
-    assert not lines.forest.folded(AgentId(0))
+    assert not lines.forest.is_folded(AgentId(0))
     assert lines.agent == 0
     await press(pilot, key)
     assert lines.agent == lines.forest.children(AgentId(0))[0]
 
 
-@checks(Where.TREE, "fold")
+@checks(KeyScope.TREE, "fold")
 async def toggle(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     lines.goto(AgentId(0))
@@ -277,8 +277,8 @@ async def toggle(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.count() == whole > 1
 
 
-@checks(Where.TREE, "shallower")
-@checks(Where.TREE, "deeper")
+@checks(KeyScope.TREE, "shallower")
+@checks(KeyScope.TREE, "deeper")
 async def generations(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None
@@ -288,7 +288,7 @@ async def generations(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.forest.deepest() == (0 if key == "<" else 2)
 
 
-@checks(Where.TREE, "fold_all")
+@checks(KeyScope.TREE, "fold_all")
 async def fold_all(browser: Browser, pilot: Pilot[None], key: str) -> None:
     whole = agents(browser).count()
     await press(pilot, key)
@@ -297,8 +297,8 @@ async def fold_all(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert agents(browser).count() == whole
 
 
-@checks(Where.TREE, "sort")
-@checks(Where.TREE, "reverse")
+@checks(KeyScope.TREE, "sort")
+@checks(KeyScope.TREE, "reverse")
 async def order(browser: Browser, pilot: Pilot[None], key: str) -> None:
     forest = agents(browser).forest
     assert forest is not None
@@ -307,12 +307,15 @@ async def order(browser: Browser, pilot: Pilot[None], key: str) -> None:
         await press(pilot, key)
         seen.append((forest.order, forest.descending))
     if key == "s":
-        assert seen == [(each, False) for each in (Order.OWN, Order.CLADE, Order.BOUND, Order.BIRTH)]
+        assert seen == [
+            (each, False)
+            for each in (SiblingOrder.OWN, SiblingOrder.CLADE, SiblingOrder.BOUND, SiblingOrder.BIRTH)
+        ]
     else:
-        assert seen == [(Order.BIRTH, True), (Order.BIRTH, False)] * 2
+        assert seen == [(SiblingOrder.BIRTH, True), (SiblingOrder.BIRTH, False)] * 2
 
 
-@checks(Where.TREE, "parent")
+@checks(KeyScope.TREE, "parent")
 async def parent(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines, child = agents(browser), deepest(browser)
     assert lines.forest is not None
@@ -321,7 +324,7 @@ async def parent(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.agent == lines.forest.parent(child)
 
 
-@checks(Where.TREE, "ancestor")
+@checks(KeyScope.TREE, "ancestor")
 async def ancestor(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None
@@ -331,14 +334,14 @@ async def ancestor(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.forest.depth(lines.agent) == 1
 
 
-@checks(Where.TREE, "root")
+@checks(KeyScope.TREE, "root")
 async def root(browser: Browser, pilot: Pilot[None], key: str) -> None:
     agents(browser).goto(deepest(browser))
     await press(pilot, key)
     assert agents(browser).agent == 0
 
 
-@checks(Where.TREE, "screen.diff")
+@checks(KeyScope.TREE, "screen.diff")
 async def diff(browser: Browser, pilot: Pilot[None], key: str) -> None:
     agents(browser).goto(AgentId(2))
     await press(pilot, key)
@@ -350,7 +353,7 @@ async def diff(browser: Browser, pilot: Pilot[None], key: str) -> None:
     [(entry, key) for entry in KEYS if entry.where in HERE for key in entry.keys],
     ids=lambda value: value if isinstance(value, str) else f"{value.where}-{value.action}",
 )
-def test_a_key_does_what_it_says(entry: Key, key: str, example: Path) -> None:
+def test_a_key_does_what_it_says(entry: KeyAction, key: str, example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         await CHECKS[entry.where, entry.action](browser, pilot, key)
 
@@ -367,7 +370,7 @@ def test_every_key_is_described_once() -> None:
 def test_every_key_is_in_the_palette_and_in_the_help(example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         offered = {command.title.lower() for command in browser.get_system_commands(browser.screen)}
-        wanted = {key.words for key in KEYS if key.where in (Where.EVERYWHERE, Where.TREE)}
+        wanted = {key.words for key in KEYS if key.where in (KeyScope.EVERYWHERE, KeyScope.TREE)}
         assert {words.lower() for words in wanted} - offered == {
             key.words.lower() for key in KEYS if key.action == "command_palette"
         }

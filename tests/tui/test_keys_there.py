@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from dgm.domain import AgentId
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
-from dgm.tui.keys import KEYS, Key, Where, keys_of
+from dgm.tui.keys import KEYS, KeyAction, KeyScope, keys_of
 from dgm.tui.page import Page
 from dgm.tui.screens.agent import TABS, AgentScreen
 from dgm.tui.screens.compare import CompareScreen
@@ -29,7 +29,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "compare": ("m", "j", "c"),
     "run": ("5",),
 }
-CHECKS: dict[tuple[Where, str], Check] = {}
+CHECKS: dict[tuple[KeyScope, str], Check] = {}
 checks = registering(CHECKS)
 Kind = TypeVar("Kind", bound=Page)
 
@@ -47,7 +47,7 @@ def test_keys_that_work_are_listed_and_every_command_presses_one(
         page = browser.page
         assert page is browser.screen and isinstance(page, Page)
         listed = {name_of(key): entry for entry in reversed([*keys_of(*page.where)]) for key in entry.keys}
-        everywhere = {name_of(key): entry for entry in keys_of(Where.EVERYWHERE) for key in entry.keys}
+        everywhere = {name_of(key): entry for entry in keys_of(KeyScope.EVERYWHERE) for key in entry.keys}
         working = page.active_bindings
         assert working.keys() == (listed | everywhere).keys()
         for key, entry in (everywhere | listed).items():
@@ -86,8 +86,8 @@ def test_the_tree_has_the_keys_again_after_a_search(example: Path) -> None:
     drive(example, WIDE, script)
 
 
-@checks(Where.AGENT, "previous_tab")
-@checks(Where.AGENT, "next_tab")
+@checks(KeyScope.AGENT, "previous_tab")
+@checks(KeyScope.AGENT, "next_tab")
 async def tabs(browser: Browser, pilot: Pilot[None], key: str) -> None:
     screen = await shown(browser, pilot, AgentScreen, "2")
     for step in range(1, len(TABS) + 1):
@@ -95,7 +95,7 @@ async def tabs(browser: Browser, pilot: Pilot[None], key: str) -> None:
         assert screen.tab == TABS[step % len(TABS) if key == "]" else -step % len(TABS)]
 
 
-@checks(Where.AGENT, "against")
+@checks(KeyScope.AGENT, "against")
 async def against(browser: Browser, pilot: Pilot[None], key: str) -> None:
     browser.marks = [AgentId(2)]
     screen = await shown(browser, pilot, AgentScreen, "2")
@@ -104,8 +104,8 @@ async def against(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert screen._other not in (before, screen.agent)
 
 
-@checks(Where.AGENT, "beside")
-@checks(Where.COMPARE, "beside")
+@checks(KeyScope.AGENT, "beside")
+@checks(KeyScope.COMPARE, "beside")
 async def beside(browser: Browser, pilot: Pilot[None], key: str) -> None:
     browser.marks = [AgentId(0), AgentId(1)]
     for number, kind in (("2", AgentScreen), ("4", CompareScreen)):
@@ -117,7 +117,7 @@ async def beside(browser: Browser, pilot: Pilot[None], key: str) -> None:
         assert not screen.beside
 
 
-@checks(Where.TASK, "other_part")
+@checks(KeyScope.TASK, "other_part")
 async def other_part(browser: Browser, pilot: Pilot[None], key: str) -> None:
     screen = await shown(browser, pilot, TaskScreen, *PARTS["task"])
     await press(browser, pilot, key)
@@ -128,13 +128,13 @@ async def other_part(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert "no statement" in browser.said
 
 
-@checks(Where.TASK, "all_tasks")
+@checks(KeyScope.TASK, "all_tasks")
 async def all_tasks(browser: Browser, pilot: Pilot[None], key: str) -> None:
     await shown(browser, pilot, TaskScreen, *PARTS["task"])
     assert "resolved / tries" in await press(browser, pilot, key)
 
 
-@checks(Where.TASK, "beside")
+@checks(KeyScope.TASK, "beside")
 async def attempts_beside(browser: Browser, pilot: Pilot[None], key: str) -> None:
     browser.marks = [AgentId(0), AgentId(1)]
     await shown(browser, pilot, TaskScreen, *PARTS["task"])
@@ -148,7 +148,7 @@ async def shown(browser: Browser, pilot: Pilot[None], kind: type[Kind], *keys: s
     return screen
 
 
-OTHERS = (Where.AGENT, Where.TASK, Where.COMPARE, Where.RUNNING)
+OTHERS = (KeyScope.AGENT, KeyScope.TASK, KeyScope.COMPARE, KeyScope.RUNNING)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ OTHERS = (Where.AGENT, Where.TASK, Where.COMPARE, Where.RUNNING)
     [(entry, key) for entry in KEYS if entry.where in OTHERS for key in entry.keys],
     ids=lambda value: value if isinstance(value, str) else f"{value.where}-{value.action}",
 )
-def test_a_key_of_one_screen_does_what_it_says(entry: Key, key: str, example: Path) -> None:
+def test_a_key_of_one_screen_does_what_it_says(entry: KeyAction, key: str, example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         await CHECKS[entry.where, entry.action](browser, pilot, key)
 

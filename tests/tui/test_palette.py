@@ -11,15 +11,15 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
-from dgm.tui.palette import meaning
-from dgm.tui.siblings import Order
+from dgm.tui.palette import parse_command
+from dgm.tui.siblings import SiblingOrder
 from tests.tui.driving import drive
 from tests.tui.shown import WIDE, opened, press
 
 __all__ = ["opened"]
 
 
-def order(browser: Browser) -> Order:
+def order(browser: Browser) -> SiblingOrder:
     forest = browser.query_one(AgentList).forest
     assert forest is not None
     return forest.order
@@ -36,10 +36,10 @@ COMMANDS: dict[str, Callable[[Browser], bool]] = {
     "agent 3": lambda browser: (browser.current_mode, browser.agent) == ("agent", 3),
     "diff 3": lambda browser: (browser.current_mode, browser.agent, browser.tab) == ("agent", 3, "diff"),
     "diff 9 3": lambda browser: (browser.current_mode, browser.marks) == ("compare", [9, 3]),
-    "sort own": lambda browser: (browser.current_mode, order(browser)) == ("tree", Order.OWN),
-    "sort clade": lambda browser: order(browser) is Order.CLADE,
-    "sort bound": lambda browser: order(browser) is Order.BOUND,
-    "sort birth": lambda browser: (browser.current_mode, order(browser)) == ("tree", Order.BIRTH),
+    "sort own": lambda browser: (browser.current_mode, order(browser)) == ("tree", SiblingOrder.OWN),
+    "sort clade": lambda browser: order(browser) is SiblingOrder.CLADE,
+    "sort bound": lambda browser: order(browser) is SiblingOrder.BOUND,
+    "sort birth": lambda browser: (browser.current_mode, order(browser)) == ("tree", SiblingOrder.BIRTH),
     "depth 1": lambda browser: deepest(browser) == 1,
     "depth all": lambda browser: deepest(browser) > 1,
 }
@@ -50,7 +50,7 @@ async def typed(browser: Browser, pilot: Pilot[None], words: str) -> None:
     await pilot.press(":")
     await pilot.pause()
     await pilot.press(*("space" if key == " " else key for key in words))
-    meant = meaning(browser, words)
+    meant = parse_command(browser, words)
     assert meant is not None
     commands = browser.screen.query_one(CommandList)
     for _ in range(1000):
@@ -85,6 +85,6 @@ def test_a_task_is_gone_to_by_its_name(example: Path, opened: Run) -> None:
 def test_words_beside_numbers_are_no_command(example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         for words in ("agent x 9", "diff 9 99:junk", "diff 9 3 x", "agent", "1" * 5_000):
-            assert meaning(browser, words) is None
+            assert parse_command(browser, words) is None
 
     drive(example, WIDE, script)

@@ -19,7 +19,7 @@ from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.tui import reader as readers
 from dgm.tui.app import Browser
-from dgm.tui.reader import Reader
+from dgm.tui.reader import RunReader
 from tests.tui.driving import drawn, drive, grid, settle
 from tests.tui.growing import Growing
 
@@ -29,17 +29,17 @@ Held = Callable[[Browser, Pilot[None], Event], Awaitable[None]]
 def while_read(folder: Path, monkeypatch: pytest.MonkeyPatch, script: Held) -> None:
     """Performs a script on a long run that is outlined and not folded, before the script sets the event."""
     go_on = Event()
-    warm_up = Reader._warm_up
+    warm_up = RunReader._warm_up
 
-    def held(reader: Reader) -> None:
+    def held(reader: RunReader) -> None:
         assert go_on.wait(300)
         warm_up(reader)
 
     monkeypatch.setattr(readers, "SMALL", 5)
-    monkeypatch.setattr(Reader, "_warm_up", held)
+    monkeypatch.setattr(RunReader, "_warm_up", held)
 
     async def perform() -> None:
-        with Reader(folder) as reader:
+        with RunReader(folder) as reader:
             browser = Browser(reader, theme="dark")
             async with browser.run_test(size=(120, 40)) as pilot:
                 for _ in range(3000):
@@ -132,13 +132,16 @@ def test_an_agent_that_is_not_there_is_refused_as_soon_as_that_is_known(
     long_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readers, "SMALL", 5)
-    with Reader(long_run) as reader:
+    with RunReader(long_run) as reader:
         assert reader.run is None
-        assert [reader.lacking(AgentId(agent)) for agent in (0, 7)] == ["", ""]
-        assert all(reader.lacking(AgentId(agent)) == f"run run: no agent {agent}" for agent in (8, 1 << 70))
+        assert [reader.explain_missing_agent(AgentId(agent)) for agent in (0, 7)] == ["", ""]
+        assert all(
+            reader.explain_missing_agent(AgentId(agent)) == f"run run: no agent {agent}"
+            for agent in (8, 1 << 70)
+        )
     monkeypatch.setattr(readers, "has_indices", lambda store: False)
-    with Reader(long_run) as reader:
-        assert reader.lacking(AgentId(8)) == ""
+    with RunReader(long_run) as reader:
+        assert reader.explain_missing_agent(AgentId(8)) == ""
 
     async def script(browser: Browser, pilot: Pilot[None], go_on: Event) -> None:
         browser.agent = AgentId(8)
@@ -150,8 +153,8 @@ def test_an_agent_that_is_not_there_is_refused_as_soon_as_that_is_known(
     while_read(long_run, monkeypatch, script)
     growing = Growing(long_run.parent / "empty", seed=False)
     growing.run.close()
-    with Reader(long_run.parent / "empty") as reader:
-        assert reader.lacking(AgentId(0)) == "run empty: no agent 0; none is born yet"
+    with RunReader(long_run.parent / "empty") as reader:
+        assert reader.explain_missing_agent(AgentId(0)) == "run empty: no agent 0; none is born yet"
 
 
 def test_what_passes_is_said_and_following_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +164,7 @@ def test_what_passes_is_said_and_following_goes_on(tmp_path: Path, monkeypatch: 
     def busy(self: Run, most: int | None = None) -> Sequence[Recorded]:
         raise Infrastructure("events.db: database is locked")
 
-    with Reader(tmp_path / "run") as reader:
+    with RunReader(tmp_path / "run") as reader:
         monkeypatch.setattr(Run, "follow", busy)
         growing.born(0)
         assert reader.advance().facts and "is locked" in reader.problem
@@ -229,8 +232,8 @@ def test_it_is_said_that_following_waits_for_a_question_to_the_tree(
 def test_what_the_first_keys_need_is_imported_beside_the_drawing() -> None:
     program = """
 import sys
-from dgm.tui.reader import Reader
-Reader._warm_up(Reader.__new__(Reader))
+from dgm.tui.reader import RunReader
+RunReader._warm_up(RunReader.__new__(RunReader))
 before = set(sys.modules)
 import dgm.tui.screens.agent, dgm.tui.screens.compare, dgm.tui.screens.running, dgm.tui.screens.task
 print(*{name.partition(".")[0] for name in set(sys.modules) - before} & {"numpy", "scipy", "pydantic"})
@@ -248,7 +251,7 @@ def test_a_run_is_not_closed_under_a_thread_that_asks_its_tree(example: Path) ->
         assert go_on.wait(300)
         return len(list(run.store.read(0, 5)))
 
-    reader = Reader(example)
+    reader = RunReader(example)
     with ThreadPoolExecutor(2) as threads:
         answer = threads.submit(reader.ask_tree, question)
         assert asked.wait(300)

@@ -8,12 +8,12 @@ from textual.pilot import Pilot
 
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.report.curve import Point, curve
-from dgm.show.spans import plain
+from dgm.report.curve import CurvePoint, compute_curve
+from dgm.show.spans import plain_text
 from dgm.tui import pager, reader
 from dgm.tui.app import Browser
 from dgm.tui.plot import curve_lines
-from dgm.tui.run_facts import Gathered, run_lines
+from dgm.tui.run_facts import LogFacts, run_lines
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 from tests.tui.shown import SMALL, TINY, WIDE, opened, press
@@ -28,7 +28,7 @@ def test_it_says_how_far_the_run_is(example: Path, opened: Run) -> None:
         assert f"{tree.evaluations} of {tree.budget.evaluations}" in shown
         assert f"{tree.spend.tokens:,} tokens" in shown
         assert "offline model" in shown
-        last = curve(opened)[-1]
+        last = compute_curve(opened)[-1]
         assert f"lower bound {last.lower:.2f}" in shown and f"now agent {last.agent}" in shown
         assert "the run has ended" in shown
         text = browser.page.pages() if browser.page else None
@@ -98,11 +98,11 @@ def test_it_survives_a_terminal_that_shrinks(example: Path) -> None:
 
 def test_the_curve_has_its_numbers() -> None:
     points = [
-        Point(1, 0, 0, 0, 0, 0.0, 0.0),
-        Point(50, 0, 0, 0, 1, 0.5, 0.25),
-        Point(100, 0, 0, 0, 2, 0.8, 0.4),
+        CurvePoint(1, 0, 0, 0, 0, 0.0, 0.0),
+        CurvePoint(50, 0, 0, 0, 1, 0.5, 0.25),
+        CurvePoint(100, 0, 0, 0, 2, 0.8, 0.4),
     ]
-    rows = [plain(each) for each in curve_lines(points, 20, 4)]
+    rows = [plain_text(each) for each in curve_lines(points, 20, 4)]
     assert rows[0].startswith("  80%┤") and rows[3].startswith("   0%┤")
     assert rows[5].endswith("100 evaluations")
     # The rate ends at the top, the bound in the middle.
@@ -114,11 +114,11 @@ def test_the_curve_has_its_numbers() -> None:
 
 def test_a_curve_that_is_not_worked_out_is_not_called_none(tmp_path: Path) -> None:
     growing = Growing(tmp_path / "run")
-    said = "\n".join(plain(each) for each in run_lines(growing.run, None, Gathered(curve=()), 0.0, 80))
+    said = "\n".join(plain_text(each) for each in run_lines(growing.run, None, LogFacts(curve=()), 0.0, 80))
     assert "no evaluation yet" in said
     growing.graded(0, 0, good=True)
-    for early in (Gathered(), Gathered(curve=())):
-        said = "\n".join(plain(each) for each in run_lines(growing.run, None, early, 0.0, 80))
+    for early in (LogFacts(), LogFacts(curve=())):
+        said = "\n".join(plain_text(each) for each in run_lines(growing.run, None, early, 0.0, 80))
         assert "being worked out" in said and "no evaluation yet" not in said
     growing.run.close()
 
@@ -127,21 +127,21 @@ def test_what_is_shown_opens_in_the_pager(tmp_path: Path, capfd: pytest.CaptureF
     script = tmp_path / "a pager"
     script.write_text('#!/bin/sh\necho "$LESSSECURE $1"; stat -c %a "$2"; cat "$2"\n')
     script.chmod(0o700)
-    pager.page("one\x1b[31m\ntwo", {**os.environ, "PAGER": f"'{script}' -R"})
+    pager.show_in_pager("one\x1b[31m\ntwo", {**os.environ, "PAGER": f"'{script}' -R"})
     assert capfd.readouterr().out == "1 -R\n600\none\\x1b[31m\ntwo\n"
 
 
 def test_a_pager_that_cannot_be_started_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be started"):
-        pager.page("text", {"PAGER": str(tmp_path / "none")})
+        pager.show_in_pager("text", {"PAGER": str(tmp_path / "none")})
     with pytest.raises(UserError, match="no command line"):
-        pager.page("text", {"PAGER": "less 'unclosed"})
-    assert pager.command({}) == ["less"]
+        pager.show_in_pager("text", {"PAGER": "less 'unclosed"})
+    assert pager.pager_command({}) == ["less"]
 
 
 def test_a_pager_gets_nothing_through_a_shell(tmp_path: Path) -> None:
     owned = tmp_path / "owned"
-    pager.page("text", {**os.environ, "PAGER": f"true ; touch {owned}"})
+    pager.show_in_pager("text", {**os.environ, "PAGER": f"true ; touch {owned}"})
     assert not owned.exists()
 
 

@@ -6,14 +6,14 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from dgm.show.safe import cells
-from dgm.show.spans import Tone, plain
+from dgm.show.safe import cell_width
+from dgm.show.spans import Tone, plain_text
 from dgm.show.trees import tree_lines
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import THEMES, Browser
 from dgm.tui.bars import Head
 from dgm.tui.screens import SCREENS
-from dgm.tui.strips import contrast, tones_of
+from dgm.tui.strips import contrast_ratio, tones_of
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 
@@ -92,9 +92,9 @@ def test_seventy_generations_keep_their_columns_in_80_cells(tmp_path: Path, sibl
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         lines = browser.query_one(AgentList)
-        rows = [plain(lines.line(number, lines.room)) for number in range(lines.count())]
+        rows = [plain_text(lines.line(number, lines.room)) for number in range(lines.count())]
         assert {row.index("own ") for row in rows} == {rows[0].index("own ")}
-        assert all(cells(row) <= lines.room for row in rows)
+        assert all(cell_width(row) <= lines.room for row in rows)
         assert sum("‹" in row for row in rows) == (0 if not siblings else 128)
         # The same lines as in a pipe but for marks and widths: the same places.
         drawn = [agent for agent, _ in tree_lines(growing.run.tree)]
@@ -141,7 +141,7 @@ def test_every_tone_can_be_read(theme: str, example: Path) -> None:
         panel = browser.theme_variables["panel"]
         for tone, style in tones_of(browser).items():
             assert style.color is not None
-            assert contrast(style.color.name, background) >= 4.5, tone
+            assert contrast_ratio(style.color.name, background) >= 4.5, tone
             if tone in (
                 Tone.PLAIN,
                 Tone.DIM,
@@ -152,6 +152,6 @@ def test_every_tone_can_be_read(theme: str, example: Path) -> None:
                 Tone.WARN,
                 Tone.BAD,
             ):
-                assert contrast(style.color.name, panel) >= 4.5, tone
+                assert contrast_ratio(style.color.name, panel) >= 4.5, tone
 
     drive(example, (100, 24), script, theme=theme)

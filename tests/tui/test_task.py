@@ -15,7 +15,7 @@ from dgm.show.words import VERDICT_MARKS, tally_text
 from dgm.tui import task_texts
 from dgm.tui.app import Browser
 from dgm.tui.screens.task import TaskScreen
-from dgm.tui.task_texts import _of_conversations, load_tries
+from dgm.tui.task_texts import _find_in_conversations, load_tries
 from tests.tui.driving import drive, grid
 from tests.tui.growing import Growing
 from tests.tui.shown import SMALL, TINY, WIDE, opened, press
@@ -134,7 +134,7 @@ def test_a_statement_is_also_in_what_agents_were_told(example: Path, opened: Run
 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         reader = browser.reader
-        told = _of_conversations(reader, load_tries(reader, task))
+        told = _find_in_conversations(reader, load_tries(reader, task))
         assert told is not None and problem(task) in told
 
     drive(example, WIDE, look)

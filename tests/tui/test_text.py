@@ -9,11 +9,11 @@ from textual.pilot import Pilot
 
 from dgm.archive.repository import AgentRepository
 from dgm.domain import CommitId
-from dgm.show.safe import cells
-from dgm.show.spans import Line, line, plain
+from dgm.show.safe import cell_width
+from dgm.show.spans import Line, make_line, plain_text
 from dgm.tui import bodies
 from dgm.tui.app import Browser
-from dgm.tui.bodies import Body, Diff, Prose, Raw
+from dgm.tui.bodies import Body, DiffBody, RawBody, WrappedBody
 from dgm.tui.screens.agent import AgentScreen
 from dgm.tui.text import AT_ONCE
 from dgm.tui.wrapping import Flow
@@ -28,7 +28,7 @@ def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: py
     class Watched(Flow):
         def __init__(self, lines: Sequence[Line], width: int) -> None:
             if threading.get_ident() == drawing:
-                here.append(sum(len(plain(each)) for each in lines))
+                here.append(sum(len(plain_text(each)) for each in lines))
             super().__init__(lines, width)
 
     monkeypatch.setattr(bodies, "Flow", Watched)
@@ -39,7 +39,7 @@ def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: py
         await press(browser, pilot)
         screen = browser.screen
         assert isinstance(screen, AgentScreen)
-        body = Prose([line("first"), line(whole)])
+        body = WrappedBody([make_line("first"), make_line(whole)])
         screen.load("long", "it", lambda: body)
         assert "word 日本" in await press(browser, pilot)
         before = len(body)
@@ -48,7 +48,7 @@ def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: py
             await pilot.resize_terminal(*size)
             await press(browser, pilot, "j")
             rows = [body.line(number, 1) for number in range(100)]
-            assert size[0] - 12 < max(cells(plain(row)) for row in rows) < size[0]
+            assert size[0] - 12 < max(cell_width(plain_text(row)) for row in rows) < size[0]
         assert len(body) == before
 
     drive(example, WIDE, look)
@@ -58,10 +58,10 @@ def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: py
 @pytest.mark.parametrize(
     "body",
     [
-        Raw(b"\t" * 100 + b"end"),
-        Raw("日".encode() * 2_500),
-        Raw(b"\x1b[31m" * 500),
-        Diff(bodies.Patch(b"@@ -1 +1 @@\n-" + b"\t" * 4_000)),
+        RawBody(b"\t" * 100 + b"end"),
+        RawBody("日".encode() * 2_500),
+        RawBody(b"\x1b[31m" * 500),
+        DiffBody(bodies.Patch(b"@@ -1 +1 @@\n-" + b"\t" * 4_000)),
     ],
     ids=("tabs", "wide", "escapes", "patch"),
 )
@@ -76,7 +76,7 @@ def test_the_end_of_a_line_can_be_reached(example: Path, body: Body) -> None:
         for _ in range(2_100):
             screen.view.action_right()
         await pilot.pause()
-        ends = [plain(body.line(number, 80))[-10:] for number in range(len(body))]
+        ends = [plain_text(body.line(number, 80))[-10:] for number in range(len(body))]
         assert any(row.rstrip().endswith(ends[-1]) for row in grid(browser).splitlines())
 
     drive(example, SMALL, look)

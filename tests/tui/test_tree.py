@@ -9,13 +9,13 @@ from textual.pilot import Pilot
 from dgm.archive.events import RunStopped
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.show.agents import State
+from dgm.show.agents import AgentActivity
 from dgm.tui import reader as readers
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
-from dgm.tui.palette import meaning
-from dgm.tui.reader import Reader
-from dgm.tui.siblings import Order
+from dgm.tui.palette import parse_command
+from dgm.tui.reader import RunReader
+from dgm.tui.siblings import SiblingOrder
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 
@@ -103,7 +103,7 @@ def test_a_click_on_a_screen_in_the_head_goes_there(example: Path) -> None:
 )
 def test_what_is_typed_as_a_command(typed: str, words: str, example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        command = meaning(browser, typed)
+        command = parse_command(browser, typed)
         assert command is not None
         assert command[0] == words
         command[1]()
@@ -128,13 +128,13 @@ def test_nonsense_is_no_command(example: Path) -> None:
             "task",
             "diff 3 3",
         ):
-            assert meaning(browser, typed) is None
+            assert parse_command(browser, typed) is None
 
     drive(example, (100, 24), script)
 
 
-@pytest.mark.parametrize("order", list(Order))
-def test_the_search_finds_by_commit_operator_rationale_and_task(order: Order, example: Path) -> None:
+@pytest.mark.parametrize("order", list(SiblingOrder))
+def test_the_search_finds_by_commit_operator_rationale_and_task(order: SiblingOrder, example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         page = browser.page
         assert page is not None
@@ -172,10 +172,10 @@ def test_a_run_that_grows_is_shown_as_it_grows(tmp_path: Path) -> None:
         assert "first child" in grid(browser)
         growing.start(1)
         await settle(browser, pilot)
-        assert browser.reader.doing(AgentId(1)) is State.EXPANDING
+        assert browser.reader.activity_of(AgentId(1)) is AgentActivity.EXPANDING
         assert "✎" in grid(browser)
         lines.goto(AgentId(1))
-        lines.sort(Order.OWN)
+        lines.sort(SiblingOrder.OWN)
         growing.born(0)
         growing.graded(2, 0, good=False)
         await settle(browser, pilot)
@@ -236,7 +236,7 @@ def test_following_begins_at_once_and_ends_where_a_person_goes(tmp_path: Path) -
             if go == "best":
                 browser.action_best()
             else:
-                meant = meaning(browser, "0")
+                meant = parse_command(browser, "0")
                 assert meant is not None
                 meant[1]()
             await pilot.pause()
@@ -303,7 +303,7 @@ def test_a_long_run_is_outlined_and_then_folded(tmp_path: Path, monkeypatch: pyt
         growing.born((agent - 1) // 2, rationale=f"change {agent}")
         growing.graded(agent, 0, good=agent % 2 == 0)
     growing.start(3)
-    with Reader(tmp_path / "run") as reader:
+    with RunReader(tmp_path / "run") as reader:
         assert reader.members is None
         seen = []
         for _ in range(2_000):
@@ -315,7 +315,7 @@ def test_a_long_run_is_outlined_and_then_folded(tmp_path: Path, monkeypatch: pyt
                 ]
                 assert reader.run is None
                 assert reader.born([AgentId(7)])[AgentId(7)].rationale == "change 7"
-                assert reader.doing(AgentId(3)) is State.EXPANDING
+                assert reader.activity_of(AgentId(3)) is AgentActivity.EXPANDING
                 break
             time.sleep(0.005)
         assert seen
@@ -359,7 +359,7 @@ def test_more_than_a_page_of_children_are_paged(tmp_path: Path, monkeypatch: pyt
 
 def test_a_folder_without_a_run_is_a_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is .* a run"):
-        Reader(tmp_path)
+        RunReader(tmp_path)
 
 
 def test_keys_that_are_typed_fast_act_on_the_agent_that_the_cursor_has_come_to(example: Path) -> None:

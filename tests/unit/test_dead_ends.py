@@ -22,7 +22,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, CommitId, Cost, Entry, Expand, Stillborn
 from dgm.policies.limits import BARREN, fertile
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
 from tests.unit.worlds import TASKS, Log
 
@@ -210,7 +210,7 @@ def test_status_tells_what_children_died_of_and_what_the_last_one_printed(tmp_pa
         assert facts["state"] == "cannot go on"
         assert facts["dead_end"]["times"] == BARREN
         assert facts["dead_end"]["output"] == ["one", "\x1b[31mKeyError"]
-        shown = "\n".join(plain(line) for line in status_lines(run, facts))
+        shown = "\n".join(plain_text(line) for line in status_lines(run, facts))
     assert "stillborn    10 check in a row, none born between; the last: the self-check exits 10" in shown
     assert "last output  one\n             \\x1b[31mKeyError\n" in shown
     assert "may help     more processor time for the self-check (limits.check_s)" in shown

@@ -35,7 +35,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.show.operators import operator_lines, operator_records
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +188,7 @@ def test_an_expansion_that_was_performed_again_counts_once(made):
 
 
 def test_people_get_a_table(made):
-    shown = [plain(each) for each in operator_lines(operators_of(made.run))]
+    shown = [plain_text(each) for each in operator_lines(operators_of(made.run))]
     module = next(each for each in shown if each.startswith("  module"))
     assert module.split()[:6] == ["module", "3", "2", "2", "1", "-2.5"]
     assert "    stillborn: check 1" in shown
@@ -206,7 +206,7 @@ def test_the_table_fits_80_columns_and_leaves_stages_out_that_take_no_time(made)
         child = made.child((0,), long, aim=f"some-aim-{number}", **dict.fromkeys(stages, 1234.5), size=0.0049)
         made.grade(child, 0, 0, 0, 0, number)
         made.dies((0,), long, f"stage-{number}")
-    shown = [plain(each) for each in operator_lines(operators_of(made.run))]
+    shown = [plain_text(each) for each in operator_lines(operators_of(made.run))]
     assert max(map(len, shown)) <= 80
     assert "size" not in "\n".join(shown)
     assert "improve 1234.50 s" in " ".join(" ".join(shown).split())

@@ -17,6 +17,6 @@ SCREENS: Mapping[str, str] = {
 """The class of each screen, in the module of its name; in the order of the keys 1 to 5."""
 
 
-def made(name: str) -> "Page":
+def make_screen(name: str) -> "Page":
     """Make a new screen."""
     return cast("type[Page]", getattr(import_module(f"{__name__}.{name}"), SCREENS[name]))()

@@ -10,13 +10,13 @@ from textual.message import Message
 from dgm.analysis.accounts import AgentAccount, Purpose, account_of
 from dgm.domain import ActionId, AgentId, Usage
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
-from dgm.tui.bodies import Lines
-from dgm.tui.changes import Changed
-from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import agent_of, being_read
+from dgm.tui.bodies import LineBody
+from dgm.tui.changes import RunChanges
+from dgm.tui.keys import KeyScope, bindings_of
+from dgm.tui.page import agent_of, reading_text
 from dgm.tui.tabs import Load, diff, evaluations, lineage, refusals, source, transcript
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
@@ -53,8 +53,8 @@ class AgentScreen(TextPage):
     """The screen ``agent``."""
 
     NAME = "agent"
-    WHERE = (Where.AGENT, Where.LIST)
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.AGENT)]
+    WHERE = (KeyScope.AGENT, KeyScope.LIST)
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.AGENT)]
     CSS = f"""
     #agent-head {{ height: {HEAD_ROWS}; padding: 0 1; }}
     #agent-tabs {{ height: 1; background: $panel; }}
@@ -85,28 +85,28 @@ class AgentScreen(TextPage):
         yield Tabs(id="agent-tabs")
         yield TextView()
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Show the agent that is chosen."""
         agent = agent_of(self.browser)
         self.tab = self.browser.tab or (self.tab if "/" not in self.tab else _tab_of(self.tab))
         self.browser.tab = self.tab
         if agent is None:
             read = self.reader.members is not None
-            why = "the run has no agent yet: waiting for the seed" if read else being_read(self.reader)
-            self.put("nobody", Lines([(), line(Span(f"  {why}", Tone.WARN))]))
+            why = "the run has no agent yet: waiting for the seed" if read else reading_text(self.reader)
+            self.put("nobody", LineBody([(), make_line(Span(f"  {why}", Tone.WARN))]))
             return
         if agent != self.agent:
             self.agent, self._account = agent, None
-            self._other = next(iter(diff.others(self.reader, agent, ())), None)
+            self._other = next(iter(diff.find_compared_agents(self.reader, agent, ())), None)
         if self._account is None:
             self._count()
         self._draw_head()
         self._read()
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Draw the head; read the list of evaluations again where there is a new one."""
         if self.agent is None or changed.whole:
-            self.entered()
+            self.show_subject()
             return
         self._draw_head()
         if self.agent in changed.verdicts:
@@ -133,7 +133,7 @@ class AgentScreen(TextPage):
         """Compare the agent with the next possible choice."""
         if self.agent is None:
             return
-        choices = list(diff.others(self.reader, self.agent, self.browser.marks))
+        choices = list(diff.find_compared_agents(self.reader, self.agent, self.browser.marks))
         here = choices.index(self._other) if self._other in choices else -1
         self._other = choices[(here + 1) % len(choices)] if choices else None
         self.open("diff")
@@ -180,7 +180,7 @@ class AgentScreen(TextPage):
         if self.agent is None or self.reader.members is None:
             return
         width = max(20, self.size.width - 2)
-        spent = _spent(self._account) if self._account else None
+        spent = _spend_line(self._account) if self._account else None
         shown = head_lines(self.reader, self.agent, self.browser.marks, spent, width)
         self.query_one("#agent-head", Block).show(shown[:HEAD_ROWS])
         self.query_one(Tabs).name_here(_tab_of(self.tab))
@@ -215,11 +215,11 @@ def _tab_of(part: str) -> str:
     return kind if kind in TABS else TABS[0]
 
 
-def _spent(account: AgentAccount) -> Line:
+def _spend_line(account: AgentAccount) -> Line:
     pieces: list[str | Span] = []
     for purpose, words in ((Purpose.MAKING, "making it"), (Purpose.EVALUATING, "evaluating it")):
         usage: Usage = account.of(purpose)
         if usage.calls:
             said = f"{usage.calls:,} calls, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
             pieces += ["; " if pieces else "", Span(f"{words} ", Tone.DIM), said]
-    return line(*pieces) if pieces else line(Span("no model was asked for it yet", Tone.DIM))
+    return make_line(*pieces) if pieces else make_line(Span("no model was asked for it yet", Tone.DIM))

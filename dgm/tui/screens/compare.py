@@ -11,21 +11,21 @@ from dgm.archive.tree import Tree
 from dgm.domain import AgentId, CommitId, TaskId, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import (
     SIGNIFICANT,
     VERDICT_MARKS,
     VERDICT_TONES,
-    bar,
+    bar_text,
     interval_text,
     mcnemar_text,
     tally_text,
 )
-from dgm.tui.bodies import Body, Lines, Prose, Stack, Target, heading
-from dgm.tui.changes import Changed
-from dgm.tui.keys import Where, bindings_of
-from dgm.tui.tabs import Load, answered
-from dgm.tui.tabs.diff import of_patch
+from dgm.tui.bodies import Body, LineBody, LineTarget, StackedBody, WrappedBody, heading_line
+from dgm.tui.changes import RunChanges
+from dgm.tui.keys import KeyScope, bindings_of
+from dgm.tui.tabs import Load, load_or_explain
+from dgm.tui.tabs.diff import make_patch_body
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
@@ -36,8 +36,8 @@ class CompareScreen(TextPage):
     """The screen ``compare``."""
 
     NAME = "compare"
-    WHERE = (Where.COMPARE, Where.LIST)
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.COMPARE)]
+    WHERE = (KeyScope.COMPARE, KeyScope.LIST)
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.COMPARE)]
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,12 +49,12 @@ class CompareScreen(TextPage):
         """Yield one text."""
         yield TextView()
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Show the agents that are marked now."""
         marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
-            self.put(marks, Lines([(), line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
+            self.put(marks, LineBody([(), make_line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
         elif self.loading and self._wanted == marks:
             self._stale = True
         else:
@@ -62,15 +62,15 @@ class CompareScreen(TextPage):
             what = f"the comparison of {marks[0]} and {marks[1]}"
             self.load(marks, what, self._question(marks[0], marks[1]))
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Read the text again where one of the two has a new verdict, or another one is marked."""
         if changed.whole or changed.verdicts & set(self._marks) or self._wanted != self._marks:
-            self.entered()
+            self.show_subject()
 
     def on_text_page_loaded(self, event: TextPage.Loaded) -> None:
         """Read the text again if something changed meanwhile; a reading is never broken off for that."""
         if self._stale and event.key == self._wanted:
-            self.call_later(self.entered)
+            self.call_later(self.show_subject)
 
     def identity(self) -> str:
         """Return the ids of both agents."""
@@ -96,92 +96,94 @@ class CompareScreen(TextPage):
 
         def code() -> Body:
             data = repository.diff(CommitId(known[first].commit), CommitId(known[second].commit))
-            return of_patch(data, title, beside=beside)
+            return make_patch_body(data, title, beside=beside)
 
         def look() -> Body:
             if reader.run is None:
-                verdicts: Body = Lines([line(Span("  verdicts: the run is still being read", Tone.WARN)), ()])
+                verdicts: Body = LineBody(
+                    [make_line(Span("  verdicts: the run is still being read", Tone.WARN)), ()]
+                )
             else:
-                rows, targets = reader.ask_tree(lambda run: _verdicts(run.tree, first, second))
-                verdicts = Stack([Prose(rows[0]), Lines(rows[1], targets)])
-            return _Comparison([verdicts, answered(title, code)])
+                rows, targets = reader.ask_tree(lambda run: _verdict_lines(run.tree, first, second))
+                verdicts = StackedBody([WrappedBody(rows[0]), LineBody(rows[1], targets)])
+            return _Comparison([verdicts, load_or_explain(title, code)])
 
         return look
 
 
-class _Comparison(Stack):
+class _Comparison(StackedBody):
     """Verdicts, then code; a name of a file leads to its part below."""
 
-    def target(self, number: int) -> Target | None:
+    def target(self, number: int) -> LineTarget | None:
         found = super().target(number)
         if found is not None and not found.screen:
             return found._replace(line=found.line + len(self.parts[0]))
         return found
 
 
-def _verdicts(
+def _verdict_lines(
     tree: Tree, first: AgentId, second: AgentId
-) -> tuple[tuple[Sequence[Line], Sequence[Line]], dict[int, Target]]:
+) -> tuple[tuple[Sequence[Line], Sequence[Line]], dict[int, LineTarget]]:
     one, two = tree.verdicts(first), tree.verdicts(second)
     names = [task for task in dict.fromkeys((*tree.tasks, *one)) if task in one and task in two]
     found = compare_verdicts([(task, one[task], two[task]) for task in names])
-    both = [task for task in names if _graded(one[task]) and _graded(two[task])]
+    both = [task for task in names if _is_graded(one[task]) and _is_graded(two[task])]
     rows: list[Line] = []
-    targets: dict[int, Target] = {}
+    targets: dict[int, LineTarget] = {}
     gained, lost = set(found.gained), set(found.lost)
     for title, tasks in (
         (f"gained: only agent {second} resolved them", [task for task in both if task in gained]),
         (f"lost: only agent {first} resolved them", [task for task in both if task in lost]),
         ("the same", [task for task in both if task not in gained | lost]),
     ):
-        rows.append(heading(title, f"  {len(tasks)}"))
+        rows.append(heading_line(title, f"  {len(tasks)}"))
         for task in tasks:
-            targets[len(rows)] = Target("task", task=task)
-            rows.append(_task(task, one[task], two[task]))
+            targets[len(rows)] = LineTarget("task", task=task)
+            rows.append(_task_line(task, one[task], two[task]))
         rows.append(())
-    return (list(_summary(found, first, second)), rows), targets
+    return (list(_summary_lines(found, first, second)), rows), targets
 
 
-def _graded(verdict: Verdict | None) -> bool:
+def _is_graded(verdict: Verdict | None) -> bool:
     return verdict in (Verdict.RESOLVED, Verdict.UNRESOLVED)
 
 
-def _task(task: TaskId, one: Verdict | None, two: Verdict | None) -> Line:
+def _task_line(task: TaskId, one: Verdict | None, two: Verdict | None) -> Line:
     marks = [Span(f" {VERDICT_MARKS[each]}", VERDICT_TONES[each]) for each in (one, two) if each is not None]
-    return line("  ", *marks, "  ", one_line(task, 200))
+    return make_line("  ", *marks, "  ", one_line(task, 200))
 
 
-def _summary(found: Comparison, first: AgentId, second: AgentId) -> Iterator[Line]:
+def _summary_lines(found: Comparison, first: AgentId, second: AgentId) -> Iterator[Line]:
     count = found.first.n
     tasks = "1 task" if count == 1 else f"{count} tasks"
-    yield heading(
+    yield heading_line(
         f"agent {first} and agent {second}", f" on the {tasks} that both have tried (first attempts)"
     )
     if not count:
-        yield line(Span("  no task has a verdict of both: nothing can be said", Tone.WARN))
+        yield make_line(Span("  no task has a verdict of both: nothing can be said", Tone.WARN))
         yield ()
         return
     for agent, tally in ((first, found.first), (second, found.second)):
-        drawn = bar(tally.rate)
+        drawn = bar_text(tally.rate)
         full = drawn.rstrip("░")
-        yield line(
+        yield make_line(
             Span(f"  agent {agent:<6} ", Tone.KEY),
             Span(full, Tone.GOOD),
             Span(drawn[len(full) :], Tone.DIM),
             f"  {tally_text(tally)}  ",
             Span(interval_text(tally), Tone.DIM),
         )
-    yield line(
+    yield make_line(
         Span(f"  {len(found.gained)} gained", Tone.GOOD),
         ", ",
         Span(f"{len(found.lost)} lost", Tone.BAD),
         f", {count - len(found.gained) - len(found.lost)} the same: {mcnemar_text(found.p, found.mid_p)}",
     )
-    yield line("  ", _said(found, first, second))
+    yield make_line("  ", _test_span(found, first, second))
     yield ()
 
 
-def _said(found: Comparison, first: AgentId, second: AgentId) -> Span:
+def _test_span(found: Comparison, first: AgentId, second: AgentId) -> Span:
     """Return the verdict of the exact test.
 
     Agents that were chosen for their tallies look more different than they are.

@@ -8,19 +8,19 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from dgm.show.best import BOUND_MEANS
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import BARREN, BEST, EVALUATING, EXPANDING, MARKED, VERDICT_MARKS, WAITING
-from dgm.tui.keys import Where, keys_of, shown
+from dgm.tui.keys import KeyScope, key_text, keys_of
 from dgm.tui.lines import LineList
 
 _TITLES = {
-    Where.EVERYWHERE: "Everywhere",
-    Where.LIST: "In lists and texts",
-    Where.TREE: "1 Tree",
-    Where.AGENT: "2 Agent",
-    Where.TASK: "3 Task",
-    Where.COMPARE: "4 Compare",
-    Where.RUNNING: "5 Run",
+    KeyScope.EVERYWHERE: "Everywhere",
+    KeyScope.LIST: "In lists and texts",
+    KeyScope.TREE: "1 Tree",
+    KeyScope.AGENT: "2 Agent",
+    KeyScope.TASK: "3 Task",
+    KeyScope.COMPARE: "4 Compare",
+    KeyScope.RUNNING: "5 Run",
 }
 _MARKS = (
     (BEST, "the best agent: the one that the run's policy recommends"),
@@ -52,7 +52,7 @@ class HelpLines(LineList):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines: Sequence[Line] = list(_help())
+        self._lines: Sequence[Line] = list(_help_lines())
 
     def count(self) -> int:
         """Return the number of lines."""
@@ -77,20 +77,20 @@ class HelpScreen(ModalScreen[None]):
         yield HelpLines()
 
 
-def _help() -> Iterator[Line]:
+def _help_lines() -> Iterator[Line]:
     for where, title in _TITLES.items():
         keys = list(keys_of(where))
         if keys:
-            yield line(Span(title, Tone.STRONG))
+            yield make_line(Span(title, Tone.STRONG))
             for key in keys:
-                yield _row(" ".join(map(shown, key.keys)), key.words)
+                yield _key_line(" ".join(map(key_text, key.keys)), key.words)
             yield ()
     for title, rows in (("Commands", _TYPED), ("Marks", _MARKS)):
-        yield line(Span(title, Tone.STRONG))
+        yield make_line(Span(title, Tone.STRONG))
         for name, words in rows:
-            yield _row(name, words)
+            yield _key_line(name, words)
         yield ()
 
 
-def _row(name: str, words: str) -> Line:
-    return line(Span(f"  {name:<18}", Tone.KEY), words)
+def _key_line(name: str, words: str) -> Line:
+    return make_line(Span(f"  {name:<18}", Tone.KEY), words)

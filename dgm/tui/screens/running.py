@@ -18,13 +18,13 @@ from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId
 from dgm.errors import DgmError
-from dgm.report.curve import Point, curve
-from dgm.show.spans import Span, Tone, line
-from dgm.tui.bodies import Lines
-from dgm.tui.changes import Changed
-from dgm.tui.keys import Where, bindings_of
-from dgm.tui.page import being_read
-from dgm.tui.run_facts import Gathered, run_lines
+from dgm.report.curve import CurvePoint, compute_curve
+from dgm.show.spans import Span, Tone, make_line
+from dgm.tui.bodies import LineBody
+from dgm.tui.changes import RunChanges
+from dgm.tui.keys import KeyScope, bindings_of
+from dgm.tui.page import reading_text
+from dgm.tui.run_facts import LogFacts, run_lines
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
@@ -41,13 +41,13 @@ class RunningScreen(TextPage):
     """The screen ``running``."""
 
     NAME = "running"
-    WHERE = (Where.RUNNING, Where.LIST)
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.RUNNING)]
+    WHERE = (KeyScope.RUNNING, KeyScope.LIST)
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNNING)]
 
     class Counted(Message):
         """A message: curve and failures are there."""
 
-        def __init__(self, points: Sequence[Point], failed: FailureCounts, took_s: float) -> None:
+        def __init__(self, points: Sequence[CurvePoint], failed: FailureCounts, took_s: float) -> None:
             self.points = points
             self.failed = failed
             self.took_s = took_s
@@ -62,7 +62,7 @@ class RunningScreen(TextPage):
 
     def __init__(self) -> None:
         super().__init__()
-        self._gathered = Gathered()
+        self._gathered = LogFacts()
         self._events: deque[Recorded] = deque(maxlen=KEPT)
         self._begun: dict[ActionId, float] = {}
         self._until = 0
@@ -78,20 +78,20 @@ class RunningScreen(TextPage):
         """Keep the clocks going while nothing else happens."""
         self.set_interval(CLOCK_S, self._tick)
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Take in the events that came while another screen was shown."""
         run = self.reader.run
         if run is not None and self._until < run.tree.seq:
             self._catch_up(run)
         self._draw()
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Draw the changes."""
         if changed.events and changed.events[0].seq == self._until + 1:
             self._take(changed.events)
             self._draw()
         else:
-            self.entered()
+            self.show_subject()
 
     def identity(self) -> str:
         """Return the run's name."""
@@ -136,12 +136,14 @@ class RunningScreen(TextPage):
     def _draw(self) -> None:
         run = self.reader.run
         if run is None:
-            self.put("reading", Lines([(), line(Span(f"  {being_read(self.reader)}", Tone.WARN))]))
+            self.put("reading", LineBody([(), make_line(Span(f"  {reading_text(self.reader)}", Tone.WARN))]))
             return
         pending = run.tree.pending
         self._begun = {action: at for action, at in self._begun.items() if action in pending}
         self._gathered.begun, self._gathered.recent = self._begun, list(self._events)
-        self.put("run", Lines(run_lines(run, self.reader.best, self._gathered, time.time(), self.view.room)))
+        self.put(
+            "run", LineBody(run_lines(run, self.reader.best, self._gathered, time.time(), self.view.room))
+        )
         self._count(run)
 
     def _count(self, run: Run) -> None:
@@ -153,7 +155,9 @@ class RunningScreen(TextPage):
         def work() -> None:
             begun = time.monotonic()
             try:
-                points, failed = self.reader.ask(lambda store: _counted(run, store, self.reader.gate.passed))
+                points, failed = self.reader.ask(
+                    lambda store: _compute_facts(run, store, self.reader.gate.passed)
+                )
             except DgmError as error:
                 self.post_message(self.Failed(str(error)))
                 return
@@ -172,8 +176,10 @@ class RunningScreen(TextPage):
         self.browser.say(event.why)
 
 
-def _counted(run: Run, store: EventStore, pause: Callable[[], None]) -> tuple[Sequence[Point], FailureCounts]:
+def _compute_facts(
+    run: Run, store: EventStore, pause: Callable[[], None]
+) -> tuple[Sequence[CurvePoint], FailureCounts]:
     """Return curve and failures from a store of the thread's own, so that the run is still followed."""
     beside = Run(run.folder, run.config, store)
     beside.tree = run.tree
-    return curve(beside, pause=pause), count_failures(beside)
+    return compute_curve(beside, pause=pause), count_failures(beside)

@@ -14,14 +14,21 @@ from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import UNTRIED, VERDICT_MARKS, VERDICT_TONES
 from dgm.tui.agent_list import AgentList
-from dgm.tui.bodies import Body, Lines
-from dgm.tui.changes import Changed
-from dgm.tui.keys import Where, bindings_of
+from dgm.tui.bodies import Body, LineBody
+from dgm.tui.changes import RunChanges
+from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.lines import LineList
-from dgm.tui.task_texts import attempts, beside, load_tallies, load_tries, statement_body, task_list
+from dgm.tui.task_texts import (
+    load_attempts,
+    load_beside,
+    load_tallies,
+    load_tries,
+    statement_body,
+    task_list_body,
+)
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
 
@@ -34,8 +41,8 @@ class TaskScreen(TextPage):
     """The screen ``task``; its subject is in ``browser.task_id`` and ``browser.tab``."""
 
     NAME = "task"
-    WHERE = (Where.TASK, Where.TREE, Where.LIST)
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(Where.TASK)]
+    WHERE = (KeyScope.TASK, KeyScope.TREE, KeyScope.LIST)
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TASK)]
     CSS = """
     #statement { height: 40%; border-bottom: solid $panel-lighten-2; }
     #solvers { height: 1fr; }
@@ -96,7 +103,7 @@ class TaskScreen(TextPage):
         """Whether a task is shown, and not an attempt at it."""
         return self.browser.task_id is not None and self.browser.tab is None
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Show the list, a task, or attempts at it."""
         task, whole = self.browser.task_id, self._whole
         self.query_one("#text").display = not whole
@@ -106,7 +113,7 @@ class TaskScreen(TextPage):
             self._of, self._tries = task, {}
         if whole:
             self.agents.marked = self.browser.marks
-            self.agents.changed(Changed(whole=True))
+            self.agents.changed(RunChanges(whole=True))
             if self.browser.agent is not None:
                 self.agents.goto(self.browser.agent)
             self.agents.focus()
@@ -128,9 +135,11 @@ class TaskScreen(TextPage):
         self.draw_bars()
 
     @property
-    def where(self) -> tuple[Where, ...]:
+    def where(self) -> tuple[KeyScope, ...]:
         """The parts whose keys work; those of the tree work while it has the cursor."""
-        return (Where.TASK, Where.TREE, Where.LIST) if self._on_tree else (Where.TASK, Where.LIST)
+        return (
+            (KeyScope.TASK, KeyScope.TREE, KeyScope.LIST) if self._on_tree else (KeyScope.TASK, KeyScope.LIST)
+        )
 
     @property
     def _on_tree(self) -> bool:
@@ -141,12 +150,12 @@ class TaskScreen(TextPage):
         if self._here and self._whole and self.agents.agent is not None:
             self.browser.agent = self.agents.agent
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Count new verdicts."""
         graded = [item for item in changed.events if isinstance(item.event, TaskGraded)]
         self._graded += graded
         if self._tallies is not None:
-            self._tallies = _with(self._tallies, graded)
+            self._tallies = _add_graded(self._tallies, graded)
         for item in graded:
             assert isinstance(item.event, TaskGraded)
             done = item.event.outcome
@@ -155,12 +164,12 @@ class TaskScreen(TextPage):
                 self._take([one])
         withdrawn = any(isinstance(item.event, VerdictWithdrawn) for item in changed.events)
         if changed.whole or withdrawn:
-            self.entered()
+            self.show_subject()
         elif self._whole:
             self.agents.marked = self.browser.marks
             self.agents.changed(changed)
         elif self.browser.task_id is None and graded and self._tallies is not None:
-            self.put("tasks", task_list(self.reader, self._tallies))
+            self.put("tasks", task_list_body(self.reader, self._tallies))
 
     def identity(self) -> str:
         """Return the agent or task under the cursor; else the name of the task that is shown."""
@@ -193,11 +202,11 @@ class TaskScreen(TextPage):
         """Show the answer, unless the person has gone on to another task."""
         if event.task is None:
             later = [item for item in self._graded if item.seq > event.until]
-            self._tallies = None if event.tallies is None else _with(event.tallies, later)
+            self._tallies = None if event.tallies is None else _add_graded(event.tallies, later)
             self._graded = []
             if self.browser.task_id is None:
                 body = (
-                    task_list(self.reader, self._tallies)
+                    task_list_body(self.reader, self._tallies)
                     if later and self._tallies is not None
                     else event.body
                 )
@@ -210,8 +219,8 @@ class TaskScreen(TextPage):
             elif self.browser.task_id is not None and self._tries:
                 self._show_attempts(event.task)
             elif self.browser.task_id is not None:
-                nothing = line(Span("  nobody has a verdict on this task", Tone.WARN))
-                self.put((event.task, self.browser.tab), Lines([(), nothing]))
+                nothing = make_line(Span("  nobody has a verdict on this task", Tone.WARN))
+                self.put((event.task, self.browser.tab), LineBody([(), nothing]))
 
     def find_again(self, *, backwards: bool) -> None:
         """Go to the next place in the text; on the tree, to the next agent that has tried the task."""
@@ -229,7 +238,7 @@ class TaskScreen(TextPage):
     def action_all_tasks(self) -> None:
         """Go to the list of all tasks."""
         self.browser.task_id = self.browser.tab = None
-        self.entered()
+        self.show_subject()
         self.draw_bars()
 
     def action_other_part(self) -> None:
@@ -265,8 +274,8 @@ class TaskScreen(TextPage):
             try:
                 found = self._all() if task is None else self._one(task)
             except DgmError as error:
-                why = [(), line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
-                found = self.Known(task, None, (), Lines(why))
+                why = [(), make_line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
+                found = self.Known(task, None, (), LineBody(why))
             found.body.reflow(measure)
             if not get_current_worker().is_cancelled:
                 self.post_message(found)
@@ -275,7 +284,7 @@ class TaskScreen(TextPage):
 
     def _all(self) -> "TaskScreen.Known":
         until, tallies = load_tallies(self.reader)
-        return self.Known(None, tallies, (), task_list(self.reader, tallies), until)
+        return self.Known(None, tallies, (), task_list_body(self.reader, tallies), until)
 
     def _one(self, task: TaskId) -> "TaskScreen.Known":
         tries = load_tries(self.reader, task)
@@ -303,9 +312,9 @@ class TaskScreen(TextPage):
         loads = [self._actions(agent) for agent in agents]
         key = (task, self.browser.tab)
         if kind == _TWO and len(loads) == 2:
-            self.load(key, "the two attempts", beside(self.reader, agents, loads))
+            self.load(key, "the two attempts", load_beside(self.reader, agents, loads))
         elif kind == _ONE and len(loads) == 1:
-            self.load(key, "the attempt", attempts(self.reader, agents[0], loads[0]))
+            self.load(key, "the attempt", load_attempts(self.reader, agents[0], loads[0]))
 
     def _row(self, agent: AgentId, lead: Line, width: int) -> Line:
         """Return the agent behind the marks of its attempts."""
@@ -315,7 +324,7 @@ class TaskScreen(TextPage):
         return self.agents.agent_row(agent, (*lead, *shown, Span(" ")), width)
 
 
-def _with(tallies: Mapping[TaskId, Tally], graded: Sequence[Recorded]) -> Mapping[TaskId, Tally]:
+def _add_graded(tallies: Mapping[TaskId, Tally], graded: Sequence[Recorded]) -> Mapping[TaskId, Tally]:
     """Return the tallies with further verdicts added."""
     found = dict(tallies)
     for item in graded:

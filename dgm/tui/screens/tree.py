@@ -12,14 +12,14 @@ from textual.worker import get_current_worker
 from dgm.analysis.lookups import find_matching, next_match
 from dgm.domain import AgentId
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line, plain
+from dgm.show.spans import Line, Span, Tone, make_line, plain_text
 from dgm.tui.agent_list import AgentList
 from dgm.tui.bars import Block
-from dgm.tui.changes import Changed, newest_of
-from dgm.tui.keys import Where
+from dgm.tui.changes import RunChanges, find_newest_agent
+from dgm.tui.keys import KeyScope
 from dgm.tui.page import Page
 from dgm.tui.panel import panel_lines
-from dgm.tui.siblings import Order
+from dgm.tui.siblings import SiblingOrder
 
 if TYPE_CHECKING:
     from dgm.tui.palette import Command
@@ -33,7 +33,7 @@ class TreeScreen(Page):
     """The whole archive, an agent a line."""
 
     NAME = "tree"
-    WHERE = (Where.TREE, Where.LIST)
+    WHERE = (KeyScope.TREE, KeyScope.LIST)
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,11 +53,11 @@ class TreeScreen(Page):
         """The list of agents."""
         return self.query_one(AgentList)
 
-    def entered(self) -> None:
+    def show_subject(self) -> None:
         """Put the cursor on the agent that the screens are about."""
         agents = self.agents
         agents.marked = self.browser.marks
-        agents.changed(Changed(whole=True))
+        agents.changed(RunChanges(whole=True))
         agents.focus()
         if self.browser.agent is not None and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
@@ -69,7 +69,7 @@ class TreeScreen(Page):
         """Stop reporting the cursor's agent when another screen is shown."""
         self._here = False
 
-    def changed(self, changed: Changed) -> None:
+    def changed(self, changed: RunChanges) -> None:
         """Show the changes; while following, put the cursor on the agent of the newest event."""
         agents = self.agents
         drawn = self.reader.best, self.reader.state, tuple(self.browser.marks)
@@ -81,7 +81,7 @@ class TreeScreen(Page):
         self._drawn = drawn
         if self.browser.agent is not None and changed.whole and self.browser.agent != agents.agent:
             agents.goto(self.browser.agent)
-        newest = newest_of(changed.events)
+        newest = find_newest_agent(changed.events)
         if self.browser.following and (changed.whole or newest is not None):
             self.follow(newest)
         self._draw_panel()
@@ -137,7 +137,7 @@ class TreeScreen(Page):
         if there is None:
             self.browser.say(f"no agent fits {one_line(self._words, 60)}")
             return
-        self.agents.moved()
+        self.agents.handle_move()
         self.agents.goto(there)
         number = list(self._found).index(there) + 1
         self.browser.say(
@@ -147,9 +147,9 @@ class TreeScreen(Page):
     def facts(self) -> Sequence[Line]:
         """Return the order, where it is not that of birth."""
         forest = self.agents.forest
-        if forest is None or (forest.order is Order.BIRTH and not forest.descending):
+        if forest is None or (forest.order is SiblingOrder.BIRTH and not forest.descending):
             return ()
-        return [line(Span(f"by {forest.order}{', reversed' if forest.descending else ''}", Tone.KEY))]
+        return [make_line(Span(f"by {forest.order}{', reversed' if forest.descending else ''}", Tone.KEY))]
 
     def pages(self) -> str | None:
         """Return the agents that are unfolded, a line each."""
@@ -157,15 +157,15 @@ class TreeScreen(Page):
         if agents.forest is None:
             return None
         shown = min(len(agents.forest), _PAGED)
-        lines = [plain(agents.line(number, _PAGER_WIDTH)) for number in range(shown)]
+        lines = [plain_text(agents.line(number, _PAGER_WIDTH)) for number in range(shown)]
         if shown < len(agents.forest):
             lines.append(f"… {len(agents.forest) - shown:,} more lines")
         return "\n".join(lines)
 
     def meaning(self, verb: str, rest: str) -> "Command | None":
         """Return the meaning of ``sort own``, ``depth 2``."""
-        if verb == "sort" and rest in list(Order):
-            return f"sort by {rest}", partial(self.agents.sort, Order(rest))
+        if verb == "sort" and rest in list(SiblingOrder):
+            return f"sort by {rest}", partial(self.agents.sort, SiblingOrder(rest))
         if verb == "depth" and rest == "all":
             return "show all generations", partial(self.agents.fold, None)
         if verb == "depth" and rest.isascii() and rest.isdigit():

@@ -10,23 +10,23 @@ from dgm.errors import DgmError
 from dgm.show.diffs import Patch
 from dgm.show.evaluations import evaluation_line
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, usage_text
 from dgm.tui.bodies import (
     LONGEST,
     Body,
-    Diff,
-    Lines,
-    Missing,
-    Prose,
-    Raw,
-    Stack,
-    Target,
-    fact,
-    heading,
-    paragraphs,
+    DiffBody,
+    LineBody,
+    LineTarget,
+    RawBody,
+    StackedBody,
+    UnreadableBody,
+    WrappedBody,
+    fact_line,
+    heading_line,
+    paragraph_lines,
 )
-from dgm.tui.reader import Reader
+from dgm.tui.reader import RunReader
 from dgm.tui.tabs import UNREADABLE, Load
 
 ONE = "evaluation"
@@ -41,15 +41,15 @@ _TITLES = {
 }
 
 
-def load(reader: Reader, agent: AgentId) -> Load:
+def load(reader: RunReader, agent: AgentId) -> Load:
     """Return a loader of the list: an evaluation a line, by task and attempt."""
     tree = reader.run.tree if reader.run else None
 
     def look() -> Body:
         events = reader.ask(lambda store: store.graded(agent))
-        done = sorted(_evaluations(events), key=lambda item: (item[1].task, item[1].attempt))
+        done = sorted(_find_evaluations(events), key=lambda item: (item[1].task, item[1].attempt))
         if not done:
-            return Lines([line("  no evaluation has a verdict yet")])
+            return LineBody([make_line("  no evaluation has a verdict yet")])
         usage = {
             action: tree.spend_of(action) if tree is not None else each.cost.usage for action, each in done
         }
@@ -60,24 +60,24 @@ def load(reader: Reader, agent: AgentId) -> Load:
         said = f": {resolved} resolved, {seconds:,.1f} s, {usage_text(total)}"
         count = "1 evaluation" if len(done) == 1 else f"{len(done):,} evaluations"
         targets = {
-            n: Target("agent", f"{ONE}/{action}", agent, each.task)
+            n: LineTarget("agent", f"{ONE}/{action}", agent, each.task)
             for n, (action, each) in enumerate(done, 1)
         }
-        return Lines([heading(count, said), *rows], targets)
+        return LineBody([heading_line(count, said), *rows], targets)
 
     return look
 
 
-def load_one(reader: Reader, action: ActionId) -> Load:
+def load_one(reader: RunReader, action: ActionId) -> Load:
     """Return a loader of one evaluation: verdict, patch, failed tests, logs, the conversation."""
     tree = reader.run.tree if reader.run else None
     traces = Traces(reader.folder / "traces")
 
     def look() -> Body:
         events = reader.ask(lambda store: store.events_of_action(action))
-        done = [each for _, each in _evaluations(events)]
+        done = [each for _, each in _find_evaluations(events)]
         if not done:
-            return Missing(f"evaluation {action}", "it has no verdict yet")
+            return UnreadableBody(f"evaluation {action}", "it has no verdict yet")
         usage = tree.spend_of(action) if tree is not None else done[-1].cost.usage
         return evaluation_body(traces, action, done[-1], usage)
 
@@ -86,10 +86,10 @@ def load_one(reader: Reader, action: ActionId) -> Load:
 
 def evaluation_body(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Body:
     """Return everything kept of one evaluation, for browser and command line; unreadable parts give the reason."""
-    return Stack(list(_parts(traces, action, done, usage)))
+    return StackedBody(list(_build_parts(traces, action, done, usage)))
 
 
-def _evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluation]]:
+def _find_evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluation]]:
     gone = {item.event.graded for item in events if isinstance(item.event, VerdictWithdrawn)}
     return [
         (item.event.action, item.event.outcome)
@@ -98,25 +98,27 @@ def _evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Evaluat
     ]
 
 
-def _parts(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Body]:
-    yield Prose(list(_head(action, done, usage)))
-    for name in _ordered(done.cost.traces):
-        yield Lines([(), heading(_title(name))])
-        yield _trace(traces, name, done.cost.traces[name])
+def _build_parts(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Body]:
+    yield WrappedBody(list(_head_lines(action, done, usage)))
+    for name in _order_names(done.cost.traces):
+        yield LineBody([(), heading_line(_part_title(name))])
+        yield _trace_body(traces, name, done.cost.traces[name])
     if not done.cost.traces:
-        yield Lines([(), line("  nothing else is kept of it")])
+        yield LineBody([(), make_line("  nothing else is kept of it")])
 
 
-def _head(action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Line]:
+def _head_lines(action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Line]:
     again = f", attempt {done.attempt + 1}" if done.attempt else ""
-    yield fact("agent", Span(str(done.agent), Tone.STRONG), f"  (action {action})")
-    yield fact("task", Span(one_line(done.task, 300), Tone.STRONG), again)
-    yield fact("verdict", Span(f"{VERDICT_MARKS[done.verdict]} {done.verdict}", VERDICT_TONES[done.verdict]))
-    yield fact("because", one_line(done.reason, 2_000))
-    yield fact("took", f"{done.cost.seconds:.1f} s, {usage_text(usage)}")
+    yield fact_line("agent", Span(str(done.agent), Tone.STRONG), f"  (action {action})")
+    yield fact_line("task", Span(one_line(done.task, 300), Tone.STRONG), again)
+    yield fact_line(
+        "verdict", Span(f"{VERDICT_MARKS[done.verdict]} {done.verdict}", VERDICT_TONES[done.verdict])
+    )
+    yield fact_line("because", one_line(done.reason, 2_000))
+    yield fact_line("took", f"{done.cost.seconds:.1f} s, {usage_text(usage)}")
 
 
-def _ordered(names: Mapping[str, Digest]) -> Sequence[str]:
+def _order_names(names: Mapping[str, Digest]) -> Sequence[str]:
     """Return the names by try, the last try first, and in it the most important parts first."""
     order = list(_TITLES)
 
@@ -127,36 +129,36 @@ def _ordered(names: Mapping[str, Digest]) -> Sequence[str]:
     return sorted(names, key=place)
 
 
-def _title(name: str) -> str:
+def _part_title(name: str) -> str:
     kind, _, tried = name.partition("-")
     return _TITLES.get(kind, one_line(kind, 60)) + (f", try {one_line(tried, 20)}" if tried else "")
 
 
-def _trace(traces: Traces, name: str, digest: Digest) -> Body:
+def _trace_body(traces: Traces, name: str, digest: Digest) -> Body:
     try:
         data = traces.get(digest)
     except DgmError as error:
-        return Missing(f"trace {name}", str(error))
+        return UnreadableBody(f"trace {name}", str(error))
     if not data.strip():
-        return Lines([line(Span("  empty", Tone.DIM))])
+        return LineBody([make_line(Span("  empty", Tone.DIM))])
     kind = name.partition("-")[0]
     if kind == "patch":
-        return Diff(Patch(data))
+        return DiffBody(Patch(data))
     if kind == "circumstances":
-        return _circumstances(data)
+        return _circumstances_body(data)
     if kind in ("tests", "log"):
-        return Raw(data)
-    return Prose(paragraphs(data.decode("utf-8", "replace")))
+        return RawBody(data)
+    return WrappedBody(paragraph_lines(data.decode("utf-8", "replace")))
 
 
-def _circumstances(data: bytes) -> Body:
+def _circumstances_body(data: bytes) -> Body:
     try:
         said = json.loads(data)
-        return Lines(
+        return LineBody(
             [
-                fact(one_line(str(name), 30), one_line(str(value), 200), width=14)
+                fact_line(one_line(str(name), 30), one_line(str(value), 200), width=14)
                 for name, value in said.items()
             ]
         )
     except UNREADABLE:
-        return Raw(data)
+        return RawBody(data)

@@ -10,10 +10,10 @@ from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Evaluation, Verdict
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import refusal_lines
-from dgm.tui.bodies import Body, Lines, Prose, Target, heading
-from dgm.tui.reader import Reader
+from dgm.tui.bodies import Body, LineBody, LineTarget, WrappedBody, heading_line
+from dgm.tui.reader import RunReader
 from dgm.tui.tabs import UNREADABLE, Load
 from dgm.tui.tabs.evaluations import ONE
 
@@ -24,7 +24,7 @@ OUT_OF_MEMORY = 137
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedProgram:
     """A program of the agent's that was stopped."""
 
     action: ActionId
@@ -32,57 +32,59 @@ class Stopped:
     why: str
 
 
-def load(reader: Reader, agent: AgentId) -> Load:
+def load(reader: RunReader, agent: AgentId) -> Load:
     """Return a loader of all refusals, by the part that refused."""
 
     def look() -> Body:
         if reader.run is None:
-            return Lines([(), line(Span("  the run is still being read", Tone.WARN))])
-        return reader.ask_tree(lambda run: _found(run, agent))
+            return LineBody([(), make_line(Span("  the run is still being read", Tone.WARN))])
+        return reader.ask_tree(lambda run: _build_body(run, agent))
 
     return look
 
 
-def _found(run: Run, agent: AgentId) -> Body:
+def _build_body(run: Run, agent: AgentId) -> Body:
     work = [each for each in account_of(run, agent, whole=True).lines if each.purpose is not Purpose.MAKING]
     children = [run.tree.agents[child] for child in run.tree.children(agent)]
     made = [child.action for child in children if child.parents[0] == agent]
     refused = refusals_of(run, [*(each.action for each in work), *made])
     done = [item.event for item in run.store.graded(agent) if isinstance(item.event, TaskGraded)][-READ:]
-    stopped, unread = _stopped(run.traces, [(event.action, event.outcome) for event in done])
+    stopped, unread = _find_stopped(run.traces, [(event.action, event.outcome) for event in done])
     others = [each.action for each in work if each.action not in {event.action for event in done}]
-    rows = [*_gateway(refused), *_sandboxes(stopped, unread), *_ended(run, others)]
+    rows = [*_gateway_lines(refused), *_sandbox_lines(stopped, unread), *_fruitless_lines(run, others)]
     targets = {}
     for number, row in enumerate(rows):
         for each in stopped:
             if row == _stop_line(each):
-                targets[number] = Target("agent", f"{ONE}/{each.action}", agent)
-    return Prose(rows, targets)
+                targets[number] = LineTarget("agent", f"{ONE}/{each.action}", agent)
+    return WrappedBody(rows, targets)
 
 
-def _gateway(refused: Sequence[RefusedRequest]) -> Iterator[Line]:
+def _gateway_lines(refused: Sequence[RefusedRequest]) -> Iterator[Line]:
     if refused:
         yield from refusal_lines(refused, None)
     else:
-        yield heading("refused by the gateway: ", "nothing")
+        yield heading_line("refused by the gateway: ", "nothing")
     yield ()
 
 
-def _sandboxes(stopped: Sequence[Stopped], unread: str) -> Iterator[Line]:
-    yield heading("ended by the limits of its sandbox: ", "" if stopped else "nothing")
+def _sandbox_lines(stopped: Sequence[StoppedProgram], unread: str) -> Iterator[Line]:
+    yield heading_line("ended by the limits of its sandbox: ", "" if stopped else "nothing")
     yield from map(_stop_line, stopped)
     if unread:
-        yield line(Span(f"  not known of some: {one_line(unread, 300)}", Tone.WARN))
+        yield make_line(Span(f"  not known of some: {one_line(unread, 300)}", Tone.WARN))
     yield ()
 
 
-def _stop_line(each: Stopped) -> Line:
-    return line(Span(f"  {each.why}", Tone.WARN), f"  action {each.action}, ", one_line(each.task, 120))
+def _stop_line(each: StoppedProgram) -> Line:
+    return make_line(Span(f"  {each.why}", Tone.WARN), f"  action {each.action}, ", one_line(each.task, 120))
 
 
-def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tuple[Sequence[Stopped], str]:
+def _find_stopped(
+    traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]
+) -> tuple[Sequence[StoppedProgram], str]:
     """Return the evaluations whose program a sandbox ended, and the reason why some could not be read."""
-    found: list[Stopped] = []
+    found: list[StoppedProgram] = []
     unread = ""
     for action, each in done:
         if "circumstances" not in each.cost.traces:
@@ -95,11 +97,11 @@ def _stopped(traces: Traces, done: Sequence[tuple[ActionId, Evaluation]]) -> tup
             unread = unread or str(error)
             continue
         if why:
-            found.append(Stopped(action, each.task, why))
+            found.append(StoppedProgram(action, each.task, why))
     return found, unread
 
 
-def _ended(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
+def _fruitless_lines(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
     """Yield lines for actions that gave neither a verdict nor a child."""
     rows: list[Line] = []
     for action in actions:
@@ -108,14 +110,14 @@ def _ended(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
                 case AgentStillborn(_, dead):
                     what = f"  stillborn ({one_line(dead.stage, 40)})"
                     rows.append(
-                        line(Span(what, Tone.WARN), f"  action {action}: ", one_line(dead.reason, 2_000))
+                        make_line(Span(what, Tone.WARN), f"  action {action}: ", one_line(dead.reason, 2_000))
                     )
                 case ActionLost(_, reason, _):
                     rows.append(
-                        line(Span("  lost", Tone.WARN), f"  action {action}: ", one_line(reason, 2_000))
+                        make_line(Span("  lost", Tone.WARN), f"  action {action}: ", one_line(reason, 2_000))
                     )
                 case TaskGraded(_, graded) if graded.verdict is Verdict.INVALID:
                     reason = one_line(graded.reason, 2_000)
-                    rows.append(line(Span("  invalid", Tone.WARN), f"  action {action}: ", reason))
-    yield heading("work that came to nothing: ", "" if rows else "none")
+                    rows.append(make_line(Span("  invalid", Tone.WARN), f"  action {action}: ", reason))
+    yield heading_line("work that came to nothing: ", "" if rows else "none")
     yield from rows

@@ -7,9 +7,9 @@ from dgm.archive.repository import AgentRepository
 from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.domain import AgentId, CommitId, Entry
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.tui.bodies import Body, Lines, Missing, Raw, Stack, Target, heading
-from dgm.tui.reader import Reader
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.tui.bodies import Body, LineBody, LineTarget, RawBody, StackedBody, UnreadableBody, heading_line
+from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
 
 NAME = "source"
@@ -20,7 +20,7 @@ _SEEN = 8_000
 _ROW = 16
 
 
-def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
+def load(reader: RunReader, agent: AgentId, path: str = "") -> Load:
     """Return a loader of the list of an agent's files; of the file itself where there is a path."""
     known = reader.born([agent])
     repository = AgentRepository(reader.folder / "agents.git")
@@ -29,16 +29,19 @@ def load(reader: Reader, agent: AgentId, path: str = "") -> Load:
         files = repository.source(CommitId(known[agent].commit))
         if not path:
             names = sorted(files)
-            rows = [_row(name, files[name]) for name in names]
-            targets = {n: Target("agent", f"{NAME}/{name}", agent) for n, name in enumerate(names, 1)}
+            rows = [_entry_line(name, files[name]) for name in names]
+            targets = {n: LineTarget("agent", f"{NAME}/{name}", agent) for n, name in enumerate(names, 1)}
             size = sum(len(entry.data) for entry in files.values())
             count = "1 file" if len(files) == 1 else f"{len(files):,} files"
-            title = heading(f"agent {agent}", f": {count}, {size:,} bytes")
-            return Lines([title, *rows], targets)
+            title = heading_line(f"agent {agent}", f": {count}, {size:,} bytes")
+            return LineBody([title, *rows], targets)
         if path not in files:
-            return Missing(path, f"agent {agent} has no such file")
-        return Stack(
-            [Lines([heading(one_line(path, 300), f"  {_kind(files[path])}"), ()]), _file(path, files[path])]
+            return UnreadableBody(path, f"agent {agent} has no such file")
+        return StackedBody(
+            [
+                LineBody([heading_line(one_line(path, 300), f"  {_kind_text(files[path])}"), ()]),
+                _file_body(path, files[path]),
+            ]
         )
 
     return look
@@ -49,38 +52,40 @@ def is_text(data: bytes) -> bool:
     return b"\0" not in data[:_SEEN]
 
 
-def _row(name: str, entry: Entry) -> Line:
+def _entry_line(name: str, entry: Entry) -> Line:
     ends = entry.data.count(bytes([10]))
     said = f"{ends:>7,} {'line' if ends == 1 else 'lines'}"
     lines = said if is_text(entry.data) and entry.mode != LINK else ""
     mark = "link" if entry.mode == LINK else "program" if entry.mode == PROGRAM else ""
     tail = f" → {one_line(os.fsdecode(entry.data), 200)}" if entry.mode == LINK else ""
-    return line(
+    return make_line(
         Span(f"  {len(entry.data):>10,} bytes {lines:<13}  {mark:<7}  ", Tone.DIM),
         Span(one_line(name, 300), Tone.KEY),
         tail,
     )
 
 
-def _kind(entry: Entry) -> str:
+def _kind_text(entry: Entry) -> str:
     if entry.mode == LINK:
         return "a link"
     what = "" if is_text(entry.data) else "binary, "
     return f"{what}{len(entry.data):,} bytes{', a program' * (entry.mode == PROGRAM)}"
 
 
-def _file(path: str, entry: Entry) -> Body:
+def _file_body(path: str, entry: Entry) -> Body:
     if entry.mode == LINK:
-        return Lines([line(Span("→ ", Tone.DIM), one_line(os.fsdecode(entry.data), 2_000))])
+        return LineBody([make_line(Span("→ ", Tone.DIM), one_line(os.fsdecode(entry.data), 2_000))])
     if is_text(entry.data):
-        return Raw(entry.data, path, numbered=True)
+        return RawBody(entry.data, path, numbered=True)
     left = len(entry.data) - HEX_BYTES
-    more = [line(Span(f"… {left:,} bytes more", Tone.WARN))] if left > 0 else []
-    return Lines([*_hex(entry.data[:HEX_BYTES]), *more])
+    more = [make_line(Span(f"… {left:,} bytes more", Tone.WARN))] if left > 0 else []
+    return LineBody([*_hex_lines(entry.data[:HEX_BYTES]), *more])
 
 
-def _hex(data: bytes) -> Iterator[Line]:
+def _hex_lines(data: bytes) -> Iterator[Line]:
     for start in range(0, len(data), _ROW):
         row = data[start : start + _ROW]
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield line(Span(f"{start:08x}  ", Tone.DIM), f"{row.hex(' '):<{3 * _ROW}} ", Span(text, Tone.KEY))
+        yield make_line(
+            Span(f"{start:08x}  ", Tone.DIM), f"{row.hex(' '):<{3 * _ROW}} ", Span(text, Tone.KEY)
+        )

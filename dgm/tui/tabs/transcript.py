@@ -11,19 +11,29 @@ from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, line
-from dgm.show.transcripts import Exchange, exchanges
+from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.transcripts import CallTranscript, read_exchanges
 from dgm.show.words import operator_text, usage_text
-from dgm.tui.bodies import Body, Lines, Missing, Prose, Raw, Stack, fact, heading, paragraphs
-from dgm.tui.reader import Reader
-from dgm.tui.tabs import UNREADABLE, Load, answered
+from dgm.tui.bodies import (
+    Body,
+    LineBody,
+    RawBody,
+    StackedBody,
+    UnreadableBody,
+    WrappedBody,
+    fact_line,
+    heading_line,
+    paragraph_lines,
+)
+from dgm.tui.reader import RunReader
+from dgm.tui.tabs import UNREADABLE, Load, load_or_explain
 
 MESSAGE = 100_000
 """Maximum characters of one message that are shown."""
 _ROLES = {Role.SYSTEM: Tone.WARN, Role.USER: Tone.KEY, Role.ASSISTANT: Tone.GOOD, Role.TOOL: Tone.DIM}
 
 
-def load(reader: Reader, agent: AgentId) -> Load:
+def load(reader: RunReader, agent: AgentId) -> Load:
     """Return a loader of everything, in the order in which it happened."""
     aim = reader.aim(agent)
     traces = Traces(reader.folder / "traces")
@@ -34,86 +44,86 @@ def load(reader: Reader, agent: AgentId) -> Load:
         if not born.parents:
             who = root_text(born)
             said = f"{who[0].upper()}{who[1:]}: no operator made it."
-            return Prose([line(said), (), *paragraphs(born.rationale)])
+            return WrappedBody([make_line(said), (), *paragraph_lines(born.rationale)])
         calls = reader.ask(lambda store: store.calls(born.action))
-        parts: list[Body] = [Prose(list(_head(born, aim)))]
+        parts: list[Body] = [WrappedBody(list(_head_lines(born, aim)))]
         if folded:
-            parts.append(answered("what is kept of its making", lambda: _making(reader, agent)))
-        parts += _calls(traces, calls)
+            parts.append(load_or_explain("what is kept of its making", lambda: _making_body(reader, agent)))
+        parts += _call_bodies(traces, calls)
         if "log" in born.cost.traces:
             parts += [
-                Lines([(), heading("output of the operator's program")]),
-                _log(traces, born.cost.traces["log"]),
+                LineBody([(), heading_line("output of the operator's program")]),
+                _log_body(traces, born.cost.traces["log"]),
             ]
-        return Stack(parts)
+        return StackedBody(parts)
 
     return look
 
 
-def _head(born: AgentBorn, aim: str) -> Iterator[Line]:
-    yield fact("operator", operator_text(born.operator, aim))
-    yield fact("parents", " and ".join(map(str, born.parents)))
-    yield fact("took", f"{born.cost.seconds:.1f} s, {usage_text(born.cost.usage)}")
+def _head_lines(born: AgentBorn, aim: str) -> Iterator[Line]:
+    yield fact_line("operator", operator_text(born.operator, aim))
+    yield fact_line("parents", " and ".join(map(str, born.parents)))
+    yield fact_line("took", f"{born.cost.seconds:.1f} s, {usage_text(born.cost.usage)}")
     if born.decided:
-        yield fact("decided by", one_line(born.decided, 200))
+        yield fact_line("decided by", one_line(born.decided, 200))
     yield ()
-    yield from paragraphs(born.rationale or "(no rationale)")
+    yield from paragraph_lines(born.rationale or "(no rationale)")
 
 
-def _making(reader: Reader, agent: AgentId) -> Body:
+def _making_body(reader: RunReader, agent: AgentId) -> Body:
     def ask(run: Run) -> Sequence[Line]:
         return making_lines(run, run.tree.agents[agent])
 
-    return Prose([(), *reader.ask_tree(ask)])
+    return WrappedBody([(), *reader.ask_tree(ask)])
 
 
-def _calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
-    said = exchanges(traces, calls)
+def _call_bodies(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
+    said = read_exchanges(traces, calls)
     for place, call in enumerate(calls):
         try:
             # A request is kept as its addition to an earlier one: only the new messages.
             exchange = next(said)
         except UNREADABLE as error:
-            yield Missing(f"model call {call.number} of {len(calls)}", str(error))
+            yield UnreadableBody(f"model call {call.number} of {len(calls)}", str(error))
             if place + 1 < len(calls):
-                yield Lines([line(f"  and no more of the {len(calls)} calls is shown")])
+                yield LineBody([make_line(f"  and no more of the {len(calls)} calls is shown")])
             return
-        yield Prose(list(_exchange(exchange)))
+        yield WrappedBody(list(_exchange_lines(exchange)))
     if not calls:
-        yield Lines([(), line("  no model was asked")])
+        yield LineBody([(), make_line("  no model was asked")])
 
 
-def _exchange(exchange: Exchange) -> Iterator[Line]:
+def _exchange_lines(exchange: CallTranscript) -> Iterator[Line]:
     call, reply = exchange.call, exchange.reply
     yield ()
     model = f"{one_line(call.role, 30)}, {one_line(call.model, 80)}"
-    yield heading(
+    yield heading_line(
         f"call {call.number}", Span(f"  {model}, {call.seconds:.1f} s, {usage_text(call.usage)}", Tone.DIM)
     )
     for message in exchange.asked:
-        yield from _message(message.role, message.text, message.calls)
+        yield from _message_lines(message.role, message.text, message.calls)
     if reply.reasoning:
-        yield line(Span("reasoning", Tone.DIM))
-        yield from _text(reply.reasoning, Tone.DIM)
-    yield from _message(Role.ASSISTANT, reply.text, reply.calls)
+        yield make_line(Span("reasoning", Tone.DIM))
+        yield from _text_lines(reply.reasoning, Tone.DIM)
+    yield from _message_lines(Role.ASSISTANT, reply.text, reply.calls)
     if reply.error:
-        yield line(Span(f"refused: {one_line(reply.error, 200)}", Tone.BAD))
+        yield make_line(Span(f"refused: {one_line(reply.error, 200)}", Tone.BAD))
 
 
-def _message(role: Role, text: str, calls: Sequence[ToolCall]) -> Iterator[Line]:
-    yield line(Span(role.value, _ROLES[role]))
+def _message_lines(role: Role, text: str, calls: Sequence[ToolCall]) -> Iterator[Line]:
+    yield make_line(Span(role.value, _ROLES[role]))
     if text:
-        yield from _text(text)
+        yield from _text_lines(text)
     for call in calls:
-        yield line("  ", Span(f"{one_line(call.name, 80)} ", Tone.STRONG))
-        yield from _text(call.arguments, Tone.CODE_STRING)
+        yield make_line("  ", Span(f"{one_line(call.name, 80)} ", Tone.STRONG))
+        yield from _text_lines(call.arguments, Tone.CODE_STRING)
 
 
-def _text(text: str, tone: Tone = Tone.PLAIN) -> Iterator[Line]:
-    yield from paragraphs(text[:MESSAGE], tone, indent="  ")
+def _text_lines(text: str, tone: Tone = Tone.PLAIN) -> Iterator[Line]:
+    yield from paragraph_lines(text[:MESSAGE], tone, indent="  ")
     if len(text) > MESSAGE:
-        yield line(Span(f"  … {len(text) - MESSAGE:,} characters more", Tone.WARN))
+        yield make_line(Span(f"  … {len(text) - MESSAGE:,} characters more", Tone.WARN))
 
 
-def _log(traces: Traces, digest: Digest) -> Body:
-    return answered("trace log", lambda: Raw(traces.get(digest)))
+def _log_body(traces: Traces, digest: Digest) -> Body:
+    return load_or_explain("trace log", lambda: RawBody(traces.get(digest)))

@@ -10,7 +10,7 @@ from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks, worst_of_checks
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
 from tests.unit.paid_run import PaidRun
 
@@ -62,7 +62,7 @@ def test_status_names_it(paid):
     paid.run.close()
     with Run.open(paid.run.folder) as dead:
         (call,) = cut_calls_record(dead)
-        said = [" ".join(plain(line).split()) for line in status_lines(dead)]
+        said = [" ".join(plain_text(line).split()) for line in status_lines(dead)]
     assert (call["action"], call["model"], call["in_spend"], call["tokens"]) == (0, NAME, False, 20_000)
     assert (
         f"cut off a check of {NAME} was cut off; to be counted at its worst case until it is answered: "

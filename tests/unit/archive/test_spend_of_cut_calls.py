@@ -14,7 +14,7 @@ from dgm.archive.tree import Tree
 from dgm.domain import SEED, ActionId, Digest, Evaluate, TaskId, Usage
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
 from tests.unit.archive.runs import begin
 from tests.unit.paid_run import PaidRun
@@ -193,7 +193,7 @@ def test_status_says_it_to_people(tmp_path):
     paid.run.append(CallBooked(action, 1, "openai/cheap", "solve", MOST, open=True, request="a"))
     paid.run.close()
     with Run.open(tmp_path / "r") as dead:
-        said = [plain(each) for each in status_lines(dead)]
+        said = [plain_text(each) for each in status_lines(dead)]
     told = [" ".join(line.split()) for line in said if line.startswith("cut off")]
     worst = "its worst case until it is answered: 1,600 tokens, 0.0070 USD"
     assert told == [

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dgm.cli import completing
-from dgm.cli.candidates import kind_of
-from dgm.cli.completing import BREAKS, LINE, SHELL, answer, complete
+from dgm.cli.candidates import parameter_kind
+from dgm.cli.completing import BREAKS, LINE, SHELL, answer_completion, complete_line
 from dgm.cli.outline import make_outline, read_outline
 from tests.unit.paid_run import small
 
@@ -43,7 +43,7 @@ def offered(surroundings, monkeypatch):
     place, outline = surroundings
     monkeypatch.chdir(place)
     monkeypatch.delenv("DGM_ARCHIVE", raising=False)
-    return lambda line: [value for _, value, _ in complete(line, outline)]
+    return lambda line: [value for _, value, _ in complete_line(line, outline)]
 
 
 @pytest.mark.slow
@@ -97,9 +97,9 @@ def test_what_may_follow_is_offered(line, words, offered):
 
 
 def test_paths_are_left_to_the_shell(offered, surroundings):
-    assert [kind for kind, _, _ in complete("dgm run conf", surroundings[1])] == ["file"]
-    assert [kind for kind, _, _ in complete("dgm run --seed-agent x", surroundings[1])] == ["dir"]
-    assert [kind for kind, _, _ in complete("dgm run --benchmark ./x", surroundings[1])] == ["dir"]
+    assert [kind for kind, _, _ in complete_line("dgm run conf", surroundings[1])] == ["file"]
+    assert [kind for kind, _, _ in complete_line("dgm run --seed-agent x", surroundings[1])] == ["dir"]
+    assert [kind for kind, _, _ in complete_line("dgm run --benchmark ./x", surroundings[1])] == ["dir"]
 
 
 def test_every_run_agent_and_setting_is_known(surroundings):
@@ -118,16 +118,16 @@ def test_every_run_agent_and_setting_is_known(surroundings):
                 "model",
                 "benchmark",
             ):
-                assert kind_of(parameter), (name, parameter)
+                assert parameter_kind(parameter), (name, parameter)
 
 
 def test_bash_is_told_the_part_behind_its_last_break(surroundings, monkeypatch, capsys):
     place, _ = surroundings
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     line = "dgm run --set policy.name=sic"
-    assert answer({SHELL: "bash", LINE: line, BREAKS: " =:"}) == 0
-    assert answer({SHELL: "bash", LINE: line, BREAKS: " "}) == 0
-    assert answer({SHELL: "zsh", LINE: line, BREAKS: " =:"}) == 0
+    assert answer_completion({SHELL: "bash", LINE: line, BREAKS: " =:"}) == 0
+    assert answer_completion({SHELL: "bash", LINE: line, BREAKS: " "}) == 0
+    assert answer_completion({SHELL: "zsh", LINE: line, BREAKS: " =:"}) == 0
     assert capsys.readouterr().out == "plain\tsica\t\n" + "plain\tpolicy.name=sica\t\n" * 2
 
 
@@ -137,7 +137,7 @@ def test_a_fault_is_never_shown_in_the_shell(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(completing, "read_outline", broken)
-    assert answer({SHELL: "bash", LINE: "dgm st"}) == 0
+    assert answer_completion({SHELL: "bash", LINE: "dgm st"}) == 0
     assert capsys.readouterr() == ("", "")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.cli.consent import Consent, question
+from dgm.cli.consent import Consent, consent_question
 from dgm.errors import UserError
 from dgm.models.auto import Offer
 from dgm.models.pricing import Prices
@@ -54,7 +54,7 @@ def test_each_provider_is_asked_for_on_its_own(tmp_path):
 
 
 def test_question_names_model_variable_price_and_place():
-    text = question(Offer("openai", MODEL, "TEAM_KEY", "https://eu.example.org/v1", OFFER.price))
+    text = consent_question(Offer("openai", MODEL, "TEAM_KEY", "https://eu.example.org/v1", OFFER.price))
     assert text.startswith(f"use {MODEL} at https://eu.example.org/v1 with TEAM_KEY? it costs money: ")
     assert "2 USD per million tokens in, 10 out; about 0.035 USD per call of 10,000 tokens in" in text
     assert "\n" not in text

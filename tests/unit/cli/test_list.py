@@ -19,7 +19,7 @@ from dgm.archive.store import EventStore
 from dgm.cli.main import main
 from dgm.domain import AgentId, Tally
 from dgm.show.runs import age_text, left_text, run_lines
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from tests.unit.archive.runs import begin, child, evaluate
 
 pytestmark = pytest.mark.slow
@@ -99,8 +99,8 @@ def test_people_read_every_row_and_no_control_character(
 
 def test_columns_go_where_a_terminal_is_narrow(archive: Path) -> None:
     rows = [row for row in list_runs(archive) if row.seen]
-    wide = next(plain(line) for line in run_lines(rows, time.time()))
-    narrow = [plain(line) for line in run_lines(rows, time.time(), width=70)]
+    wide = next(plain_text(line) for line in run_lines(rows, time.time()))
+    narrow = [plain_text(line) for line in run_lines(rows, time.time(), width=70)]
     assert wide.split() == ["RUN", "STATE", "AGE", "LAST", "AGENTS", "BEST", "SPENT", "LEFT"]
     assert "LEFT" in narrow[0]
     assert len(narrow[0]) <= 70

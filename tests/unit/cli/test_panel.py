@@ -7,9 +7,9 @@ import pytest
 from dgm.analysis.budget_use import BudgetUse
 from dgm.archive.events import ChildProposed, RunStarted
 from dgm.cli.panel import limit_line, panel_lines, time_line
-from dgm.cli.progress import progress
+from dgm.cli.progress import show_progress
 from dgm.domain import SEED, Born, Budget, TaskId
-from dgm.show.spans import Tone, plain
+from dgm.show.spans import Tone, plain_text
 from tests.unit.archive.runs import begin, child, evaluate
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ def test_every_limit_has_a_bar(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
         run.append(RunStarted(Budget(4, 8, 2.0, 60, 100.0), (TaskId("a"),)))
         evaluate(run, "it")
-        shown = [plain(each) for each in panel_lines(run.tree, {}, None)]
+        shown = [plain_text(each) for each in panel_lines(run.tree, {}, None)]
     assert shown[:4] == [
         "evaluations  █████░░░░░░░░░░░░░░░ 1 of 4 25%",
         "agents       ██░░░░░░░░░░░░░░░░░░ 1 of 8 12%; stillborn 0, invalid 0",
@@ -27,7 +27,8 @@ def test_every_limit_has_a_bar(tmp_path: Path) -> None:
         "tokens       █████░░░░░░░░░░░░░░░ 15 of 60 25% in 3 calls",
     ]
     assert (
-        plain(time_line(50.0, 100.0, ", more")) == "time         ██████████░░░░░░░░░░ 0:50 of 1:40 50%, more"
+        plain_text(time_line(50.0, 100.0, ", more"))
+        == "time         ██████████░░░░░░░░░░ 0:50 of 1:40 50%, more"
     )
 
 
@@ -35,10 +36,10 @@ def test_what_has_no_limit_is_a_number(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
         run.append(RunStarted(Budget(), (TaskId("a"),)))
         child(run)
-        shown = [plain(each) for each in panel_lines(run.tree, {}, None)]
+        shown = [plain_text(each) for each in panel_lines(run.tree, {}, None)]
     assert shown[:2] == ["evaluations  0", "agents       2; stillborn 0, invalid 0"]
     assert not any("█" in each or "░" in each for each in shown)
-    assert plain(time_line(61.0, None, "")) == "time         1:01"
+    assert plain_text(time_line(61.0, None, "")) == "time         1:01"
 
 
 def test_what_runs_out_is_seen_and_what_is_reached_is_no_warning() -> None:
@@ -50,7 +51,7 @@ def test_what_runs_out_is_seen_and_what_is_reached_is_no_warning() -> None:
 
 
 def test_how_to_answer_for_children_is_told_once(tmp_path: Path, capsys) -> None:
-    with begin(tmp_path / "run") as run, progress(run, quiet=False) as shown:
+    with begin(tmp_path / "run") as run, show_progress(run, quiet=False) as shown:
         for commit in ("c" * 40, "d" * 40):
             action = run.tree.next_action + len(run.tree.waiting)
             shown.event(run.append(ChildProposed(action, Born((SEED,), "op", commit, "longer"))))

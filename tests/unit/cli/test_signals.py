@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from dgm.cli.signals import interruptible, stopping_signals
+from dgm.cli.signals import allow_interrupts, stopping_signals
 
 CLOSED = """
 import sys, time
-from dgm.cli.signals import interruptible, print_line
-with interruptible():
+from dgm.cli.signals import allow_interrupts, print_line
+with allow_interrupts():
     try:
         print_line("ready")
         time.sleep(60)
@@ -37,7 +37,7 @@ def _heard():
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_command_is_interrupted(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), interruptible():
+    with pytest.raises(KeyboardInterrupt), allow_interrupts():
         signal.raise_signal(number)
     assert signal.getsignal(number) is before
 
@@ -45,7 +45,7 @@ def test_a_command_is_interrupted(number: signal.Signals) -> None:
 def test_what_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with interruptible():
+        with allow_interrupts():
             assert signal.SIGHUP not in stopping_signals()
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -54,7 +54,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 
 def test_a_second_hang_up_does_not_cut_the_end_short() -> None:
-    with interruptible():
+    with allow_interrupts():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
@@ -63,7 +63,7 @@ def test_a_second_hang_up_does_not_cut_the_end_short() -> None:
 def test_sigterm_is_heard_where_ctrl_c_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with pytest.raises(KeyboardInterrupt), interruptible():
+        with pytest.raises(KeyboardInterrupt), allow_interrupts():
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGINT, before)

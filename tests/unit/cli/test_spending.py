@@ -4,7 +4,14 @@ import pytest
 
 from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
-from dgm.cli.spending import FirstCosts, confirm_spending, forecast_text, money_text, question, tell_prices
+from dgm.cli.spending import (
+    FirstCosts,
+    confirm_spending,
+    forecast_text,
+    money_text,
+    spending_question,
+    tell_prices,
+)
 from dgm.config import resolve
 from dgm.domain import Budget
 from tests.unit.paid_run import PaidRun
@@ -62,7 +69,7 @@ ABOVE = "budget.confirm_above_usd=5"
     ],
 )
 def test_what_a_person_is_asked(assignments, budget, spent, asked):
-    assert question(settings(*assignments), budget, spent) == asked
+    assert spending_question(settings(*assignments), budget, spent) == asked
 
 
 def test_off_a_terminal_nobody_is_asked(capsys):

@@ -9,7 +9,7 @@ from dgm.archive.events import ActionStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.domain import SEED, Cost, Evaluate, Evaluation, TaskId, Verdict
-from dgm.tui.reader import Reader
+from dgm.tui.reader import RunReader
 from dgm.tui.tabs.evaluations import load_one
 from tests.unit.archive.runs import begin, child, evaluate
 
@@ -44,7 +44,7 @@ def test_it_is_what_the_browser_shows(folder, capsys) -> None:
     with Run.open(folder) as run:
         first = run.store.graded(SEED)[0].event
     assert isinstance(first, TaskGraded)
-    with Reader(folder) as reader:
+    with RunReader(folder) as reader:
         body = load_one(reader, first.action)()
     assert out == "".join(text + "\n" for text in body.text())
     assert "output of the agent's program" in out

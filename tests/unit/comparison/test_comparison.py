@@ -9,7 +9,7 @@ import pytest
 
 from dgm.analysis.best import best_of
 from dgm.archive.run import Run
-from dgm.cli.compare_rows import comparison_lines, notes_on
+from dgm.cli.compare_rows import comparison_lines, comparison_notes
 from dgm.comparison.curves import COLUMNS, CurveGroup, curve_csv, curve_picture, mean_curve
 from dgm.comparison.grouping import group
 from dgm.comparison.moments import recommendations
@@ -23,7 +23,7 @@ from dgm.experiments.naming import NamedRuns, find_runs
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from dgm.stats import lower_bound
 from tests.unit.made_run import TASKS, make_run
 
@@ -187,8 +187,8 @@ def test_runs_without_a_verdict_are_named_and_break_nothing(subject):
     runs = [subject("a", settings("hgm"), ["+"]), subject("b", settings("greedy"), [], reason="")]
     grouping = group(runs, "policy")
     seeds = pair_seeds(grouping)
-    notes = notes_on(NamedRuns([], ["c"]), runs, grouping)
-    text = "\n".join(plain(line) for line in comparison_lines(runs, grouping, [], seeds, notes))
+    notes = comparison_notes(NamedRuns([], ["c"]), runs, grouping)
+    text = "\n".join(plain_text(line) for line in comparison_lines(runs, grouping, [], seeds, notes))
     assert "no pair: no seed has a run with a verdict in both groups" in text
     assert "without a verdict, so in no curve and no pair by score: b" in text
     assert "not over yet, as they stand now: b" in text

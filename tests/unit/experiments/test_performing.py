@@ -16,7 +16,7 @@ from dgm.experiments.run_state import RunStage
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
-from dgm.show.sweep_rows import how_it_went
+from dgm.show.sweep_rows import outcome_text
 from tests.unit.made_run import make_run
 
 pytestmark = pytest.mark.slow
@@ -111,7 +111,7 @@ def test_a_crash_leaves_the_others_and_is_told_once(lab):
     assert lab.started == [("run", "s-0"), ("run", "s-1"), ("run", "s-2")]
     assert lab.sweep.failures == {"s-0": "exit code 1: dgm: no room"}
     assert lab.stages() == [RunStage.TO_COME, RunStage.FINISHED, RunStage.FINISHED]
-    assert "1 failed" in how_it_went(lab.sweep)
+    assert "1 failed" in outcome_text(lab.sweep)
 
 
 def test_a_killed_process_is_told_by_its_signal(lab):
@@ -144,7 +144,7 @@ def test_what_the_money_has_no_room_for_stays_and_is_said(tmp_path):
     lab.perform()
     assert lab.stages() == [RunStage.FINISHED, RunStage.FINISHED, RunStage.TO_COME]
     assert [run.name for run in lab.sweep.unaffordable] == ["s-2"]
-    assert "max_usd = 4.50 of the sweep has no room for 1 more run" in how_it_went(lab.sweep)
+    assert "max_usd = 4.50 of the sweep has no room for 1 more run" in outcome_text(lab.sweep)
 
 
 def test_stopping_asks_each_process_and_starts_nothing_more(lab):

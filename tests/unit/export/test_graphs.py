@@ -12,7 +12,7 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.export.graphs import write_tree
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 pytestmark = pytest.mark.starts_processes
 
@@ -74,7 +74,7 @@ def test_texts_come_through_as_the_terminal_shows_them(run, tmp_path, suffix) ->
     for agent in run.tree.agents:
         for name, text in {"rationale": agent.rationale, "operator": agent.operator}.items():
             found = graph.nodes[agent.id].get(name, "")
-            assert " ".join(found.replace("\\n", "\n").split()) == " ".join(neutral(text).split())
+            assert " ".join(found.replace("\\n", "\n").split()) == " ".join(neutralise(text).split())
 
 
 def test_the_best_lineage_is_marked(run, tmp_path) -> None:
@@ -94,7 +94,7 @@ def test_aims_and_decisions_are_told(hostile_folder, tmp_path) -> None:
         write_tree(run, tmp_path / "tree.gexf")
         nodes = READERS[".gexf"](tmp_path / "tree.gexf").nodes
         assert "decided" not in nodes[0] or not nodes[0]["decided"]
-        assert nodes[1]["decided"].split() == neutral(nodes[1]["aim"]).split()
+        assert nodes[1]["decided"].split() == neutralise(nodes[1]["aim"]).split()
         assert run.tree.aim(AgentId(1))
 
 

@@ -13,7 +13,7 @@ from dgm.errors import UserError
 from dgm.export import tables
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
-from dgm.show.safe import neutral
+from dgm.show.safe import neutralise
 
 pytestmark = pytest.mark.slow
 
@@ -71,8 +71,8 @@ def test_texts_are_neutralised_and_times_are_times(run, exported) -> None:
     graded = [item for item in run.store.read() if isinstance(item.event, TaskGraded)]
     for row, recorded in zip(frame.itertuples(), graded, strict=True):
         done = recorded.event.outcome
-        assert row.task.removeprefix("'") == neutral(done.task)
-        assert row.reason.removeprefix("'") == neutral(done.reason)
+        assert row.task.removeprefix("'") == neutralise(done.task)
+        assert row.reason.removeprefix("'") == neutralise(done.reason)
         assert pandas.Timestamp(row.graded_at).timestamp() == pytest.approx(recorded.at, abs=1e-5)
         assert row.score == done.score
         assert Verdict(row.verdict) is done.verdict

@@ -12,7 +12,7 @@ from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.choose import all_names, drawing_of, names_by_role, open_models
 from dgm.models.drawing import Choice, Drawing
-from dgm.report.reproduce import command
+from dgm.report.reproduce import run_command_text
 
 TWO = Drawing(7, {"improve": [Choice("a", 2.0), Choice("b", 1.0)]})
 
@@ -110,4 +110,4 @@ def test_what_names_no_models_is_one_line(value, said):
 def test_people_are_told_all_models_of_a_role(tmp_path, value, said):
     with Run.create(tmp_path / "run", {"settings": of(value).model_dump(mode="json")}) as run:
         assert models_text(models_of(run)) == said
-        assert command(run.config).count("models.improve=") == 1
+        assert run_command_text(run.config).count("models.improve=") == 1

@@ -7,8 +7,8 @@ import pytest
 from dgm.analysis.best import best_of
 from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.run import Run
-from dgm.report.facts import Limits, gather
-from dgm.report.headline import findings
+from dgm.report.facts import ReportLimits, gather_report
+from dgm.report.headline import read_findings
 from tests.unit.hostile_run import hostile_folder  # noqa: F401  (a fixture)
 from tests.unit.paid_run import small
 
@@ -16,8 +16,8 @@ from tests.unit.paid_run import small
 def facts(run: Run, **limits: int):
     """All that a report says of a run."""
     best = best_of(run)
-    found = findings(run, run.tree.agents[best])
-    return gather(run, best, found, operators_of(run), Limits(**limits))
+    found = read_findings(run, run.tree.agents[best])
+    return gather_report(run, best, found, operators_of(run), ReportLimits(**limits))
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ import pytest
 
 from dgm.domain import AgentId, Tally, Usage
 from dgm.evaluation.control import AttemptPrice, ControlFindings, Unit
-from dgm.report.control import amount, record, sentences
-from dgm.report.facts import gather
-from dgm.report.figures import holdout
-from dgm.report.headline import Findings
-from dgm.report.page import page
+from dgm.report.control import amount_text, control_record, control_sentences
+from dgm.report.facts import gather_report
+from dgm.report.figures import draw_holdout
+from dgm.report.headline import ExamFindings
+from dgm.report.page import render_page
 from dgm.report.people import holdout_lines
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from tests.unit.report.test_headline import twenty
 from tests.unit.report.test_markup import Texts
 
@@ -30,7 +30,7 @@ FOUND = ControlFindings(
 
 
 def test_it_says_what_was_bought_and_what_came_of_it() -> None:
-    said = " ".join(sentences(FOUND, offline=False))
+    said = " ".join(control_sentences(FOUND, offline=False))
     assert "for the 9.7M tokens that the search took" in said
     assert "32 attempts at each holdout task, of which it was given at most 20" in said
     assert "No task is tried again once it is solved, so the further attempts took 2.1M tokens." in said
@@ -43,14 +43,14 @@ def test_it_says_what_was_bought_and_what_came_of_it() -> None:
 
 
 def test_one_that_is_not_complete_says_how_far_it_is() -> None:
-    said = " ".join(sentences(replace(FOUND, attempts=12, missing=31), offline=True))
+    said = " ".join(control_sentences(replace(FOUND, attempts=12, missing=31), offline=True))
     assert "every task has had 12 of 20 attempts, and up to 31 more can be made" in said
     assert "not independent" in said
 
 
 def test_all_that_money_buys_has_no_bound() -> None:
     few = replace(FOUND, price=AttemptPrice(Unit.USD, 2.0, 0.05, 20), attempts=2)
-    said = " ".join(sentences(few, offline=False))
+    said = " ".join(control_sentences(few, offline=False))
     assert (
         "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."
         in (said)
@@ -68,22 +68,22 @@ def test_all_that_money_buys_has_no_bound() -> None:
     ],
 )
 def test_amounts_have_their_unit(value: float, unit: Unit, said: str) -> None:
-    assert amount(value, unit) == said
+    assert amount_text(value, unit) == said
 
 
 @pytest.mark.starts_processes
 def test_it_stands_on_the_page_in_the_terminal_and_in_the_document(paid) -> None:
-    found = Findings(twenty(6, 0, 5), Usage(), {}, Usage(), Usage(), 20, 0, FOUND)
-    report = gather(paid.run, AgentId(2), found, [])
-    text = Texts(page(report).decode()).text
+    found = ExamFindings(twenty(6, 0, 5), Usage(), {}, Usage(), Usage(), 20, 0, FOUND)
+    report = gather_report(paid.run, AgentId(2), found, [])
+    text = Texts(render_page(report).decode()).text
     assert "seed × 20" in text
     assert "Control of equal spend: for the 9.7M tokens" in text
-    lines = "\n".join(map(plain, holdout_lines(paid.run, found, AgentId(2))))
+    lines = "\n".join(map(plain_text, holdout_lines(paid.run, found, AgentId(2))))
     assert "  control of equal spend: for the 9.7M tokens" in lines
-    drawing = holdout(report)
+    drawing = draw_holdout(report)
     assert drawing is not None
     assert "seed × 20" in drawing.html()
-    said = record(FOUND)
+    said = control_record(FOUND)
     assert (said["unit"], said["affordable"], said["attempts"]) == ("tokens", 32, 20)
     assert (said["seed_any"]["resolved"], said["seed_once"]["resolved"], said["best"]["resolved"]) == (
         14,

@@ -9,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Budget, Digest, Evaluation, TaskId, Usage, Verdict
 from dgm.policies.best_belief import best_belief
-from dgm.report.curve import curve
+from dgm.report.curve import compute_curve
 from dgm.stats import lower_bound
 
 
@@ -51,7 +51,7 @@ def random_run(tmp_path):
 
 @pytest.mark.slow
 def test_each_point_is_what_the_tree_believed(random_run) -> None:
-    points = {point.evaluations: point for point in curve(random_run, most=10_000)}
+    points = {point.evaluations: point for point in compute_curve(random_run, most=10_000)}
     tree, last, checked = Tree(), None, 0
     for recorded in random_run.store.read():
         tree.apply(recorded)
@@ -68,7 +68,7 @@ def test_each_point_is_what_the_tree_believed(random_run) -> None:
 
 @pytest.mark.slow
 def test_its_end_is_the_end_of_the_run(random_run) -> None:
-    end, tree = curve(random_run)[-1], random_run.tree
+    end, tree = compute_curve(random_run)[-1], random_run.tree
     assert (end.evaluations, end.tokens, end.usd) == (588, tree.spend.tokens, tree.spend.usd)
     assert end.seconds == pytest.approx(tree.wall_seconds) == pytest.approx(1200, abs=10)
     assert end.agent == best_belief(tree)
@@ -76,7 +76,7 @@ def test_its_end_is_the_end_of_the_run(random_run) -> None:
 
 @pytest.mark.slow
 def test_few_points_keep_both_ends(random_run) -> None:
-    whole, few = curve(random_run, most=10_000), curve(random_run, most=20)
+    whole, few = compute_curve(random_run, most=10_000), compute_curve(random_run, most=20)
     assert len(few) == 20
     assert (few[0], few[-1]) == (whole[0], whole[-1])
     assert set(few) <= set(whole)
@@ -84,7 +84,7 @@ def test_few_points_keep_both_ends(random_run) -> None:
 
 @pytest.mark.slow
 def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> None:
-    whole, read, passed = curve(random_run, most=10_000), [], []
+    whole, read, passed = compute_curve(random_run, most=10_000), [], []
     query = random_run.store.query
 
     def watched(*asked):
@@ -93,7 +93,7 @@ def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> Non
         return rows
 
     monkeypatch.setattr(random_run.store, "query", watched)
-    few = curve(random_run, most=5, pause=lambda: passed.append(1))
+    few = compute_curve(random_run, most=5, pause=lambda: passed.append(1))
     assert len(few) == 5 and (few[0], few[-1]) == (whole[0], whole[-1]) and set(few) <= set(whole)
     assert max(read) <= 256 < sum(read) and len(passed) == len(read)
 
@@ -101,4 +101,4 @@ def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> Non
 def test_a_run_without_a_verdict_has_no_curve(tmp_path) -> None:
     with Run.create(tmp_path / "run", {}) as run:
         run.append(RunStarted(Budget(), ()))
-        assert curve(run) == []
+        assert compute_curve(run) == []

@@ -12,14 +12,14 @@ from dgm.analysis.summary import corrected_rate_record
 from dgm.archive.events import TaskGraded
 from dgm.domain import AgentId, Evaluate, Evaluation, TaskId, Usage, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.facts import gather
-from dgm.report.figures import holdout
+from dgm.report.facts import gather_report
+from dgm.report.figures import draw_holdout
 from dgm.report.headline import WORDS as WORDS_OF
-from dgm.report.headline import Answer, Findings, holdout_record, verdict
+from dgm.report.headline import ExamFindings, HoldoutAnswer, holdout_record, make_verdict
 from dgm.report.opening import opening_lines
-from dgm.report.page import page
+from dgm.report.page import render_page
 from dgm.report.people import holdout_lines, search_lines
-from dgm.show.spans import plain
+from dgm.show.spans import plain_text
 from dgm.show.words import mcnemar_text, p_text
 from dgm.stats import mcnemar_power, tasks_needed
 from tests.unit.paid_run import PaidRun
@@ -37,12 +37,12 @@ def twenty(gained: int, lost: int, both: int) -> Comparison:
     return compare_verdicts((f"task-{n:02}", WORDS[one], WORDS[two]) for n, (one, two) in enumerate(kinds))
 
 
-def findings(pairs: Comparison, missing: int = 0) -> Findings:
-    return Findings(pairs, Usage(), {}, Usage(), Usage(), 20, missing)
+def findings(pairs: Comparison, missing: int = 0) -> ExamFindings:
+    return ExamFindings(pairs, Usage(), {}, Usage(), Usage(), 20, missing)
 
 
 def text(lines) -> str:
-    return "\n".join(map(plain, lines))
+    return "\n".join(map(plain_text, lines))
 
 
 @pytest.fixture
@@ -121,31 +121,31 @@ def test_without_tasks_nothing_is_said_of_power_or_difference(searched) -> None:
 @pytest.mark.parametrize(
     ("gained", "lost", "answer", "words"),
     [
-        (6, 0, Answer.BETTER, "it is better than the seed"),
-        (5, 0, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
-        (0, 0, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
-        (0, 5, Answer.NOT_SHOWN, "it is not shown to be better than the seed"),
-        (0, 6, Answer.WORSE_SHOWN, "it is worse than the seed"),
+        (6, 0, HoldoutAnswer.BETTER, "it is better than the seed"),
+        (5, 0, HoldoutAnswer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 0, HoldoutAnswer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 5, HoldoutAnswer.NOT_SHOWN, "it is not shown to be better than the seed"),
+        (0, 6, HoldoutAnswer.WORSE_SHOWN, "it is worse than the seed"),
     ],
 )
 def test_the_headline_says_no_more_than_the_test_shows(gained: int, lost: int, answer, words: str) -> None:
     pairs = twenty(gained, lost, 4)
-    found = verdict(findings(pairs), AgentId(2), "run")
+    found = make_verdict(findings(pairs), AgentId(2), "run")
     assert found.answer is answer
     assert words in found.sentence
     counts = f"the best agent resolves {4 + gained} and the seed {4 + lost}"
     assert counts in found.sentence
-    assert holdout_record(findings(pairs))["shown_better"] == (answer is Answer.BETTER)
+    assert holdout_record(findings(pairs))["shown_better"] == (answer is HoldoutAnswer.BETTER)
 
 
 @pytest.mark.starts_processes
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (4, 1), (0, 6)])
 def test_terminal_page_and_document_say_the_same(searched, gained: int, lost: int) -> None:
     found = findings(twenty(gained, lost, 4))
-    words = WORDS_OF[verdict(found, AgentId(2), "run").answer]
+    words = WORDS_OF[make_verdict(found, AgentId(2), "run").answer]
     assert f"the best agent is {words}" in text(holdout_lines(searched, found, AgentId(2)))
-    report = gather(searched, AgentId(2), found, [])
-    assert f"it is {words}" in Texts(page(report).decode()).text
+    report = gather_report(searched, AgentId(2), found, [])
+    assert f"it is {words}" in Texts(render_page(report).decode()).text
     assert report.verdict.answer.value == words.removesuffix(" than the seed")
 
 
@@ -153,15 +153,15 @@ def test_terminal_page_and_document_say_the_same(searched, gained: int, lost: in
 @pytest.mark.parametrize(("gained", "lost"), [(6, 0), (0, 6)])
 def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: int) -> None:
     found = findings(twenty(gained, lost, 4), missing=1)
-    assert verdict(found, AgentId(2), "run").answer is Answer.NOT_EXAMINED
+    assert make_verdict(found, AgentId(2), "run").answer is HoldoutAnswer.NOT_EXAMINED
     record = holdout_record(found)
     assert not record["shown_better"]
     assert {record[name] for name in ("mcnemar_p", "mcnemar_mid_p", "difference", "power", "control")} == {
         None
     }
-    report = gather(searched, AgentId(2), found, [])
-    assert holdout(report) is None
-    shown = text(holdout_lines(searched, found, AgentId(2))), Texts(page(report).decode()).text
+    report = gather_report(searched, AgentId(2), found, [])
+    assert draw_holdout(report) is None
+    shown = text(holdout_lines(searched, found, AgentId(2))), Texts(render_page(report).decode()).text
     for said in shown:
         assert "Nothing is shown yet: of 20 holdout tasks, 20 have a verdict on both" in said
         assert not re.search(
@@ -174,7 +174,7 @@ def test_nothing_is_shown_before_the_last_verdict(searched, gained: int, lost: i
 def test_agents_that_were_examined_before_are_counted(searched) -> None:
     once, twice = findings(twenty(6, 0, 4)), replace(findings(twenty(6, 0, 4)), examined=2)
     for found, count in ((once, 0), (twice, 1)):
-        page_text = Texts(page(gather(searched, AgentId(2), found, [])).decode()).text
+        page_text = Texts(render_page(gather_report(searched, AgentId(2), found, [])).decode()).text
         for said in (text(holdout_lines(searched, found, AgentId(2))), page_text):
             assert (
                 said.count("2 agents of this run have been examined on these tasks; p is not corrected")
@@ -207,19 +207,19 @@ def test_the_document_keeps_a_small_p() -> None:
 
 
 def test_without_an_examination_nothing_is_shown() -> None:
-    found = verdict(None, AgentId(2), "my-run")
-    assert found.answer is Answer.NOT_EXAMINED
+    found = make_verdict(None, AgentId(2), "my-run")
+    assert found.answer is HoldoutAnswer.NOT_EXAMINED
     assert "dgm report my-run --holdout" in found.sentence
 
 
 def test_a_search_that_recommends_its_seed_says_so() -> None:
-    found = verdict(findings(twenty(0, 0, 4)), AgentId(0), "run")
-    assert found.answer is Answer.NOT_SHOWN
+    found = make_verdict(findings(twenty(0, 0, 4)), AgentId(0), "run")
+    assert found.answer is HoldoutAnswer.NOT_SHOWN
     assert found.sentence.startswith("The search recommends the seed itself")
 
 
 def test_a_report_begins_with_the_answer_the_difference_and_the_cost(searched) -> None:
-    lines = list(map(plain, opening_lines(searched, findings(twenty(14, 1, 3)), AgentId(2))))
+    lines = list(map(plain_text, opening_lines(searched, findings(twenty(14, 1, 3)), AgentId(2))))
     assert lines[0].startswith("better?       yes: 17 of 20 holdout tasks, the seed 4 (McNemar p = 0.00")
     assert lines[1].startswith("by how much?  +65 points on the holdout tasks, +")
     assert lines[1].endswith(" with 95 % confidence")
@@ -238,11 +238,11 @@ def test_a_report_begins_with_the_answer_the_difference_and_the_cost(searched) -
 )
 def test_the_answer_says_no_more_than_the_test_shows(searched, gained, lost, missing, said: str) -> None:
     found = findings(twenty(gained, lost, 6), missing)
-    assert said in plain(opening_lines(searched, found, AgentId(2))[0])
+    assert said in plain_text(opening_lines(searched, found, AgentId(2))[0])
 
 
 def test_before_an_examination_the_difference_is_that_of_the_search_and_said_to_flatter(searched) -> None:
-    better, much, *_ = map(plain, opening_lines(searched, None, AgentId(2)))
+    better, much, *_ = map(plain_text, opening_lines(searched, None, AgentId(2)))
     assert (
         better == "better?       not known: no holdout task was tried (dgm report searched --holdout does it)"
     )

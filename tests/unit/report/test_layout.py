@@ -7,7 +7,7 @@ import pytest
 from dgm.archive.events import AgentBorn, Recorded, RunStarted, TaskGraded
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Budget, Evaluation, TaskId, Verdict
-from dgm.report.layout import placed
+from dgm.report.layout import place_tree
 
 
 def grown(agents: int, seed: int, *, crossovers: bool = True) -> Tree:
@@ -34,7 +34,7 @@ def grown(agents: int, seed: int, *, crossovers: bool = True) -> Tree:
 @pytest.mark.parametrize("seed", range(10))
 def test_nobody_stands_where_another_stands(seed: int) -> None:
     tree = grown(200, seed)
-    picture = placed(tree, AgentId(150))
+    picture = place_tree(tree, AgentId(150))
     assert sorted(node.agent for node in picture.nodes) == list(range(200))
     assert len({(node.depth, node.row) for node in picture.nodes}) == 200
     rows = {node.agent: node for node in picture.nodes}
@@ -53,7 +53,7 @@ def test_nobody_stands_where_another_stands(seed: int) -> None:
 def test_of_a_large_tree_the_best_line_and_the_largest_clades_are_drawn(seed: int) -> None:
     tree = grown(400, seed)
     best = AgentId(399)
-    picture = placed(tree, best, most=50)
+    picture = place_tree(tree, best, most=50)
     drawn = {node.agent for node in picture.nodes}
     assert set(picture.line) <= drawn
     assert (picture.line[0], picture.line[-1]) == (0, best)
@@ -74,9 +74,9 @@ def test_second_parents_are_joined_to_their_children() -> None:
         if len(agent.parents) > 1 and agent.parents[1] != agent.parents[0]
     }
     assert expected
-    assert set(placed(tree, AgentId(0)).second) == expected
+    assert set(place_tree(tree, AgentId(0)).second) == expected
 
 
 def test_a_tree_of_one_is_one_node() -> None:
-    picture = placed(grown(1, 0), AgentId(0))
+    picture = place_tree(grown(1, 0), AgentId(0))
     assert [(node.agent, node.depth, node.row, node.hidden) for node in picture.nodes] == [(0, 0, 0, 0)]

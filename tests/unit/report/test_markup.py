@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dgm.report
-from dgm.report.drawing import Drawing
-from dgm.report.markup import Html, escaped, h, joined, number
-from dgm.show.safe import neutral
+from dgm.report.drawing import SvgDrawing
+from dgm.report.markup import Html, escape_text, h, join_html, number_text
+from dgm.show.safe import neutralise
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ class Texts(HTMLParser):
 @given(st.text())
 def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
     read = Texts(h("p", {"title": text}, text))
-    shown = neutral(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    shown = neutralise(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
     assert read.tags == ["p"]
     assert read.text == shown
     assert read.attributes == [("title", shown)]
@@ -48,7 +48,7 @@ def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
 
 @given(st.text(), st.text())
 def test_a_picture_of_any_text_is_xml(text: str, tip: str) -> None:
-    drawing = Drawing(text, 10, 10)
+    drawing = SvgDrawing(text, 10, 10)
     drawing.text(1, 1, text)
     drawing.add("circle", {"r": 1, "class": text}, tip=tip)
     ElementTree.fromstring(drawing.file())
@@ -56,16 +56,16 @@ def test_a_picture_of_any_text_is_xml(text: str, tip: str) -> None:
 
 
 def test_what_is_markup_already_is_left_alone() -> None:
-    assert joined(h("b", {}, "<"), "<") == "<b>&lt;</b>&lt;"
+    assert join_html(h("b", {}, "<"), "<") == "<b>&lt;</b>&lt;"
     assert h("p", {"hidden": "", "class": None}, Html("<i></i>")) == '<p hidden=""><i></i></p>'
-    assert escaped("\x1b[31m'\"") == "\\x1b[31m&#x27;&quot;"
+    assert escape_text("\x1b[31m'\"") == "\\x1b[31m&#x27;&quot;"
 
 
 @pytest.mark.parametrize(
     ("value", "said"), [(1.0, "1"), (0.5, "0.5"), (-0.001, "0"), (1e9, "1000000000"), (2 / 3, "0.67")]
 )
 def test_numbers_have_no_exponents_and_no_needless_zeros(value: float, said: str) -> None:
-    assert number(value) == said
+    assert number_text(value) == said
 
 
 def test_no_other_module_writes_markup() -> None:

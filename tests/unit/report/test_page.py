@@ -13,8 +13,8 @@ from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.events import RunStopped
 from dgm.archive.run import Run
 from dgm.domain import AgentId
-from dgm.report.facts import gather
-from dgm.report.page import LIMIT, page
+from dgm.report.facts import gather_report
+from dgm.report.page import LIMIT, render_page
 from tests.unit.hostile_run import hostile as hostile_run
 from tests.unit.paid_run import PaidRun
 from tests.unit.report.conftest import facts
@@ -62,7 +62,7 @@ OURS = {
 
 @pytest.fixture(scope="module")
 def hostile_page(hostile) -> str:
-    return page(hostile).decode()
+    return render_page(hostile).decode()
 
 
 @pytest.mark.starts_processes
@@ -100,11 +100,11 @@ def test_the_policy_names_the_one_style_and_the_one_script(hostile_page: str) ->
 
 
 def test_the_same_run_gives_the_same_bytes(paid) -> None:
-    assert page(facts(paid.run)) == page(facts(paid.run))
+    assert render_page(facts(paid.run)) == render_page(facts(paid.run))
 
 
 def test_links_lead_to_sections_of_the_page(paid) -> None:
-    text = page(facts(paid.run)).decode()
+    text = render_page(facts(paid.run)).decode()
     targets = re.findall(r'href="#([a-z]+)"', text)
     assert len(targets) == 9
     assert all(f'<section id="{target}">' in text for target in targets)
@@ -113,7 +113,7 @@ def test_links_lead_to_sections_of_the_page(paid) -> None:
 def test_a_run_without_an_evaluation_is_reported(tmp_path) -> None:
     made = PaidRun(tmp_path / "new")
     made.run.append(RunStopped("interrupted by a person"))
-    said = Texts(page(facts(made.run)).decode()).text
+    said = Texts(render_page(facts(made.run)).decode()).text
     made.run.close()
     assert "No evaluation yet." in said
     assert "Nothing is shown yet" in said
@@ -125,22 +125,22 @@ def test_a_run_without_an_evaluation_is_reported(tmp_path) -> None:
 
 def test_a_run_that_was_cut_off_says_so(paid) -> None:
     # The test's own process holds the run's lock: as for a run that another process goes on with.
-    assert "The run is still going on" in Texts(page(facts(paid.run)).decode()).text
+    assert "The run is still going on" in Texts(render_page(facts(paid.run)).decode()).text
     folder = paid.run.folder
     paid.run.close()
     with Run.open(folder) as run:
-        said = Texts(page(facts(run)).decode()).text
+        said = Texts(render_page(facts(run)).decode()).text
     assert "The run was cut off; 1 action was under way." in said
 
 
 @pytest.mark.starts_processes
 def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
     made = hostile_run(tmp_path)
-    whole = page(facts(made.run)).decode()
+    whole = render_page(facts(made.run)).decode()
     shutil.rmtree(made.run.folder / "traces")
     best = best_of(made.run)
-    found = gather(made.run, best, None, operators_of(made.run, timed=False))
-    text = page(found).decode()
+    found = gather_report(made.run, best, None, operators_of(made.run, timed=False))
+    text = render_page(found).decode()
     made.run.close()
     assert "not there: traces" not in whole
     said = Texts(text).text
@@ -151,8 +151,8 @@ def test_lost_traces_are_named_once_and_diffs_stay(tmp_path) -> None:
 @pytest.mark.starts_processes
 def test_a_lost_repository_leaves_the_rest(paid) -> None:
     shutil.rmtree(paid.run.folder / "agents.git")
-    found = gather(paid.run, AgentId(2), None, operators_of(paid.run))
-    said = Texts(page(found).decode()).text
+    found = gather_report(paid.run, AgentId(2), None, operators_of(paid.run))
+    said = Texts(render_page(found).decode()).text
     assert said.count("not there: 2 of 2 diffs") == 1
     assert said.count("The diff is not there") == 2
     assert str(paid.run.folder) not in said
@@ -162,11 +162,11 @@ def test_a_lost_repository_leaves_the_rest(paid) -> None:
 @pytest.mark.starts_processes
 def test_a_thousand_agents_with_long_texts_and_diffs_fit(tmp_path) -> None:
     with large_run(tmp_path / "large", 1000, 4000, calls=0, commits=False) as run:
-        found = gather(run, AgentId(999), None, operators_of(run))
+        found = gather_report(run, AgentId(999), None, operators_of(run))
     assert len(found.line.steps) > 20
     patch = b"diff --git a/x b/x\n@@ -1 +1 @@\n" + b"+<a href='x'>&\x1b[31m</a>\n" * 4_000
     steps = [replace(step, patch=patch, damage="") for step in found.line.steps]
-    data = page(replace(found, line=replace(found.line, steps=steps)))
+    data = render_page(replace(found, line=replace(found.line, steps=steps)))
     assert len(patch) > 90_000
     assert len(data) < LIMIT
     assert len(re.findall(rb'data-t="agent \d+: ', data)) == 1001

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dgm.cli import run as cli
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId
-from dgm.report.reproduce import FLAGS, command, reproduction
+from dgm.report.reproduce import FLAGS, read_reproduction, run_command_text
 
 OPTIONS = {option: key for key, option in FLAGS.items()}
 
@@ -25,7 +25,7 @@ def resolved(line: str) -> Settings:
     assignments = flags.pop("assignments")
     for key in ("config", "name", "yes", "as_json"):
         flags.pop(key)
-    seen.update(cli._dotted(flags))
+    seen.update(cli._dot_setting_names(flags))
     return resolve(None, assignments, seen)
 
 
@@ -58,7 +58,7 @@ def resolved(line: str) -> Settings:
 )
 def test_the_command_gives_the_settings_again(given) -> None:
     settings = Settings.model_validate(given)
-    assert resolved(command({"settings": settings.model_dump(mode="json")})) == settings
+    assert resolved(run_command_text({"settings": settings.model_dump(mode="json")})) == settings
 
 
 @pytest.mark.slow
@@ -67,11 +67,11 @@ def test_the_command_gives_the_settings_again(given) -> None:
 )
 def test_any_name_is_quoted(name: str) -> None:
     settings = Settings.model_validate({"benchmark": name, "models": {"solve": name}})
-    assert resolved(command({"settings": settings.model_dump(mode="json")})) == settings
+    assert resolved(run_command_text({"settings": settings.model_dump(mode="json")})) == settings
 
 
 def test_what_is_as_by_default_is_left_out_but_for_what_may_change() -> None:
-    words = command({"settings": Settings(model="offline").model_dump(mode="json")})
+    words = run_command_text({"settings": Settings(model="offline").model_dump(mode="json")})
     assert words == "dgm run --benchmark starter --model offline --seed 0"
 
 
@@ -81,7 +81,7 @@ def test_the_options_are_those_of_dgm_run() -> None:
 
 
 def test_commits_versions_and_sessions_stand_beside_it(paid) -> None:
-    found = reproduction(paid.run, AgentId(2))
+    found = read_reproduction(paid.run, AgentId(2))
     agents = paid.run.tree.agents
     assert found.commits == {0: agents[0].commit, 2: agents[2].commit}
     assert (found.sessions, found.seed, found.sandbox) == (1, 0, "bubblewrap")

@@ -6,8 +6,8 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import AgentId, Verdict
 from dgm.report import patches
-from dgm.report.matrix import matrix
-from dgm.report.steps import line
+from dgm.report.matrix import build_matrix
+from dgm.report.steps import read_lineage
 from tests.unit.hostile_run import TASKS
 from tests.unit.report.test_layout import grown
 from tests.unit.report.test_markup import Texts
@@ -37,7 +37,7 @@ HcmV?d00001
 
 
 def test_a_diff_has_its_lines_and_counts() -> None:
-    found = patches.shown(PATCH, 10_000, "dgm diff")
+    found = patches.render_diff(PATCH, 10_000, "dgm diff")
     assert (found.files, found.added, found.removed) == (2, 2, 1)
     read = Texts(found.html)
     assert read.tags.count("ins") == 2
@@ -51,7 +51,7 @@ def test_a_diff_has_its_lines_and_counts() -> None:
 def test_a_long_diff_loses_its_middle_and_says_how_to_see_it() -> None:
     head = PATCH.partition(b" one")[0]
     long = head + b"".join(b"+line %d <&>\n" % n for n in range(100_000))
-    found = patches.shown(long, 20_000, "dgm diff run 7")
+    found = patches.render_diff(long, 20_000, "dgm diff run 7")
     assert found.added == 100_000
     assert len(found.html.encode()) < 21_000
     text = Texts(found.html).text
@@ -64,7 +64,9 @@ def test_a_long_diff_loses_its_middle_and_says_how_to_see_it() -> None:
 
 
 def test_one_endless_line_is_cut() -> None:
-    found = patches.shown(PATCH.partition(b" one")[0] + b"+" + b"x" * 1_000_000 + b"\n", 20_000, "dgm diff")
+    found = patches.render_diff(
+        PATCH.partition(b" one")[0] + b"+" + b"x" * 1_000_000 + b"\n", 20_000, "dgm diff"
+    )
     assert len(found.html) < 2_000
     assert "(1,000,001 characters)" in found.html
 
@@ -72,9 +74,9 @@ def test_one_endless_line_is_cut() -> None:
 @pytest.mark.starts_processes
 def test_a_diff_that_is_no_text_is_shown(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
-        steps = line(run, AgentId(len(run.tree.agents) - 1)).steps
+        steps = read_lineage(run, AgentId(len(run.tree.agents) - 1)).steps
         for step in steps[1:]:
-            found = patches.shown(step.patch, 20_000, "dgm diff")
+            found = patches.render_diff(step.patch, 20_000, "dgm diff")
             assert found.files > 3
             assert set(Texts(found.html).tags) <= {"pre", "code", "ins", "del", "b", "strong"}
 
@@ -82,7 +84,7 @@ def test_a_diff_that_is_no_text_is_shown(hostile_folder) -> None:
 @pytest.mark.starts_processes
 def test_a_step_is_compared_on_the_tasks_that_both_tried(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
-        one = next(step for step in line(run, AgentId(1)).steps if step.agent.id == 1)
+        one = next(step for step in read_lineage(run, AgentId(1)).steps if step.agent.id == 1)
     # Agent 0 resolves tasks 1 and 3 of five, agent 1 resolves 0, 2 and 4.
     assert one.against is not None
     assert (one.against.gained, one.against.lost) == ((TASKS[0], TASKS[2], TASKS[4]), (TASKS[1], TASKS[3]))
@@ -94,7 +96,7 @@ def test_a_long_line_keeps_its_seed_and_its_end(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
         last = AgentId(len(run.tree.agents) - 1)
         members = [agent.id for agent in Lineage(run.tree, last).agents]
-        found = line(run, last, most=3)
+        found = read_lineage(run, last, most=3)
     assert list(found.agents) == members
     assert [step.agent.id for step in found.steps] == [members[0], *members[-2:]]
     assert found.left_out == len(members) - 3
@@ -103,7 +105,7 @@ def test_a_long_line_keeps_its_seed_and_its_end(hostile_folder) -> None:
 @pytest.mark.starts_processes
 def test_the_matrix_counts_everyone_and_sorts_by_the_first_that_resolves(hostile_folder) -> None:
     with Run.open(hostile_folder) as run:
-        found = matrix(run.tree, [AgentId(0), AgentId(1), AgentId(2)])
+        found = build_matrix(run.tree, [AgentId(0), AgentId(1), AgentId(2)])
         for row in found.rows:
             verdicts = [run.tree.verdict(agent.id, row.task) for agent in run.tree.agents]
             assert row.solved == verdicts.count(Verdict.RESOLVED)
@@ -117,6 +119,6 @@ def test_the_matrix_counts_everyone_and_sorts_by_the_first_that_resolves(hostile
 def test_a_large_matrix_says_what_it_leaves_out() -> None:
     tree = grown(60, 1, crossovers=False)
     tree.tasks = tuple(f"t{n}" for n in range(300))
-    found = matrix(tree, [AgentId(n) for n in range(40)], tasks=200, agents=24)
+    found = build_matrix(tree, [AgentId(n) for n in range(40)], tasks=200, agents=24)
     assert (len(found.rows), found.tasks_left_out) == (200, 100)
     assert (found.agents[0], found.agents[1], found.agents[-1], found.agents_left_out) == (0, 17, 39, 16)

@@ -15,8 +15,8 @@ from dgm.archive.run import Run
 from dgm.cli.status import StatusReader
 from dgm.domain import SEED, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
 from dgm.show.activity import activity_lines
-from dgm.show.spans import Tone, plain
-from dgm.show.times import duration, local_time
+from dgm.show.spans import Tone, plain_text
+from dgm.show.times import duration_text, local_time_text
 from tests.unit.paid_run import TASKS, PaidRun, small
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def test_steps_under_way_say_what_since_when_and_how_many_calls(paid: PaidRun) -
     assert (evaluation["action"], evaluation["kind"], evaluation["agent"]) == (step, "evaluate", 1)
     assert (evaluation["attempt"], evaluation["model_calls"], evaluation["last_event_age_s"]) == (1, 3, 30.0)
     assert evaluation["age_s"] >= 30.0
-    lines = [plain(each) for each in activity_lines(found, living=True)]
+    lines = [plain_text(each) for each in activity_lines(found, living=True)]
     assert lines[0].startswith("under way")
     assert "a child of 2 by self-edit: 30 s, since " in lines[0]
     assert "agent 1 on hostile\\x1b[2J (attempt 2): 30 s, since " in lines[1]
@@ -86,7 +86,7 @@ def test_rates_and_the_forecast_are_those_of_the_session(paid: PaidRun) -> None:
     assert found["forecast"]["binding"] == "usd"
     assert money["left_s"] == pytest.approx((0.5 - spent.usd) / spent.usd * 3600, rel=0.01)
     assert money["ends_unix_s"] == pytest.approx(found["now_unix_s"] + money["left_s"], abs=1)
-    line = next(each for each in map(plain, activity_lines(found, living=True)) if "forecast" in each)
+    line = next(each for each in map(plain_text, activity_lines(found, living=True)) if "forecast" in each)
     assert "of 0.50 USD: " in line
     assert line.endswith("ends the run first")
 
@@ -122,7 +122,7 @@ def test_a_new_session_is_not_predicted_from_an_old_one(paid: PaidRun) -> None:
     assert found["rates"] is None
     assert found["forecast"]["by_budget"]["usd"]["unknown"] == "not yet known"
     assert (found["forecast"]["binding"], found["forecast"]["complete"]) == ("seconds", False)
-    lines = [plain(each) for each in activity_lines(found, living=True)]
+    lines = [plain_text(each) for each in activity_lines(found, living=True)]
     assert "rates        not yet known" in lines
     assert any(each.endswith("USD: not yet known") for each in lines)
     assert any(each.endswith("ends the run first, of what is known") for each in lines)
@@ -133,7 +133,7 @@ def test_an_ended_run_has_rates_of_its_whole_life_and_no_forecast(paid: PaidRun)
     found = record(paid.run, 9e6)
     assert found["forecast"] is None
     assert found["rates"]["window_s"] == pytest.approx(paid.run.tree.wall_seconds, abs=0.001)
-    lines = [plain(each) for each in activity_lines(found, living=False)]
+    lines = [plain_text(each) for each in activity_lines(found, living=False)]
     assert lines[0].startswith("cut off")
     assert " 30 s," not in lines[0]
 
@@ -146,7 +146,7 @@ def test_how_near_the_ends_are_is_said(tmp_path: Path) -> None:
     found = record(made.run)["ends"]
     assert found["until_score"] == {"lower_bound": pytest.approx(0.215, abs=1e-3), "limit": 0.3, "agent": 0}
     assert (found["patience"]["evaluations_without_better"], found["patience"]["limit"]) == (2, 10)
-    lines = [plain(each) for each in activity_lines(record(made.run), living=True)]
+    lines = [plain_text(each) for each in activity_lines(record(made.run), living=True)]
     assert "until score  the best agent's lower bound is 0.215 of 0.3 (agent 0)" in lines
     assert "patience     2 of 10 evaluations without a better agent" in lines
     made.run.close()
@@ -178,17 +178,17 @@ def test_a_reader_that_follows_says_what_one_that_opens_says(tmp_path: Path) -> 
 def test_many_steps_are_only_counted(paid: PaidRun) -> None:
     for _ in range(12):
         paid.start(Evaluate(AgentId(2), TASKS[0]))
-    lines = [plain(each) for each in activity_lines(record(paid.run), living=True)]
+    lines = [plain_text(each) for each in activity_lines(record(paid.run), living=True)]
     assert "             and 5 more" in lines
 
 
 def test_durations_have_two_units() -> None:
-    said = [duration(each) for each in (0, 33.4, 72, 3600, 19_620, 273_600, 1e12)]
+    said = [duration_text(each) for each in (0, 33.4, 72, 3600, 19_620, 273_600, 1e12)]
     assert said == ["0 s", "33 s", "1 min 12 s", "1 h", "5 h 27 min", "3 d 4 h", "more than a year"]
 
 
 def test_a_clock_time_of_another_day_has_its_date() -> None:
     now = time.mktime((2026, 11, 26, 12, 0, 0, 0, 0, -1))
-    assert local_time(now - 60, now) == "11:59:00"
-    assert local_time(now + 86_400, now) == "2026-11-27 12:00"
-    assert local_time(now - 365 * 86_400, now) == "2025-11-26 12:00"
+    assert local_time_text(now - 60, now) == "11:59:00"
+    assert local_time_text(now + 86_400, now) == "2026-11-27 12:00"
+    assert local_time_text(now - 365 * 86_400, now) == "2025-11-26 12:00"

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from dgm.show.ascii import INSTEAD, with_marks, with_words
+from dgm.show.ascii import INSTEAD, marks_to_ascii, text_to_ascii
 from dgm.show.terminal import draws_marks, wants_ascii
 
 
@@ -28,8 +28,8 @@ def test_what_an_encoding_has_stays():
 
 
 def test_lists_keep_their_columns_and_texts_may_grow():
-    assert with_marks("├─ █░ ab… é") == "|- #. ab~ é"
-    assert with_words("ab… é") == "ab... é"
+    assert marks_to_ascii("├─ █░ ab… é") == "|- #. ab~ é"
+    assert text_to_ascii("ab… é") == "ab... é"
 
 
 @pytest.mark.parametrize(

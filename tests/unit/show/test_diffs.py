@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgm.show.code import coloured
-from dgm.show.diffs import Kind, Patch
-from dgm.show.safe import cells
-from dgm.show.spans import Tone, plain
+from dgm.show.code import colour_code_line
+from dgm.show.diffs import LineKind, Patch
+from dgm.show.safe import cell_width
+from dgm.show.spans import Tone, plain_text
 
 pytestmark = pytest.mark.slow
 
@@ -56,17 +56,17 @@ def test_files_are_listed_with_what_changed_in_them() -> None:
 
 def test_lines_are_shown_with_their_sign_neutral_and_without_tabs() -> None:
     patch = Patch(PATCH)
-    assert plain(patch.unified(8)) == "+    limit = 30"
-    assert patch.unified(8)[0].tone is Tone.ADDED
-    assert plain(patch.unified(17)) == "-echo \\x1b[31mred"
-    assert plain(patch.unified(9, numbered=True)) == "    3     4  def run():"
-    assert any(span.tone is Tone.CODE_KEYWORD for span in patch.unified(9))
-    assert plain(next(patch.lines())) == "diff --git a/agent/loop.py b/agent/loop.py"
+    assert plain_text(patch.unified_line(8)) == "+    limit = 30"
+    assert patch.unified_line(8)[0].tone is Tone.ADDED
+    assert plain_text(patch.unified_line(17)) == "-echo \\x1b[31mred"
+    assert plain_text(patch.unified_line(9, numbered=True)) == "    3     4  def run():"
+    assert any(span.tone is Tone.CODE_KEYWORD for span in patch.unified_line(9))
+    assert plain_text(next(patch.lines())) == "diff --git a/agent/loop.py b/agent/loop.py"
 
 
 def test_side_by_side_what_was_and_what_is_stand_in_one_row() -> None:
     patch = Patch(PATCH)
-    rows = [plain(patch.beside(row, 63)) for row in range(patch.rows)]
+    rows = [plain_text(patch.beside(row, 63)) for row in range(patch.rows)]
     assert rows[5] == "    1  import os               │     1  import os"
     assert rows[6] == "    2 --- a comment of SQL     │     2 +++ more"
     assert rows[7] == "                               │     3 +    limit = 30"
@@ -98,7 +98,7 @@ def test_what_git_writes_of_odd_names_modes_and_binary_files_is_read(tmp_path: P
     assert {f.path for f in patch.files} == {*names, "bin"}
     assert {f.path: (f.added, f.removed, f.binary) for f in patch.files}["bin"] == (0, 0, True)
     assert all((f.added, f.removed) == (1, 1) for f in patch.files if f.path != "bin")
-    assert Kind.BINARY in {patch.kind(n) for n in range(len(patch))}
+    assert LineKind.BINARY in {patch.kind(n) for n in range(len(patch))}
     (tmp_path / "plain").chmod(0o644)
     git(tmp_path, "add", "-A")
     modes = Patch(
@@ -124,29 +124,29 @@ def test_anything_is_shown_line_by_line(lines: list[bytes], width: int) -> None:
     patch = Patch(data)
     assert len(patch) == len(data.splitlines())
     for number in range(len(patch)):
-        assert all(span.text.isprintable() for span in patch.unified(number))
-        assert all(span.text.isprintable() for span in patch.unified(number, numbered=True, most=20))
+        assert all(span.text.isprintable() for span in patch.unified_line(number))
+        assert all(span.text.isprintable() for span in patch.unified_line(number, numbered=True, most=20))
         assert patch.text(number).isprintable()
         assert patch.row_of(number) < patch.rows
     for row in range(patch.rows):
-        assert sum(cells(span.text) for span in patch.beside(row, width)) <= max(width, 3)
+        assert sum(cell_width(span.text) for span in patch.beside(row, width)) <= max(width, 3)
         assert all(span.text.isprintable() for span in patch.beside(row, width))
         assert patch.said(row).isprintable()
 
 
 def test_a_line_of_a_hunk_without_a_sign_is_whole_and_neutral() -> None:
     patch = Patch(b"@@ -1,2 +1,2 @@\n\x1b[2Jb\n\tc\n")
-    assert [plain(patch.unified(n)) for n in (1, 2)] == [" \\x1b[2Jb", "     c"]
-    assert plain(patch.beside(1, 43)) == "    1  \\x1b[2Jb      │     1  \\x1b[2Jb"
+    assert [plain_text(patch.unified_line(n)) for n in (1, 2)] == [" \\x1b[2Jb", "     c"]
+    assert plain_text(patch.beside(1, 43)) == "    1  \\x1b[2Jb      │     1  \\x1b[2Jb"
     assert patch.text(1) == "\\x1b[2Jb"
 
 
 def test_a_very_long_line_is_cut_before_it_is_read() -> None:
     patch = Patch(b"@@ -1,2 +1,2 @@\n-" + b"\xff" * 5_000 + b"\n " + "日".encode() * 5_000 + b"\n")
-    assert plain(patch.unified(1, most=100)) == "-" + "\ufffd" * 100 + " … 4,900 bytes more"
-    assert plain(patch.unified(2, most=100)) == " " + "日" * 100 + " … 14,700 bytes more"
+    assert plain_text(patch.unified_line(1, most=100)) == "-" + "\ufffd" * 100 + " … 4,900 bytes more"
+    assert plain_text(patch.unified_line(2, most=100)) == " " + "日" * 100 + " … 14,700 bytes more"
     assert len(patch.text(2)) == 5_001
-    assert plain(patch.unified(2)) == " " + "日" * 5_000
+    assert plain_text(patch.unified_line(2)) == " " + "日" * 5_000
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_very_long_line_is_cut_before_it_is_read() -> None:
     ],
 )
 def test_code_is_coloured_by_the_name_of_its_file(path: str, text: str, tones: set[Tone]) -> None:
-    shown = coloured(path, text)
+    shown = colour_code_line(path, text)
     assert "".join(span.text for span in shown) == text
     assert tones <= {span.tone for span in shown}
 
@@ -172,8 +172,8 @@ def test_code_is_coloured_by_the_name_of_its_file(path: str, text: str, tones: s
 @given(st.sampled_from(["a.py", "a.md", "a.sh", "a.json", "a.toml", "a"]), st.text(max_size=60))
 def test_colours_change_no_character(path: str, text: str) -> None:
     from dgm.show.code import TAB
-    from dgm.show.safe import neutral
+    from dgm.show.safe import neutralise
 
-    assert "".join(span.text for span in coloured(path, text)) == neutral(text.replace("\n", " ")).expandtabs(
-        TAB
-    )
+    assert "".join(span.text for span in colour_code_line(path, text)) == neutralise(
+        text.replace("\n", " ")
+    ).expandtabs(TAB)

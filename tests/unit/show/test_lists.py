@@ -19,8 +19,8 @@ from dgm.archive.events import (
 from dgm.domain import SEED, ActionId, Cost, Evaluate, Evaluation, Stillborn, TaskId, Usage, Verdict
 from dgm.show.evaluations import evaluation_line
 from dgm.show.events import event_line, log_line
-from dgm.show.safe import cells
-from dgm.show.spans import Tone, plain
+from dgm.show.safe import cell_width
+from dgm.show.spans import Tone, plain_text
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines, spend_lines
 from dgm.show.status import status_lines
 from tests.unit.paid_run import PaidRun, small
@@ -41,18 +41,18 @@ def paid(tmp_path: Path) -> PaidRun:
 
 def test_an_evaluation_says_what_came_of_it_and_what_it_took() -> None:
     shown = evaluation_line(GRADED, Usage(3, 20_000, 800, 0.0125))
-    assert plain(shown) == (
+    assert plain_text(shown) == (
         "unresolved   14.2 s     20,800 tokens   0.0125 USD  lru/evict: 2 of 5 tests failed"
     )
     assert shown[0].tone is Tone.BAD
     narrow = evaluation_line(GRADED, Usage(), 40)
-    assert plain(narrow).startswith("✗ unresolved")
-    assert sum(cells(span.text) for span in narrow) <= 40
+    assert plain_text(narrow).startswith("✗ unresolved")
+    assert sum(cell_width(span.text) for span in narrow) <= 40
 
 
 def test_a_further_attempt_is_said_to_be_one() -> None:
     again = Evaluation(SEED, TaskId("t"), 2, Verdict.RESOLVED, "")
-    assert plain(evaluation_line(again, Usage())).endswith("t (attempt 3):")
+    assert plain_text(evaluation_line(again, Usage())).endswith("t (attempt 3):")
 
 
 @pytest.mark.parametrize(
@@ -76,20 +76,20 @@ def test_what_happened_is_told_in_a_sentence(event: Event, said: str) -> None:
     log = Log()
     log.born()
     log.graded(0, [True, False])
-    assert plain(event_line(event, log.tree)) == said
+    assert plain_text(event_line(event, log.tree)) == said
     # An old event is told without the tally of now.
-    assert plain(event_line(event, None)) == said.replace(" (1/2 50%)", "")
+    assert plain_text(event_line(event, None)) == said.replace(" (1/2 50%)", "")
 
 
 def test_agents_with_a_name_are_called_by_it() -> None:
     log = Log()
     log.born()
-    said = plain(event_line(TaskGraded(ActionId(1), GRADED), log.tree, {SEED: "the\x1bseed"}))
+    said = plain_text(event_line(TaskGraded(ActionId(1), GRADED), log.tree, {SEED: "the\x1bseed"}))
     assert said.startswith("the\\x1bseed (–) unresolved")
 
 
 def test_an_event_of_the_log_is_a_row() -> None:
-    shown = plain(log_line(Recorded(12, 0.0, ActionLost(ActionId(7), "killed"))))
+    shown = plain_text(log_line(Recorded(12, 0.0, ActionLost(ActionId(7), "killed"))))
     assert shown == '     12  1970-01-01 00:00:00  action_lost         7  {"reason":"killed","final":false}'
 
 
@@ -104,11 +104,11 @@ def test_nothing_that_others_wrote_is_obeyed() -> None:
         event_line(CallRefused(ActionId(3), HOSTILE, 400, HOSTILE, HOSTILE), log.tree),
         *refusal_lines([RefusedRequest(HOSTILE, HOSTILE, 2, ActionId(1))]),
     ]
-    assert all(plain(shown).isprintable() for shown in lines)
+    assert all(plain_text(shown).isprintable() for shown in lines)
 
 
 def test_spend_is_told_by_role_where_there_are_several(paid: PaidRun) -> None:
-    lines = [plain(shown) for shown in spend_lines(paid.run.tree)]
+    lines = [plain_text(shown) for shown in spend_lines(paid.run.tree)]
     assert lines[0] == (
         "spend        20 model calls, 22,000 tokens, 0.2000 of 0.50 USD, 0.3000 left (25% of the input was cached)"
     )
@@ -117,7 +117,7 @@ def test_spend_is_told_by_role_where_there_are_several(paid: PaidRun) -> None:
 
 def test_an_account_is_told_by_purpose(paid: PaidRun) -> None:
     accounts = Accounts(paid.run)
-    lines = [plain(shown) for shown in account_lines(accounts.of(SEED), accounts.clade(SEED))]
+    lines = [plain_text(shown) for shown in account_lines(accounts.of(SEED), accounts.clade(SEED))]
     assert lines[0] == "spend:"
     assert [each.split(" ")[2] for each in lines[1:]] == [
         "making",
@@ -128,12 +128,12 @@ def test_an_account_is_told_by_purpose(paid: PaidRun) -> None:
     ]
     assert lines[-1].startswith("  its clade in all    20 model calls")
     assert len(account_lines(accounts.of(SEED))) == len(lines) - 1
-    assert plain(fruitless_lines(accounts.of(SEED), ())[0]) == "paid for without a result (yet):"
+    assert plain_text(fruitless_lines(accounts.of(SEED), ())[0]) == "paid for without a result (yet):"
 
 
 def test_refusals_beyond_the_first_are_counted() -> None:
     many = [RefusedRequest("bad", f"number {n}", 12 - n, ActionId(1)) for n in range(12)]
-    lines = [plain(shown) for shown in refusal_lines(many)]
+    lines = [plain_text(shown) for shown in refusal_lines(many)]
     assert lines[1] == "  12 times bad: number 0"
     assert (len(lines), lines[-1]) == (12, "  and 2 more")
     assert len(refusal_lines(many, most=None)) == 13
@@ -142,11 +142,11 @@ def test_refusals_beyond_the_first_are_counted() -> None:
 
 def test_a_run_that_waits_says_so_near_the_top(paid: PaidRun) -> None:
     facts = {**run_summary(paid.run), "paused": "529 overloaded", "waiting": 2}
-    lines = [plain(shown) for shown in status_lines(paid.run, facts)]
+    lines = [plain_text(shown) for shown in status_lines(paid.run, facts)]
     names = [each.split()[0] for each in lines]
     assert names[:5] == ["run", "paused", "searches", "waiting", "agents"]
     assert lines[3] == "waiting      2 children wait for you: dgm approve paid"
-    assert [each.split()[0] for each in map(plain, status_lines(paid.run))][:3] == [
+    assert [each.split()[0] for each in map(plain_text, status_lines(paid.run))][:3] == [
         "run",
         "searches",
         "agents",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from dgm.show.safe import Side, cells, cut, fit, neutral, one_line
+from dgm.show.safe import Side, cell_width, cut, fit, neutralise, one_line
 
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 words = st.text(st.sampled_from("ab \t\n\x1b\u202e日本é\u0301\u2764\ufe0f😀Ж\u2028"), max_size=30)
@@ -20,18 +20,18 @@ def test_every_control_and_formatting_character_is_escaped_and_no_other():
         character = chr(number)
         kind = unicodedata.category(character)
         unsafe = kind in UNSAFE and character not in "\n\t"
-        changed = neutral(character) != character
+        changed = neutralise(character) != character
         # A newer Unicode than Python's may give a meaning to what is unassigned.
         assert changed == unsafe or (changed and kind == "Cn"), hex(number)
 
 
 def test_escape_sequences_and_direction_marks_are_shown_not_obeyed():
-    assert neutral("a\x1b[31mb\u202ec\x07\td\n") == "a\\x1b[31mb\\x202ec\\x07\td\n"
+    assert neutralise("a\x1b[31mb\u202ec\x07\td\n") == "a\\x1b[31mb\\x202ec\\x07\td\n"
 
 
 @given(words)
 def test_what_is_neutral_stays_as_it_is(text):
-    assert neutral(neutral(text)) == neutral(text)
+    assert neutralise(neutralise(text)) == neutralise(text)
 
 
 @given(words, st.integers(0, 40), st.sampled_from(Side))
@@ -43,7 +43,7 @@ def test_a_fitted_text_takes_exactly_its_column(text, width, side):
 
 @given(words, st.integers(1, 40))
 def test_a_text_that_is_cut_says_so_and_is_a_beginning(text, width):
-    whole = " ".join(neutral(text).split())
+    whole = " ".join(neutralise(text).split())
     shown = one_line(text, width)
     assert cell_len(shown) <= width
     assert shown == whole or (shown.endswith("…") and whole.startswith(shown[:-1]))
@@ -71,7 +71,7 @@ def test_a_wide_character_that_does_not_fit_leaves_a_blank_in_its_column():
 
 
 def test_a_line_is_as_wide_as_what_is_seen_of_it():
-    assert cells("abc") == 3
-    assert cells("日本") == 4
-    assert cells("e\u0301") == 1
-    assert cells("\x1b[31m") == len("\\x1b[31m")
+    assert cell_width("abc") == 3
+    assert cell_width("日本") == 4
+    assert cell_width("e\u0301") == 1
+    assert cell_width("\x1b[31m") == len("\\x1b[31m")

@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from dgm.show.spans import Span, Tone, cropped, line, plain
-from dgm.show.terminal import write
+from dgm.show.spans import Span, Tone, crop_line, make_line, plain_text
+from dgm.show.terminal import write_lines
 from tests.unit.on_a_terminal import shown_on_a_terminal
 
-LINES = [line(Span("★ 12", Tone.MARK), "  own 5/12  "), line("日本語 wide")]
+LINES = [make_line(Span("★ 12", Tone.MARK), "  own 5/12  "), make_line("日本語 wide")]
 CODE = """
 import sys
-from dgm.show.spans import Span, Tone, line
-from dgm.show.terminal import write
-write([line(Span("12", Tone.STRONG), "  ", "x" * 60), line(Span("gone", Tone.BAD))], crop=True)
+from dgm.show.spans import Span, Tone, make_line
+from dgm.show.terminal import write_lines
+write_lines([make_line(Span("12", Tone.STRONG), "  ", "x" * 60), make_line(Span("gone", Tone.BAD))], crop=True)
 """
 
 
@@ -38,7 +38,7 @@ def test_whoever_wants_no_colour_gets_none(environment: dict[str, str]) -> None:
 
 def test_a_pipe_gets_whole_lines_without_colour_or_blanks_at_their_ends() -> None:
     pipe = io.StringIO()
-    write(LINES, pipe, crop=True)
+    write_lines(LINES, pipe, crop=True)
     assert pipe.getvalue() == "★ 12  own 5/12\n日本語 wide\n"
 
 
@@ -48,18 +48,18 @@ def test_the_first_line_does_not_wait_for_the_second() -> None:
     seen = []
 
     def lines():
-        yield line("first")
+        yield make_line("first")
         seen.append(raw.getvalue())
-        yield line("second")
+        yield make_line("second")
 
-    write(lines(), pipe)
+    write_lines(lines(), pipe)
     assert seen == [b"first\n"]
 
 
 def test_an_encoding_without_our_marks_gets_their_twins() -> None:
     raw = io.BytesIO()
     pipe = io.TextIOWrapper(raw, encoding="ascii")
-    write([*LINES, line("█░ ✓ ✗ 19–68% │ … → ▸ ⠤")], pipe)
+    write_lines([*LINES, make_line("█░ ✓ ✗ 19–68% │ … → ▸ ⠤")], pipe)
     pipe.flush()
     assert raw.getvalue().decode("ascii").splitlines() == [
         "* 12  own 5/12",
@@ -73,4 +73,4 @@ def test_an_encoding_without_our_marks_gets_their_twins() -> None:
     [(20, "ab日本"), (6, "ab日本"), (5, "ab日…"), (4, "ab…"), (2, "a…"), (1, "…"), (0, "")],
 )
 def test_a_line_is_cropped_between_characters(width: int, shown: str) -> None:
-    assert plain(cropped(line(Span("ab", Tone.KEY), "日本"), width)) == shown
+    assert plain_text(crop_line(make_line(Span("ab", Tone.KEY), "日本"), width)) == shown

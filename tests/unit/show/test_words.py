@@ -1,8 +1,16 @@
 """The small texts of lists."""
 
 from dgm.domain import Tally, Usage
-from dgm.show.spans import Span, Tone, joined, line, plain
-from dgm.show.words import bar, clock, interval_text, operator_text, tally_text, usage_lines, usd_text
+from dgm.show.spans import Span, Tone, join_lines, make_line, plain_text
+from dgm.show.words import (
+    bar_text,
+    clock_text,
+    interval_text,
+    operator_text,
+    tally_text,
+    usage_lines,
+    usd_text,
+)
 
 
 def test_tallies_read_as_counts_and_rates():
@@ -13,15 +21,15 @@ def test_tallies_read_as_counts_and_rates():
 
 
 def test_a_bar_is_as_long_as_it_is_said_to_be_whatever_the_rate():
-    assert bar(0.5) == "████░░░░"
-    assert bar(0.0, 3) == "░░░"
-    assert bar(1.7, 3) == "███"
-    assert bar(-1.0, 3) == "░░░"
+    assert bar_text(0.5) == "████░░░░"
+    assert bar_text(0.0, 3) == "░░░"
+    assert bar_text(1.7, 3) == "███"
+    assert bar_text(-1.0, 3) == "░░░"
 
 
 def test_amounts_and_times_read_as_people_write_them():
     assert (usd_text(0.5), usd_text(12), usd_text(0.0025)) == ("0.50", "12.00", "0.0025")
-    assert (clock(67), clock(3_847.9)) == ("1:07", "1:04:07")
+    assert (clock_text(67), clock_text(3_847.9)) == ("1:07", "1:04:07")
 
 
 def test_an_operator_is_named_with_its_aim_and_neither_is_obeyed():
@@ -39,7 +47,10 @@ def test_the_dearest_role_comes_first_and_columns_hold_wide_names():
 
 
 def test_a_line_is_made_of_pieces_and_read_without_its_tones():
-    shown = line("own ", Span("5/12", Tone.GOOD), "", "  ")
+    shown = make_line("own ", Span("5/12", Tone.GOOD), "", "  ")
     assert len(shown) == 3
-    assert plain(shown) == "own 5/12"
-    assert plain(joined([line("a"), line(""), line(Span("b", Tone.DIM))], "  ")) == "a  b"
+    assert plain_text(shown) == "own 5/12"
+    assert (
+        plain_text(join_lines([make_line("a"), make_line(""), make_line(Span("b", Tone.DIM))], "  "))
+        == "a  b"
+    )
