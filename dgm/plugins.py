@@ -12,13 +12,18 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from traceback import walk_tb
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgm.errors import PluginFault, UserError
+from dgm.factories import UnknownField, call_factory
 from dgm.references import find_object, is_reference, make_object
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SHOWN = 80
 """Maximum number of characters shown of a value that does not fit."""
+NO_BUILTIN: Mapping[str, str] = {}
 
 
 def find_plugin(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)
@@ -52,25 +57,60 @@ def find_installed(group: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=f"dgm.{group}")}
 
 
-def make_plugin(group: str, name: str, *given: object, **named: object) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
-    """Call an installed plug-in with the arguments of its kind.
+def make_plugin(
+    group: str,
+    name: str,
+    context: "DataclassInstance",
+    builtin: Mapping[str, str] = NO_BUILTIN,
+) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
+    """Make a part of any kind from the context record of its kind (``dgm.factories`` has the rule).
 
-    An object behind a reference may take no arguments.
+    A value behind a reference is copied.
+
+    Args:
+        group: the plural of the kind.
+        name: what the user typed.
+        context: the record of the kind; built-in parts and plug-ins get the same one.
+        builtin: name → ``module:attribute``.
 
     Raises:
-        UserError: it cannot be loaded or called with them. Errors raised inside the plug-in propagate unchanged.
+        UserError: nothing has that name, or it cannot be loaded, or it asks for what the record does not have. Errors
+            raised inside the plug-in propagate unchanged.
     """
-    if name not in find_installed(group) and is_reference(name):
-        return make_object(find_object(group, name), *given, *named.values())
-    factory = find_plugin(group, name, {})
+    factory = find_plugin(group, name, builtin)
+    if name in builtin:
+        return call_factory(factory, context)
+    installed = name in find_installed(group)
     try:
-        return factory(*given, **named)
+        return call_factory(factory, context) if installed else make_object(factory, context)
+    except UnknownField as error:
+        raise UserError(
+            f"{describe_plugin(group, name)}{_source_place(factory)}: {error}; name its fields, or give them defaults"
+        ) from error
     except TypeError as error:
-        if _frames(error):
+        if not installed or _frames(error):
             raise
         raise UserError(
             f"{describe_plugin(group, name)} cannot be called with what it is given: {error}"
         ) from error
+
+
+def open_plugin(
+    group: str,
+    name: str,
+    context: "DataclassInstance",
+    builtin: Mapping[str, str],
+    shape: Mapping[str, int | None],
+) -> Any:  # noqa: ANN401  (whatever the plug-in makes)
+    """Make a part as ``make_plugin`` does, and check the shape of one that is not built in.
+
+    Raises:
+        UserError: as ``make_plugin`` and ``check_shape``.
+    """
+    made = make_plugin(group, name, context, builtin)
+    if name not in builtin:
+        check_shape(group, name, made, shape)
+    return made
 
 
 def check_shape(group: str, name: str, made: object, shape: Mapping[str, int | None]) -> None:
@@ -207,8 +247,8 @@ def _accepts_arguments(method: object, count: int) -> bool:
 
 
 def _source_place(thing: object) -> str:
-    """Return ``, file:line`` of a function, or of the class of an object."""
-    source: Any = thing if inspect.isroutine(thing) else type(thing)
+    """Return ``, file:line`` of a function or class, or of the class of an object."""
+    source: Any = thing if inspect.isroutine(thing) or isinstance(thing, type) else type(thing)
     try:
         return f", {inspect.getsourcefile(source)}:{inspect.getsourcelines(source)[1]}"
     except (OSError, TypeError):

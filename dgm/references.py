@@ -13,9 +13,13 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgm.errors import UserError
+from dgm.factories import call_factory
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.<>]*")
 _lent: dict[tuple[str, str], Any] = {}
@@ -81,30 +85,15 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
     return found
 
 
-def make_object(found: Any, *given: object) -> Any:  # noqa: ANN401  (whatever it makes)
-    """Return a fresh object: made by a class or function from ``given``, or from nothing where it takes nothing.
+def make_object(found: Any, context: "DataclassInstance") -> Any:  # noqa: ANN401  (whatever it makes)
+    """Return a fresh object: a copy of a value, so that two users of it do not share what it remembers, or a new one.
 
-    A value is copied, so that two users of it do not share what it remembers.
+    A class or function is called by the rule of ``dgm.factories``: it may take no arguments.
 
     Raises:
-        UserError: a class or function takes neither.
+        UnknownField: a class or function asks for what the record does not have.
     """
-    if not _is_factory(found):
-        return copy.deepcopy(found)
-    try:
-        signature = inspect.signature(found)
-    except ValueError:  # compiled, and says nothing of its arguments
-        return found(*given)
-    for arguments in (given, ()):
-        try:
-            signature.bind(*arguments)
-        except TypeError:
-            continue
-        return found(*arguments)
-    raise UserError(
-        f"{found.__module__}:{found.__qualname__}{signature}: cannot be made again without its arguments; give them "
-        "defaults"
-    )
+    return call_factory(found, context) if _is_factory(found) else copy.deepcopy(found)
 
 
 def digest_of(group: str, reference: str) -> str | None:

@@ -1,6 +1,7 @@
 """The benchmark formats that dgm supports: what stands before the colon of a benchmark's name.
 
-A new one is a module with its record, and a line in ``FORMATS``. A record is imported only when it is needed.
+A new one is a module with its record, and a line in ``FORMATS``. A record is imported only when it is needed. It is
+called with a ``BenchmarkContext``, as the factory of a plug-in is.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -8,16 +9,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.config import BenchmarksSettings
-from dgm.protocols import Benchmark, SandboxEngine
-
-Opener = Callable[[str, SandboxEngine, BenchmarksSettings], Benchmark]
+from dgm.protocols import Benchmark
 
 FORMATS: Mapping[str, str] = {
     "swebench": "dgm.benchmarks.swebench:FORMAT",
     "polyglot": "dgm.benchmarks.polyglot:FORMAT",
 }
-"""Format → ``module:attribute`` of its record."""
+"""Format → ``module:attribute`` of its record, as an entry point names a factory."""
 
 
 def _one(_settings: BenchmarksSettings) -> int:
@@ -30,7 +30,7 @@ class Format:
 
     name: str
     """Text before the colon."""
-    open: Opener
+    open: Callable[[BenchmarkContext], Benchmark]
     """Opener by the benchmark's full name. Raises UserError if there is no such benchmark, or it is wrong."""
     example: str
     """Full names as a message to people gives them."""
@@ -48,6 +48,14 @@ class Format:
     """Description of the benchmark that the name without a place means; empty: there is none."""
     tries: Callable[[BenchmarksSettings], int] = _one
     """Maximum number of tries of an agent at one task."""
+
+    def __call__(self, context: BenchmarkContext) -> Benchmark:
+        """Open the benchmark that the context names.
+
+        Raises:
+            UserError: there is no such benchmark, or it is wrong.
+        """
+        return self.open(context)
 
 
 def format_of(name: str) -> Format:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from dgm import plugins
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import FORMATS, Format, format_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
@@ -37,8 +38,8 @@ def open_suite(
 
     Args:
         name_or_path: a shipped suite's name, the path of a suite's folder, ``swebench:…``, ``polyglot:…``, the name of
-            a plug-in (an entry point of the group ``dgm.benchmarks``: a factory that is called with the engine), or
-            several of these with ``+`` between them.
+            a plug-in (an entry point of the group ``dgm.benchmarks``: a factory of a benchmark from a
+            ``BenchmarkContext``), or several of these with ``+`` between them.
         engine: opens the sandboxes for grading.
         settings: settings that some benchmarks need in addition to their name.
 
@@ -46,7 +47,7 @@ def open_suite(
         UserError: there is none, or a file of it is missing or wrong.
     """
     names = parts(name_or_path)
-    opened = [_open(name, engine, settings) for name in names]
+    opened = [_open(BenchmarkContext(name, engine, settings)) for name in names]
     return opened[0] if len(opened) == 1 else MixedBenchmark(opened)
 
 
@@ -162,19 +163,18 @@ def _path_of(name: str, folder: Path = HERE) -> Path:
     return folder / Path(rest if colon and kind in FORMATS else name).expanduser()
 
 
-def _open(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> Benchmark:
+def _open(context: BenchmarkContext) -> Benchmark:
+    name = context.name
     kind, colon, _ = name.partition(":")
     if colon and kind in FORMATS:
-        return format_of(kind).open(name, engine, settings)
+        return cast("Benchmark", plugins.make_plugin("benchmarks", kind, context, FORMATS))
     shipped = asset("benchmarks", name)
     path = Path(name).expanduser()
     for folder in (shipped, path):
         if (folder / "suite.toml").is_file():
-            return SuiteBenchmark(folder, engine)
+            return SuiteBenchmark(folder, context.engine)
     if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
-        made = plugins.make_plugin("benchmarks", name, engine)
-        plugins.check_shape("benchmarks", name, made, SHAPE)
-        return cast("Benchmark", made)
+        return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, FORMATS, SHAPE))
     if name in FORMATS:
         example = format_of(name).example
         raise UserError(f"benchmark {name!r}: say which, as in {example} (see dgm benchmark list)")

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 
 from dgm.archive.repository import patch as patch_between
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
 from dgm.benchmarks.polyglot_exercises import Exercise, read_exercises
 from dgm.benchmarks.polyglot_grading import examine
@@ -20,7 +21,7 @@ from dgm.benchmarks.polyglot_plan import GRADERS
 from dgm.benchmarks.polyglot_source import exercises_folder
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.toml_table import suggestion
-from dgm.config import BenchmarksSettings, PolyglotSettings
+from dgm.config import PolyglotSettings
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.paths import asset
@@ -168,17 +169,15 @@ class PolyglotBenchmark:
         return problems
 
 
-def open_polyglot(
-    name: str, engine: SandboxEngine, settings: BenchmarksSettings | None = None
-) -> PolyglotBenchmark:
+def open_polyglot(context: BenchmarkContext) -> PolyglotBenchmark:
     """Open ``polyglot:FOLDER``, ``polyglot:URL``, ``polyglot:URL@REVISION``, or the shipped exercises (``polyglot:``).
 
     Raises:
         UserError: the source is wrong, or holds no exercise.
         Infrastructure: it could not be fetched.
     """
-    folder = exercises_folder(name.partition(":")[2])
-    return PolyglotBenchmark(folder, engine, (settings or BenchmarksSettings()).polyglot)
+    folder = exercises_folder(context.name.partition(":")[2])
+    return PolyglotBenchmark(folder, context.engine, context.settings.polyglot)
 
 
 FORMAT = Format(

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from dgm.benchmarks import swebench_images as images
 from dgm.benchmarks import swebench_subsets as subsets
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
 from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
 from dgm.benchmarks.swebench_instances import Instance, load
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_rows import DATA_SETS
 from dgm.benchmarks.toml_table import suggestion
-from dgm.config import BenchmarksSettings, SwebenchSettings
+from dgm.config import SwebenchSettings
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
 from dgm.protocols import Grade, InImage, SandboxEngine, SandboxSpec
@@ -164,20 +165,21 @@ class SwebenchBenchmark:
         )
 
 
-def open_swebench(name: str, engine: SandboxEngine, settings: BenchmarksSettings) -> SwebenchBenchmark:
+def open_swebench(context: BenchmarkContext) -> SwebenchBenchmark:
     """Open ``swebench:`` with a data set's name or a file of instances.
 
     Raises:
         UserError: there is none, something in it is wrong, or the engine has no images.
     """
-    which = name.removeprefix(PREFIX)
-    if engine.name == "bubblewrap":
-        images.store_of(engine)
+    which = context.name.removeprefix(PREFIX)
+    if context.engine.name == "bubblewrap":
+        images.store_of(context.engine)
     instances = load(which)
-    chosen = settings.swebench.subset
+    settings = context.settings.swebench
+    chosen = settings.subset
     subset = subsets.read(chosen, instances) if chosen else subsets.everything(instances)
     short = which if which in DATA_SETS else Path(which).stem
-    return SwebenchBenchmark(f"swebench-{short}", instances, subset, engine, settings.swebench)
+    return SwebenchBenchmark(f"swebench-{short}", instances, subset, context.engine, settings)
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""The inputs from which a built-in operator is built."""
+"""The context record of operators."""
 
 from dataclasses import dataclass, field
 
@@ -8,12 +8,15 @@ from dgm.meta.prompts import Prompts
 
 @dataclass(frozen=True, slots=True)
 class OperatorContext:
-    """The inputs of operators that are common to one run."""
+    """The inputs of a run's operators, built-in ones and plug-ins (``dgm.factories`` says how to ask for them)."""
 
     image: str
     """Recipe of the sandboxes in which agents improve themselves."""
     time_limit_s: float
-    """Wall time of one improve job in seconds."""
+    """Wall time of one improve job in seconds, above 0."""
     prompts: Prompts
+    """The prompts of the run; they are frozen when it begins."""
     settings: OperatorSettings = field(default_factory=OperatorSettings)
+    """The section ``[operators]`` of the run's settings."""
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
+    """The section ``[evidence]``: what operators show of the parents' past."""

@@ -6,7 +6,7 @@ from typing import cast
 from dgm.config import Settings
 from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts
-from dgm.plugins import check_shape, find_plugin, make_plugin
+from dgm.plugins import open_plugin
 from dgm.protocols import Needing, Needs, Operator
 
 BUILTIN = {
@@ -17,6 +17,9 @@ BUILTIN = {
     "invent": "dgm.meta.invent:Invent",
     "module": "dgm.meta.module:Module",
 }
+"""Name → ``module:attribute``, as an entry point names it; called with an ``OperatorContext`` as a plug-in is."""
+SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}
+"""Attributes of a plug-in's operator, and the number of arguments of its methods; None for plain attributes."""
 
 
 def open_operators(
@@ -24,7 +27,7 @@ def open_operators(
 ) -> Mapping[str, Operator]:
     """Return the operators that the settings name, by name, for agents that run in ``image``.
 
-    A built-in one is made from an ``OperatorContext``, a plug-in from ``image`` and ``time_limit_s``.
+    Each is made from one ``OperatorContext``.
 
     Args:
         settings: of the run.
@@ -35,8 +38,10 @@ def open_operators(
     Raises:
         UserError: there is none of that name.
     """
-    making = OperatorContext(image, settings.limits.improve_s, prompts, settings.operators, settings.evidence)
-    return {name: _open_operator(name, making) for name in dict.fromkeys((*settings.operator_names, *also))}
+    context = OperatorContext(
+        image, settings.limits.improve_s, prompts, settings.operators, settings.evidence
+    )
+    return {name: _open_operator(name, context) for name in dict.fromkeys((*settings.operator_names, *also))}
 
 
 def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
@@ -44,10 +49,5 @@ def needs_of(operators: Mapping[str, Operator]) -> Mapping[str, Needs]:
     return {name: made.needs if isinstance(made, Needing) else Needs() for name, made in operators.items()}
 
 
-def _open_operator(name: str, making: OperatorContext) -> Operator:
-    if name in BUILTIN:
-        return cast("Operator", find_plugin("operators", name, BUILTIN)(making))
-    find_plugin("operators", name, BUILTIN)  # the error lists the built-in names
-    made = make_plugin("operators", name, image=making.image, time_limit_s=making.time_limit_s)
-    check_shape("operators", name, made, {"name": None, "make": 2})
-    return cast("Operator", made)
+def _open_operator(name: str, context: OperatorContext) -> Operator:
+    return cast("Operator", open_plugin("operators", name, context, BUILTIN, SHAPE))

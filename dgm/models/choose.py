@@ -1,22 +1,22 @@
 """Open models by name: a provider's, a built-in one, or a plug-in's.
 
-A plug-in is an entry point of the group ``dgm.models``: a factory that is called with the settings. Opening sends no
+A plug-in is an entry point of the group ``dgm.models``: a factory of a model from a ``ModelContext``. Opening sends no
 request: a model's ``check`` tests whether it answers, and ``dgm.models.auto`` chooses the model for ``auto``.
 """
 
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
 from dgm.config import Settings
 from dgm.errors import UserError
+from dgm.models.context import ModelContext
 from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
-from dgm.plugins import check_shape, find_plugin, make_plugin
+from dgm.plugins import find_installed, open_plugin
 from dgm.protocols import LentModel, Model
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ BUILTIN = {
     "offline": "dgm.offline:OfflineModel",
     "recorded": "dgm.models.recorded:RecordedModel",
 }
+"""Name → ``module:attribute``, as an entry point names it; called with a ``ModelContext`` as a plug-in is."""
+SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close": 0}
+"""Attributes of a plug-in's model, and the number of arguments of its methods; None for plain attributes."""
 
 
 def names_by_role(settings: Settings) -> Mapping[str, str]:
@@ -94,12 +97,9 @@ class _Opener:
         provider = provider_of(name)
         if provider:
             return self._hosted(provider, name)
-        if name in BUILTIN:
-            return cast("Model", find_plugin("models", name, BUILTIN)())
-        if any(point.name == name for point in entry_points(group="dgm.models")):
-            made = make_plugin("models", name, self._settings)
-            check_shape("models", name, made, {"name": None, "reply": 1, "check": 0, "close": 0})
-            return cast("Model", made)
+        if name in BUILTIN or name in find_installed("models"):
+            context = ModelContext(name, self._settings)
+            return cast("Model", open_plugin("models", name, context, BUILTIN, SHAPE))
         raise UserError(_unknown_model_text(name, self._settings))
 
     def _hosted(self, provider: Provider, name: str) -> LentModel:
@@ -138,7 +138,7 @@ class _Opener:
 
 
 def _unknown_model_text(name: str, settings: Settings) -> str:
-    plugins = [point.name for point in entry_points(group="dgm.models")]
+    plugins = list(find_installed("models"))
     known = [*Prices.load(settings.models.prices).rows, *BUILTIN, *plugins]
     guess = [
         f"{provider.name}/{name}"

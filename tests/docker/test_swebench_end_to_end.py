@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dgm.benchmarks import swebench_grading
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.config import BenchmarksSettings
@@ -67,7 +68,9 @@ def suite(engine):
     base = engine.build("polyglot-python")
     for row in ROWS:
         _build(engine, row, base)
-    return open_swebench(f"swebench:{PLACE / 'instances.jsonl'}", engine, BenchmarksSettings())
+    return open_swebench(
+        BenchmarkContext(f"swebench:{PLACE / 'instances.jsonl'}", engine, BenchmarksSettings())
+    )
 
 
 @pytest.fixture

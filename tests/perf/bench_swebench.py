@@ -28,6 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from dgm import assemble
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
 from dgm.benchmarks.swebench_grading import grade
 from dgm.benchmarks.swebench_parsers import Parsers
@@ -221,7 +222,9 @@ async def measure_memory() -> None:
     """Prints how dgm's process and the swebench package's grow while 100 MB are graded."""
     row, engine, parsers = first_row(), choose("docker"), Parsers()
     build(engine, row)
-    suite = open_swebench(f"swebench:{PLACE / 'instances.jsonl'}", engine, BenchmarksSettings())
+    suite = open_swebench(
+        BenchmarkContext(f"swebench:{PLACE / 'instances.jsonl'}", engine, BenchmarksSettings())
+    )
     task = suite.tasks(Split.SEARCH)[0].id
     suite.workspace(task)
     exam, patch = suite.exam(task), row["patch"].encode()

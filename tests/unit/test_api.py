@@ -14,8 +14,10 @@ from dgm.config import PolicySettings
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
 from dgm.launch import change_budget
+from dgm.plugins import make_plugin
 from dgm.policies.composed import Composition
 from dgm.policies.registry import with_recommendation
+from dgm.policies.rules import PolicyContext
 
 MINE = Composition("hgm", "greedy", "hgm", recommendation="lineage")
 
@@ -38,7 +40,7 @@ class Plain:
 class Particular(Plain):
     """One that cannot be made anew."""
 
-    def __init__(self, number) -> None:
+    def __init__(self, number, other) -> None:
         super().__init__()
 
 
@@ -107,7 +109,8 @@ def test_an_object_is_made_anew_for_each_that_asks():
     given = Plain()
     reference = references.lend_object("policies", given)
     assert reference == f"{__name__}:Plain"
-    one, other = (references.make_object(references.find_object("policies", reference)) for _ in range(2))
+    found = references.find_object("policies", reference)
+    one, other = (references.make_object(found, PolicyContext()) for _ in range(2))
     assert isinstance(one, Plain)
     assert one is not other is not given
 
@@ -121,8 +124,9 @@ def test_what_cannot_be_found_again_says_so():
     ):
         with pytest.raises(UserError, match=said):
             references.find_object("operators", reference)
-    with pytest.raises(UserError, match="without its arguments"):
-        references.make_object(references.find_object("operators", f"{__name__}:Particular"))
+    place = r"test_api:Particular, one of the policies, .*test_api\.py:\d+: arguments 'number', 'other' are no fields"
+    with pytest.raises(UserError, match=place):
+        make_plugin("policies", f"{__name__}:Particular", PolicyContext())
 
 
 def test_a_reader_knows_the_recommendation_without_an_import():

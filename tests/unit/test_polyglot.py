@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.polyglot import PolyglotBenchmark, open_polyglot, passing_stubs, require_recipe
 from dgm.benchmarks.polyglot_exercises import read_exercises, split_names
 from dgm.benchmarks.polyglot_languages import LANGUAGES
@@ -266,7 +267,7 @@ def test_a_second_try_sees_what_the_tests_said():
 
 
 def test_shipped_exercises_open_without_a_source():
-    found = open_polyglot("polyglot:", NoEngine(), BenchmarksSettings())
+    found = open_polyglot(BenchmarkContext("polyglot:", NoEngine(), BenchmarksSettings()))
     assert sum(len(found.tasks(split)) for split in Split) == 18
 
 

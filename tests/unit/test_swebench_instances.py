@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from dgm.benchmarks import swebench_rows
+from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.swebench import SwebenchBenchmark, open_swebench
 from dgm.benchmarks.swebench_images import Store, built, ensure, published, tag_of
 from dgm.benchmarks.swebench_instances import load
@@ -158,7 +159,7 @@ def test_tasks_show_nothing_of_the_grading(tmp_path):
     file = write(
         tmp_path, [row(problem_statement="It breaks.", test_patch="SECRET-TEST", patch="SECRET-FIX\n")]
     )
-    opened = open_swebench(f"swebench:{file}", Looking(), BenchmarksSettings())
+    opened = open_swebench(BenchmarkContext(f"swebench:{file}", Looking(), BenchmarksSettings()))
     (task,) = opened.tasks(Split.SEARCH)
     assert task.prompt.startswith("It breaks.")
     assert "SECRET" not in repr(task)
@@ -171,7 +172,7 @@ def test_tasks_show_nothing_of_the_grading(tmp_path):
 def test_the_version_follows_what_can_change_a_verdict(tmp_path):
     def version(**given):
         file = write(tmp_path, [row(**given)])
-        return open_swebench(f"swebench:{file}", Looking(), BenchmarksSettings()).version
+        return open_swebench(BenchmarkContext(f"swebench:{file}", Looking(), BenchmarksSettings())).version
 
     first = version()
     assert version(hints_text="other") == first
@@ -182,7 +183,7 @@ def test_the_version_follows_what_can_change_a_verdict(tmp_path):
 
 def test_time_limits_are_settings(tmp_path):
     settings = BenchmarksSettings.model_validate({"swebench": {"agent_s": 60, "tests_s": 90}})
-    opened = open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), settings)
+    opened = open_swebench(BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Looking(), settings))
     assert opened.task("django__django-1").timeout_s == 60
     assert opened.exam("django__django-1").timeout_s == 90
 
@@ -192,11 +193,15 @@ def test_bubblewrap_is_refused(tmp_path):
         name = "bubblewrap"
 
     with pytest.raises(UserError, match="start Docker, use --sandbox docker"):
-        open_swebench(f"swebench:{write(tmp_path, [row()])}", Bubblewrap(), BenchmarksSettings())
+        open_swebench(
+            BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Bubblewrap(), BenchmarksSettings())
+        )
 
 
 def test_an_unknown_task_is_told_with_a_suggestion(tmp_path):
-    opened = open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), BenchmarksSettings())
+    opened = open_swebench(
+        BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Looking(), BenchmarksSettings())
+    )
     with pytest.raises(UserError, match="did you mean 'django__django-1'"):
         opened.task("django__django-2")
 
@@ -281,7 +286,7 @@ def test_no_image_names_all_three_ways(instance):
 def test_a_mapping_with_a_typo_is_told(tmp_path):
     settings = BenchmarksSettings.model_validate({"swebench": {"images": {"django/djang": "x:1"}}})
     with pytest.raises(UserError, match=r"'django/djang' is no instance.*did you mean 'django/django'"):
-        open_swebench(f"swebench:{write(tmp_path, [row()])}", Looking(), settings)
+        open_swebench(BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Looking(), settings))
 
 
 class Docker(Looking):
