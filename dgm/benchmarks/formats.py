@@ -6,11 +6,11 @@ called with a ``BenchmarkContext``, as the factory of a plug-in is.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import cast
 
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.config import BenchmarksSettings
+from dgm.plugins import find_plugin
 from dgm.protocols import Benchmark
 
 FORMATS: Mapping[str, str] = {
@@ -64,8 +64,7 @@ def format_of(name: str) -> Format:
     Args:
         name: one of ``FORMATS``.
     """
-    module, _, attribute = FORMATS[name].partition(":")
-    return cast("Format", getattr(import_module(module), attribute))
+    return cast("Format", find_plugin("benchmarks", name, FORMATS))
 
 
 def all_formats() -> Sequence[Format]:

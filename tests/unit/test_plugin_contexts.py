@@ -136,6 +136,7 @@ def test_a_factory_that_asks_for_more_is_one_line(kind):
     assert "\n" not in said
 
 
+@pytest.mark.slow
 def test_what_is_built_in_can_be_an_entry_point():
     assert all("moved" in find_installed(kind) for kind in KINDS)
     assert isinstance(open_part("operators", "moved"), SelfEdit)
