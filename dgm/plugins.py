@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SHOWN = 80
 """Maximum number of characters shown of a value that does not fit."""
 NO_BUILTIN: Mapping[str, str] = {}
+"""Built-in parts of a kind where all names are those of plug-ins."""
 
 
 def find_plugin(group: str, name: str, builtin: Mapping[str, str]) -> Any:  # noqa: ANN401  (whatever the plug-in names)

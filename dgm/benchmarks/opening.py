@@ -174,7 +174,8 @@ def _open(context: BenchmarkContext) -> Benchmark:
         if (folder / "suite.toml").is_file():
             return SuiteBenchmark(folder, context.engine)
     if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
-        return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, FORMATS, SHAPE))
+        # A built-in format never goes by its bare name, so that a plug-in may have it.
+        return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))
     if name in FORMATS:
         example = format_of(name).example
         raise UserError(f"benchmark {name!r}: say which, as in {example} (see dgm benchmark list)")

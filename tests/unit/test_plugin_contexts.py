@@ -64,6 +64,7 @@ moved = dgm.meta.self_edit:SelfEdit
 [dgm.models]
 moved = dgm.models.recorded:RecordedModel
 [dgm.benchmarks]
+polyglot = contexts_plugin:Whole
 moved = dgm.benchmarks.polyglot:FORMAT
 [dgm.policies]
 moved = dgm.policies.random:RANDOM
@@ -144,6 +145,10 @@ def test_what_is_built_in_can_be_an_entry_point():
     assert (type(model), model.name) == (RecordedModel, "moved")
     assert open_part("benchmarks", "moved").version == open_part("benchmarks", "polyglot:").version
     assert open_part("policies", "moved").name == "moved"
+
+
+def test_a_benchmark_may_have_the_bare_name_of_a_format():
+    assert got_of(open_part("benchmarks", "polyglot")).name == "polyglot"
 
 
 def test_a_benchmark_gets_the_settings_of_benchmarks():
