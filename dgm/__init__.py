@@ -7,7 +7,8 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api import (
+    from dgm.api.runs import runs
+    from dgm.api.search import (
         Budget,
         Evolution,
         EvolveArguments,
@@ -28,7 +29,14 @@ __all__ = [
     "evolve_async",
     "open",
     "replay",
+    "runs",
 ]
+
+_PLACES = {
+    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "runs": ("runs",),
+}
+"""Modules of ``dgm.api`` and the public names in them."""
 
 
 def __getattr__(name: str) -> object:
@@ -36,8 +44,9 @@ def __getattr__(name: str) -> object:
 
     if name == "replay":
         return import_module("dgm.replay")
-    if name in __all__:
-        return getattr(import_module("dgm.api"), name)
+    for module, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(f"dgm.api.{module}"), name)
     raise AttributeError(f"module 'dgm' has no attribute {name!r}")
 
 

@@ -17,6 +17,7 @@ from dgm.search.loop import Search
 T = TypeVar("T")
 OnEvent = Callable[[Recorded], object]
 _PYTHON = (
+    (re.compile(r"dgm run --set gates.approve=true"), 'dgm.evolve(settings={"gates.approve": True})'),
     (re.compile(r"--max-(\w+)"), r"budget.\1"),
     (re.compile(r"--until-score"), "budget.until_score"),
     (re.compile(r"--patience"), "budget.patience"),
@@ -24,6 +25,7 @@ _PYTHON = (
     (re.compile(r"dgm resume (\S+) --benchmark PATH"), r'dgm.open("\1").resume(benchmark=PATH)'),
     (re.compile(r"'?dgm resume ([\w.-]+)'?"), r'dgm.open("\1").resume()'),
     (re.compile(r"--(name|model|seed|seed-agent|benchmark|sandbox|workers|policy|operator)\b"), r"\1"),
+    (re.compile(r"--(kind|after|tail)\b"), r"\1"),
 )
 """Flags and commands in messages → what a program writes."""
 

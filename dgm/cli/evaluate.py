@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from dgm import assemble
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.budgets import Ending
 from dgm.archive.events import Recorded
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.cli.arguments import Amount, as_json, find_agent
+from dgm.cli.arguments import Amount, as_json
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluation import DONE, make_slug, open_evaluation, perform_session, report_missing, select_tasks

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.summary import models_of
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
-from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
+from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.export_targets import export_standalone, export_whole_run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent, TaskId

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from dgm.analysis.accounts import Accounts, Purpose, RoleAndModel
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.best import BestAgent, best_of, find_best
 from dgm.analysis.lineage import Lineage
 from dgm.analysis.summary import account_record, agent_record, run_summary, spend_record, usage_records
 from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.run import Run
-from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
+from dgm.cli.arguments import agent_argument, as_json, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.cli.transcript import find_attempt, show_transcript
 from dgm.domain import Agent, AgentId, Evaluation, Usage

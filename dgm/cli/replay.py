@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from dgm import replay as replaying
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, agent_argument, as_json, find_agent, run_argument
+from dgm.cli.arguments import Amount, agent_argument, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dgm import assemble
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.cli.arguments import Amount, as_json, find_agent, open_run
+from dgm.cli.arguments import Amount, as_json, open_run
 from dgm.cli.complaint import FAILED
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json, show_patch

@@ -8,7 +8,7 @@ import pytest
 
 import dgm
 from dgm import references
-from dgm.api import _nested
+from dgm.api.search import _nested
 from dgm.blocking import python_words
 from dgm.config import PolicySettings
 from dgm.domain import Budget as RunBudget

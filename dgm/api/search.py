@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 from dgm import assemble, examinations, launch, references
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
+from dgm.api.results import ReportView, Results
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
@@ -22,7 +23,6 @@ from dgm.evaluation.evaluating import apply_assignments
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.publish.finding import find_run
-from dgm.results import ReportView, Results
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
 from dgm.simulate import check_performed

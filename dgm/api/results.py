@@ -8,14 +8,18 @@ from typing import Any, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
-from dgm.analysis.lineage import Lineage, LineageStep
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.analysis.summary import agent_record, run_summary
+from dgm.api.agents import AgentView, number_of
+from dgm.api.records import Records, records_of
 from dgm.archive.durable import write_durably
+from dgm.archive.events import Recorded
 from dgm.archive.history import state
 from dgm.archive.run import Run
-from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally, Usage
+from dgm.archive.selection import EventSelection
+from dgm.blocking import in_python
+from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.publish.finding import find_run
@@ -24,122 +28,9 @@ from dgm.report.facts import gather_report
 from dgm.report.headline import read_findings
 from dgm.report.page import render_page
 from dgm.report.record import report_record
+from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
+from dgm.sessions.stopping import stop_run
 from dgm.show.operators import operator_records
-from dgm.stats import lower_bound
-
-
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Rows of a table with their columns' names."""
-
-    columns: Sequence[str]
-    rows: Sequence[tuple[Any, ...]] = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
-
-    def to_pandas(self) -> Any:  # noqa: ANN401  (a pandas.DataFrame)
-        """Return a data frame; needs pandas.
-
-        Raises:
-            UserError: pandas is not installed.
-        """
-        return _imported("pandas").DataFrame.from_records(list(self.rows), columns=list(self.columns))
-
-    def to_polars(self) -> Any:  # noqa: ANN401  (a polars.DataFrame)
-        """Return a data frame; needs polars.
-
-        Raises:
-            UserError: polars is not installed.
-        """
-        return _imported("polars").DataFrame(list(self.rows), schema=list(self.columns), orient="row")
-
-
-@dataclass(frozen=True, slots=True)
-class AgentView:
-    """One member of the archive, as the run's log told when it was asked for."""
-
-    run: Run = field(repr=False, compare=False)
-    agent: Agent
-
-    @property
-    def id(self) -> int:
-        """Its number; the seed is 0."""
-        return self.agent.id
-
-    @property
-    def parents(self) -> Sequence[int]:
-        """Numbers of its parents; none of the seed."""
-        return self.agent.parents
-
-    @property
-    def children(self) -> Sequence[int]:
-        """Numbers of its children."""
-        return self.run.tree.children(self.agent.id)
-
-    @property
-    def depth(self) -> int:
-        """Generations from the seed."""
-        return self.run.tree.depth(self.agent.id)
-
-    @property
-    def operator(self) -> str:
-        """How it was made."""
-        return self.agent.operator
-
-    @property
-    def rationale(self) -> str:
-        """Why it was made, in the words of the agent or model that made it."""
-        return self.agent.rationale
-
-    @property
-    def own(self) -> Tally:
-        """Its graded evaluations on the search tasks."""
-        return self.run.tree.own(self.agent.id)
-
-    @property
-    def clade(self) -> Tally:
-        """The same over the agent and all its descendants: what CMP is estimated from."""
-        return self.run.tree.clade(self.agent.id)
-
-    @property
-    def lower_bound(self) -> float:
-        """The rate on the search tasks that it exceeds with a probability of 99 %, as ``dgm.stats.lower_bound``."""
-        return lower_bound(self.own)
-
-    @property
-    def lineage(self) -> Sequence[LineageStep]:
-        """Return each step from the seed to this agent, the seed first, with its patch against its parent."""
-        return list(Lineage(self.run.tree, self.agent.id).steps(self.run))
-
-    @property
-    def source(self) -> Snapshot:
-        """Path → file of its source."""
-        return self.run.source(self.agent.id)
-
-    def diff(self, against: int | None = SEED) -> str:
-        """Return the unified diff of its source.
-
-        Args:
-            against: number of the other agent, the seed unless it is given; None: its first parent.
-        """
-        if against is None:
-            against = self.agent.parents[0] if self.agent.parents else SEED
-        other = self.run.tree.agents[_number(self.run, against)]
-        return self.run.repository.diff(other.commit, self.agent.commit).decode("utf-8", "replace")
-
-    def checkout(self, folder: str | Path) -> Path:
-        """Write its source into a new or empty folder, and return that.
-
-        Raises:
-            UserError: something is in the folder already.
-        """
-        target = Path(folder)
-        self.run.checkout(self.agent.id, target)
-        return target
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +127,7 @@ class Results:
             UserError: the run has no agent yet.
         """
         run = self.run
-        _number(run, SEED)
+        number_of(run, SEED)
         return AgentView(run, run.tree.agents[best_of(run)])
 
     @property
@@ -249,9 +140,7 @@ class Results:
     def agent_table(self) -> Records:
         """A row for each agent: origin, tallies, place in the tree."""
         run = self.run
-        found = [agent_record(run, agent) for agent in run.tree.agents]
-        columns = list(found[0]) if found else []
-        return Records(columns, [tuple(row.values()) for row in found])
+        return records_of([agent_record(run, agent) for agent in run.tree.agents])
 
     @property
     def evaluations(self) -> Records:
@@ -266,12 +155,70 @@ class Results:
     @property
     def operators(self) -> Records:
         """A row for each operator: children, tallies, what they took."""
-        found = operator_records(self._operators())
-        return Records(list(found[0]) if found else [], [tuple(row.values()) for row in found])
+        return records_of(operator_records(self._operators()))
 
     def status(self) -> Mapping[str, Any]:
         """Return the document that ``dgm status --json`` prints."""
         return run_summary(self.run)
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        tail: int | None = None,
+        kind: str | None = None,
+        follow: bool = False,
+    ) -> Iterator[Recorded]:
+        """Yield the events of the log, oldest first.
+
+        Args:
+            after: number of an event: only those after it.
+            tail: only so many of those that there are, the last ones.
+            kind: only of this kind, such as ``task_graded``.
+            follow: then each as it comes, until no process writes the run.
+
+        Raises:
+            UserError: there is no such kind, or both ``after`` and ``tail`` are given.
+        """
+        with in_python():
+            chosen = EventSelection(after, tail, kind)
+        store = self._run.store
+        return chosen.follow(store, self._run.folder) if follow else chosen.read(store)
+
+    def stop(self, *, now: bool = False) -> bool:
+        """Ask the process that performs the search to end in good order, and return whether there is one.
+
+        Does not wait for the end: ``state`` and ``events(follow=True)`` tell of it.
+
+        Args:
+            now: do not let it wait for the steps that are under way.
+
+        Raises:
+            UserError: it runs on another machine, or as another user.
+        """
+        return stop_run(self._run.folder, now=now) is not None
+
+    @property
+    def waiting(self) -> Records:
+        """A row for each child that waits for a person (``gates.approve``), with an answer that is not read yet."""
+        return records_of(waiting_records(self.run))
+
+    def approve(self, child: int, yes: bool = True, *, reason: str = "") -> GivenAnswer:
+        """Say yes or no to a child that waits; a running search takes the answer within a second.
+
+        Args:
+            child: its number, as ``waiting`` gives it.
+            yes: whether it may live.
+            reason: why, in one line; of a no it becomes the reason of the stillbirth.
+
+        Raises:
+            UserError: it does not wait, children of this run never do, or the folder is read-only.
+        """
+        run = self.run
+        with in_python():
+            check_gate(run)
+            (given,) = answer_children(run, {str(child): yes}, reason)
+        return given
 
     def report(self) -> ReportView:
         """Return the report of what the run and its examination hold now; nothing is performed."""
@@ -305,20 +252,3 @@ class Results:
         except ArchiveCorrupt:
             # Without what vetting took, where the traces that say it are lost.
             return operator_lines(self.run, timed=False)
-
-
-def _number(run: Run, agent: int) -> AgentId:
-    agents = run.tree.agents
-    if not 0 <= agent < len(agents):
-        known = f"they are 0 to {len(agents) - 1}" if agents else "the run has none yet"
-        raise UserError(f"no agent {agent}; {known}")
-    return AgentId(agent)
-
-
-def _imported(name: str) -> Any:  # noqa: ANN401  (a module)
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise UserError(f"{name} is not installed: pip install {name}") from error
