@@ -7,6 +7,16 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
+    from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.comparing import ComparisonView, compare
+    from dgm.api.evaluating import (
+        EvaluateArguments,
+        EvaluationView,
+        GradeArguments,
+        evaluate,
+        evaluate_async,
+        grade_predictions,
+    )
     from dgm.api.runs import runs
     from dgm.api.search import (
         Budget,
@@ -17,24 +27,72 @@ if TYPE_CHECKING:
         evolve_async,
         open,  # noqa: A004  (as gzip.open)
     )
+    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.studies import (
+        StudyArguments,
+        StudyView,
+        TrialArguments,
+        families,
+        record_trial,
+        study,
+    )
+    from dgm.api.sweeping import SweepView, plan_sweep, sweep
 
 __version__ = "0.1.0"
 __all__ = [
     "Budget",
+    "ComparisonView",
+    "EvaluateArguments",
+    "EvaluationView",
     "Evolution",
     "EvolveArguments",
+    "GradeArguments",
     "ResumeArguments",
+    "Solution",
+    "SolveArguments",
+    "StudyArguments",
+    "StudyView",
+    "SweepView",
+    "TrialArguments",
     "__version__",
+    "clean",
+    "compare",
+    "evaluate",
+    "evaluate_async",
     "evolve",
     "evolve_async",
+    "families",
+    "grade_predictions",
     "open",
+    "plan_sweep",
+    "record_trial",
+    "remove",
     "replay",
     "runs",
+    "solve",
+    "solve_async",
+    "study",
+    "sweep",
+    "unpack",
+    "verify",
 ]
 
 _PLACES = {
+    "archive": ("clean", "remove", "unpack", "verify"),
+    "comparing": ("ComparisonView", "compare"),
+    "evaluating": (
+        "EvaluateArguments",
+        "EvaluationView",
+        "GradeArguments",
+        "evaluate",
+        "evaluate_async",
+        "grade_predictions",
+    ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
     "runs": ("runs",),
+    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
+    "sweeping": ("SweepView", "plan_sweep", "sweep"),
 }
 """Modules of ``dgm.api`` and the public names in them."""
 

@@ -21,8 +21,16 @@ from dgm.archive.selection import EventSelection
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt, UserError
+from dgm.export.branches import write_repository
+from dgm.export.graphs import write_tree
+from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
+from dgm.publish.container import Manifest
 from dgm.publish.finding import find_run
+from dgm.publish.packing import pack
+from dgm.publish.scrubbing import LocalIdentity
+from dgm.publish.unpacking import find_addresses
+from dgm.publish.verifying import verify
 from dgm.report.facts import RunReport as Facts
 from dgm.report.facts import gather_report
 from dgm.report.headline import read_findings
@@ -219,6 +227,71 @@ class Results:
             check_gate(run)
             (given,) = answer_children(run, {str(child): yes}, reason)
         return given
+
+    def export(
+        self,
+        *,
+        tree: str | Path | None = None,
+        evaluations: str | Path | None = None,
+        spend: str | Path | None = None,
+        repository: str | Path | None = None,
+    ) -> Mapping[str, int]:
+        """Write the run for other programs, and return how many things each file holds; agents export themselves.
+
+        Args:
+            tree: new file for the tree of agents: ``.graphml``, ``.gexf`` or ``.dot``.
+            evaluations: new file with a row for each evaluation: ``.csv`` or ``.parquet``.
+            spend: new file with a row for each model call: ``.csv`` or ``.parquet``.
+            repository: new folder for a git repository with a branch for each agent.
+
+        Raises:
+            UserError: something is there already, or it cannot be written, or not in that format.
+            ArchiveCorrupt: something in the run is damaged.
+        """
+        run, written = self.run, {}
+        if tree is not None:
+            written["tree"] = write_tree(run, Path(tree))
+        if evaluations is not None:
+            written["evaluations"] = write_table(run, EVALUATIONS, Path(evaluations))
+        if spend is not None:
+            written["spend"] = write_table(run, SPEND, Path(spend))
+        if repository is not None:
+            write_repository(run, Path(repository))
+            written["repository"] = len(run.tree.agents)
+        return written
+
+    def pack(self, file: str | Path, *, force_agents: bool = False) -> Manifest:
+        """Pack the run into one new file to publish; keys and personal paths in it are replaced.
+
+        Args:
+            file: ends in ``.dgm``.
+            force_agents: publish agents whose source holds a personal path or what looks like a key, as they are.
+
+        Returns:
+            What the file holds, and how often each thing was replaced.
+
+        Raises:
+            UserError: the file exists, or an agent cannot be published.
+            ArchiveCorrupt: a part of the run is missing or damaged.
+        """
+        with in_python():
+            return pack(self._run.folder, Path(file), LocalIdentity.here(), force_agents=force_agents)
+
+    def verify(self) -> Mapping[str, int]:
+        """Check every checksum, every trace that an event names, git's objects, and the agents' descent.
+
+        Returns:
+            What was checked → how many.
+
+        Raises:
+            ArchiveCorrupt: the first thing wrong.
+        """
+        return verify(self._run.folder)
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Addresses for model calls and variables of keys that its settings name; for a look before ``resume``."""
+        return sorted(find_addresses(self._run.config))
 
     def report(self) -> ReportView:
         """Return the report of what the run and its examination hold now; nothing is performed."""

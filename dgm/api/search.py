@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from dgm import assemble, examinations, launch, references
+from dgm import assemble, examinations, launch
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
+from dgm.api.arguments import assignments_of, name_of
 from dgm.api.results import ReportView, Results
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
@@ -22,7 +23,7 @@ from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
-from dgm.publish.finding import find_run
+from dgm.publish.finding import check_unpacked
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
 from dgm.simulate import check_performed
@@ -120,11 +121,12 @@ class Evolution(Results):
         settings: Mapping[str, Any] | None = None,
         regrade: bool = False,
     ) -> "Evolution":
-        with Run.open(find_run(str(self.folder), write=True), write=True) as run:
+        check_unpacked(self.folder)
+        with Run.open(self.folder, write=True) as run:
             launch.check_is_search(run)
             before = assemble.settings_of(run)
             after = apply_assignments(
-                before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()"
+                before.model_dump(mode="json"), assignments_of(settings), SETTABLE, "resume()"
             )
             if benchmark is not None:
                 after = make_paths_absolute(after.model_copy(update={"benchmark": str(benchmark)}))
@@ -228,7 +230,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     session.allow_paid = allow_paid
     chosen = {
         "seed_agent": None if seed_agent is None else str(seed_agent),
-        "benchmark": _name_of("benchmarks", benchmark),
+        "benchmark": name_of("benchmarks", benchmark),
         "model": model,
         "operator": _joined(operators),
         "workers": workers,
@@ -247,21 +249,15 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     return Evolution.open(folder, ending)
 
 
-def _name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
-    if given is None or isinstance(given, str):
-        return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
-
-
 def _joined(operators: Sequence[Any] | str | None) -> str | None:
     if operators is None or isinstance(operators, str):
         return operators
-    return "+".join(str(_name_of("operators", each)) for each in operators)
+    return "+".join(str(name_of("operators", each)) for each in operators)
 
 
 def _policy(given: Any) -> Mapping[str, Any]:  # noqa: ANN401  (a name or any object)
     """Return the settings of a policy; a composition is the usual policy with its parts exchanged."""
-    return asdict(given) if isinstance(given, Composition) else {"name": _name_of("policies", given)}
+    return asdict(given) if isinstance(given, Composition) else {"name": name_of("policies", given)}
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,10 +270,3 @@ def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
             place = place.setdefault(part, {})
         place[last] = {**place.get(last, {}), **value} if isinstance(value, Mapping) else value
     return table
-
-
-def _assigned(settings: Mapping[str, Any]) -> Sequence[str]:
-    """Return settings as ``--set`` takes them."""
-    import json
-
-    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
