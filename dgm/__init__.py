@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         evaluate_async,
         grade_predictions,
     )
+    from dgm.api.machine import MachineView, doctor, settings
     from dgm.api.runs import runs
     from dgm.api.search import (
         Budget,
@@ -47,6 +48,7 @@ __all__ = [
     "Evolution",
     "EvolveArguments",
     "GradeArguments",
+    "MachineView",
     "ResumeArguments",
     "Solution",
     "SolveArguments",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "clean",
     "compare",
+    "doctor",
     "evaluate",
     "evaluate_async",
     "evolve",
@@ -69,6 +72,7 @@ __all__ = [
     "remove",
     "replay",
     "runs",
+    "settings",
     "solve",
     "solve_async",
     "study",
@@ -89,6 +93,7 @@ _PLACES = {
         "grade_predictions",
     ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "machine": ("MachineView", "doctor", "settings"),
     "runs": ("runs",),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),

@@ -33,7 +33,7 @@ def test_a_trial_is_recorded_where_a_loop_runs(tmp_path):
 
     with asyncio.run(in_a_notebook()) as run:
         assert (run.state, len(run.evaluations) > 3) == ("goal reached", True)
-        assert dgm.replay.decisions(run.run).differing == 0
+        assert run.replay.decisions().differing == dgm.replay.decisions(run.run).differing == 0
 
 
 def test_what_is_wrong_is_said_in_python(tmp_path):
