@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from dgm.api.machine import MachineView, doctor, settings
     from dgm.api.runs import runs
+    from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import (
         Budget,
         Evolution,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         record_trial,
         study,
     )
+    from dgm.api.suites import SuiteView, import_suite, suite, suites
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
 
 __version__ = "0.1.0"
@@ -54,10 +56,13 @@ __all__ = [
     "SolveArguments",
     "StudyArguments",
     "StudyView",
+    "SuiteView",
     "SweepView",
     "TrialArguments",
     "__version__",
+    "build_images",
     "clean",
+    "clean_sandboxes",
     "compare",
     "doctor",
     "evaluate",
@@ -66,6 +71,8 @@ __all__ = [
     "evolve_async",
     "families",
     "grade_predictions",
+    "images",
+    "import_suite",
     "open",
     "plan_sweep",
     "record_trial",
@@ -76,6 +83,8 @@ __all__ = [
     "solve",
     "solve_async",
     "study",
+    "suite",
+    "suites",
     "sweep",
     "unpack",
     "verify",
@@ -97,6 +106,8 @@ _PLACES = {
     "runs": ("runs",),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
+    "sandboxes": ("build_images", "clean_sandboxes", "images"),
+    "suites": ("SuiteView", "import_suite", "suite", "suites"),
     "sweeping": ("SweepView", "plan_sweep", "sweep"),
 }
 """Modules of ``dgm.api`` and the public names in them."""

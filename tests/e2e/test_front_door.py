@@ -77,7 +77,7 @@ assert (again.folder, again.ending.message) == (done.folder, "all of it was done
 assert len(dgm.open(done.folder).evaluations) == 1
 (task,) = best.run.tree.tasks
 graded = dgm.open("first").replay.evaluations([best.id], sandbox="bubblewrap")
-assert [each.match for each in graded] == ["identical"], graded
+assert [each.match for each in graded] == ["same"], graded
 patch = (suite / "tasks" / task / "solution.patch").read_text()
 rows = [{"instance_id": task, "model_name_or_path": "me", "model_patch": patch}]
 pathlib.Path("mine.json").write_text(json.dumps(rows))
