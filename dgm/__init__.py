@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         record_trial,
         study,
     )
-    from dgm.api.suites import SuiteView, import_suite, suite, suites
+    from dgm.api.suites import SuiteView, draw_subset, import_suite, suite, suites
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
 
 __version__ = "0.1.0"
@@ -65,6 +65,7 @@ __all__ = [
     "clean_sandboxes",
     "compare",
     "doctor",
+    "draw_subset",
     "evaluate",
     "evaluate_async",
     "evolve",
@@ -107,7 +108,7 @@ _PLACES = {
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
-    "suites": ("SuiteView", "import_suite", "suite", "suites"),
+    "suites": ("SuiteView", "draw_subset", "import_suite", "suite", "suites"),
     "sweeping": ("SweepView", "plan_sweep", "sweep"),
 }
 """Modules of ``dgm.api`` and the public names in them."""

@@ -1,7 +1,7 @@
-"""dgm from a program: ``dgm.evolve`` begins a search, ``dgm.open`` reads one and goes on with it.
+"""Searches from a program (``dgm run``, ``dgm resume``).
 
-What ``dgm run``, ``resume``, ``status``, ``diff``, ``report`` and ``export`` do on the command line is here for
-programs, on the same path (``dgm.launch``).
+``evolve`` begins a search and ``open`` reads one and goes on with it, on the same path as the commands
+(``dgm.launch``).
 """
 
 from collections.abc import Mapping, Sequence

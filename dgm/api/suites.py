@@ -16,6 +16,7 @@ from dgm.errors import UserError
 from dgm.protocols import Benchmark
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sessions import subsets
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suites import (
     NoSandboxEngine,
@@ -170,3 +171,29 @@ def import_suite(
         UserError: there is no such recipe, or the target lies in the folder or exists.
     """
     return import_tasks(Path(folder), Path(target), image, holdout)[0]
+
+
+def draw_subset(
+    name: str, file: str | Path, *, search: int, holdout: int = 0, seed: int = 0
+) -> Mapping[str, Sequence[str]]:
+    """Draw a subset of SWE-bench with the composition of the whole, and write it to a file.
+
+    ``settings={"benchmarks.swebench.subset": file}`` uses it.
+
+    Args:
+        name: ``swebench:verified``, for example.
+        file: a new one.
+        search: number of instances to search on, from 1.
+        holdout: number of instances to hold out.
+        seed: number that the choice follows from.
+
+    Returns:
+        Split → the ids of its instances.
+
+    Raises:
+        UserError: the name is of no SWE-bench, there are too few instances, or the file exists.
+    """
+    if search < 1 or holdout < 0:
+        raise UserError(f"search {search}, holdout {holdout}: must be 1 or more, and 0 or more")
+    drawn = subsets.draw_subset(name, Path(file), search, holdout, seed)
+    return {split.value: list(tasks) for split, tasks in drawn.parts.items()}
