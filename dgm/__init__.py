@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         evaluate_async,
         grade_predictions,
     )
-    from dgm.api.machine import MachineView, doctor, settings
+    from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import (
@@ -88,6 +88,7 @@ __all__ = [
     "suites",
     "sweep",
     "unpack",
+    "variables",
     "verify",
 ]
 
@@ -103,7 +104,7 @@ _PLACES = {
         "grade_predictions",
     ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
-    "machine": ("MachineView", "doctor", "settings"),
+    "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),

@@ -28,7 +28,7 @@ _PYTHON = (
     (re.compile(r"--(kind|after|tail|into|split|attempts?|predictions|evaluation|force-agents)\b"), r"\1"),
     (re.compile(r"--tasks?\b"), "tasks"),
     (re.compile(r"--transcript\b"), "transcript"),
-    (re.compile(r"--(seeds|record)\b"), r"\1"),
+    (re.compile(r"--(seeds|record|figures|html)\b"), r"\1"),
     (re.compile(r"\bdgm archive unpack (\S+)"), r"dgm.unpack(\1)"),
     (re.compile(r"\bdgm (evaluate|solve|sweep|compare|simulate|doctor)\b"), r"dgm.\1"),
 )

@@ -44,6 +44,12 @@ def settings(pattern: str = "") -> Records:
     return records_of([asdict(setting) for section in sections for setting in section.settings])
 
 
+def variables(pattern: str = "") -> Records:
+    """Return a row for each environment variable that dgm reads: its name and meaning; raises as ``settings``."""
+    _, found = find_matching(pattern)
+    return records_of([variable._asdict() for variable in found])
+
+
 async def _check(model: str | None, settings: Mapping[str, Any]) -> MachineView:
     # Nobody is asked here, and what a person agreed to on a terminal does not hold for a program.
     rows, usable = await check_machine(lambda _: False)

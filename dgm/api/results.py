@@ -34,6 +34,7 @@ from dgm.publish.unpacking import find_addresses
 from dgm.publish.verifying import verify
 from dgm.report.facts import RunReport as Facts
 from dgm.report.facts import gather_report
+from dgm.report.figures import write_figures
 from dgm.report.headline import read_findings
 from dgm.report.page import render_page
 from dgm.report.record import report_record
@@ -77,6 +78,15 @@ class ReportView:
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror}") from error
         return target
+
+    def save_figures(self, folder: str | Path) -> Sequence[Path]:
+        """Write each figure that can be drawn to a folder as SVG, and return the files.
+
+        Raises:
+            UserError: the folder cannot be made or written.
+        """
+        with in_python():
+            return write_figures(self.facts, Path(folder))
 
 
 class Results:

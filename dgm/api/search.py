@@ -17,7 +17,7 @@ from dgm.api.results import ReportView, Results
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
-from dgm.config.resolving import key_path, resolve_layers
+from dgm.config.resolving import key_path, resolve, resolve_layers
 from dgm.domain import SEED
 from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.evaluating import apply_assignments
@@ -52,6 +52,8 @@ class Budget:
 class EvolveArguments(TypedDict, total=False):
     """Arguments of ``evolve`` and ``evolve_async``; each may be left out."""
 
+    config: str | Path | None
+    """A TOML file of settings; the other arguments win over it."""
     seed_agent: str | Path | None
     """A folder or git URL; None: the shipped one."""
     benchmark: str | Path | Benchmark | None
@@ -143,6 +145,8 @@ class Evolution(Results):
         holdout: bool = False,
         max_usd: float | None = None,
         control: bool = False,
+        control_attempts: int = MOST,
+        workers: int | None = None,
         on_event: OnEvent | None = None,
     ) -> ReportView:
         """Return the report; blocks while the seed and the best agent work on the holdout tasks.
@@ -151,21 +155,28 @@ class Evolution(Results):
             holdout: perform the missing evaluations first; ``ending`` says how that ended. Existing ones cost nothing.
             max_usd: USD for the whole examination; None: the rest of the run's own limit.
             control: also give the seed as many attempts as the search's spend would have bought.
+            control_attempts: of the control: attempts at each task at most.
+            workers: tasks at once; None: as in the run.
             on_event: is called with each event of the examination.
 
         Raises:
             UserError: the benchmark has no holdout tasks, or a model cannot be asked.
         """
         if holdout:
-            over = block(lambda session: self._examine(session, max_usd, control), on_event)
+            attempts = control_attempts if control else None
+            over = block(lambda session: self._examine(session, max_usd, attempts, workers), on_event)
             self.ending = over or self.ending
         return super().report()
 
-    async def _examine(self, session: ProgramWatcher, max_usd: float | None, control: bool) -> Ending | None:
+    async def _examine(
+        self, session: ProgramWatcher, max_usd: float | None, attempts: int | None, workers: int | None
+    ) -> Ending | None:
         run = self.run
         check_performed(run)
         settings = assemble.settings_of(run)
-        plan = control_of(run, MOST) if control and best_of(run) != SEED else None
+        if workers is not None:
+            settings = settings.model_copy(update={"workers": workers})
+        plan = control_of(run, attempts) if attempts and best_of(run) != SEED else None
         needed = examinations.find_needed_exam(run, settings, max_usd, plan)
         if needed is None or isinstance(needed, Ending):
             return needed
@@ -214,6 +225,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
 async def _evolve(  # noqa: PLR0913  (all have their usual value)
     session: ProgramWatcher,
     *,
+    config: str | Path | None = None,
     seed_agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | None = None,
@@ -241,12 +253,20 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
         **(settings or {}),
     }
     table = _nested({key: value for key, value in chosen.items() if value is not None})
-    resolved = make_paths_absolute(resolve_layers([("dgm.evolve", table)], Path.cwd()))
+    layers = [*_read_layers(config), ("dgm.evolve", table)]
+    resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
     folder = launch.new_folder(name)
     prepared = await launch.prepare(resolved, session)
     with launch.create(folder, prepared) as run:
         ending = await launch.perform(run, prepared, session)
     return Evolution.open(folder, ending)
+
+
+def _read_layers(config: str | Path | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the settings of a file, paths in it resolved from its folder on."""
+    if config is None:
+        return []
+    return [(str(config), resolve(Path(config), (), {}).model_dump(mode="json", exclude_unset=True))]
 
 
 def _joined(operators: Sequence[Any] | str | None) -> str | None:

@@ -142,12 +142,12 @@ def simulate(
     found = _carry_out(study, results, jobs or os.cpu_count() or 1)
     if found is None:
         return INTERRUPTED
-    results = StudyResults(study, found, reference)
+    compared = StudyResults(study, found, reference)
     try:
-        show_results(results, as_json)
+        show_results(compared, as_json)
     finally:
         # Write the files even if the reader of the output has gone; and print before a file can fail.
-        write_files(results, svg, markdown)
+        write_files(compared, svg, markdown)
     return 0
 
 

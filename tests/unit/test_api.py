@@ -8,9 +8,10 @@ import pytest
 
 import dgm
 from dgm import references
-from dgm.api.search import _nested
+from dgm.api.search import _nested, _read_layers
 from dgm.blocking import python_words
 from dgm.config import PolicySettings
+from dgm.config.resolving import resolve_layers
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
 from dgm.launch import change_budget
@@ -57,6 +58,7 @@ def test_the_package_imports_nothing_of_itself():
     [
         ({"budget": dgm.Budget(usd=-3)}, r"dgm\.evolve: budget\.usd = -3: input should be greater than 0"),
         ({"settings": {"limits.cals": 3}}, r"dgm\.evolve: unknown setting 'limits\.cals'"),
+        ({"config": "settings.toml"}, r"settings\.toml: no such settings file"),
         ({"name": "no/name"}, r"^name 'no/name': a run's name is made of"),
         ({"policy": "lineag", "sandbox": "bubblewrap"}, "did you mean 'lineage'"),
     ],
@@ -91,6 +93,13 @@ def test_dotted_names_and_tables_meet():
         "limits": {"calls": 3, "tries": 2},
         "model": "offline",
     }
+
+
+def test_arguments_win_over_a_file_whose_paths_begin_at_it(tmp_path):
+    (tmp_path / "mine.toml").write_text('workers = 4\nseed_agent = "mine"\n[policy]\nname = "hgm"\n')
+    layers = [*_read_layers(tmp_path / "mine.toml"), ("dgm.evolve", {"workers": 2})]
+    found = resolve_layers(layers, tmp_path.parent)
+    assert (found.workers, found.policy.name, found.seed_agent) == (2, "hgm", str(tmp_path / "mine"))
 
 
 def test_given_limits_replace_their_own():

@@ -20,5 +20,6 @@ def test_settings_are_rows():
     (row,) = dgm.settings("budget.usd")
     assert (row["name"], row["default"]) == ("budget.usd", None)
     assert len(dgm.settings()) > 100
+    assert "DGM_ARCHIVE" in [row["name"] for row in dgm.variables()]
     with pytest.raises(UserError, match="nearest: budget"):
         dgm.settings("budget.uds")

@@ -94,3 +94,12 @@ def test_a_run_that_asks_nobody_says_how_one_asks(folder):
             UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
         ):
             run.approve(1)
+
+
+@pytest.mark.starts_processes
+def test_figures_of_a_report_are_files(folder, tmp_path):
+    with dgm.open("made") as run:
+        files = run.report().save_figures(tmp_path / "figures")
+        assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
+        with pytest.raises(UserError, match=r"^figures "):
+            run.report().save_figures(tmp_path / "made" / "run.json")
