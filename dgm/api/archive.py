@@ -42,7 +42,8 @@ def verify(name: str | Path) -> Mapping[str, int]:
         UserError: there is none.
         ArchiveCorrupt: the first thing wrong.
     """
-    return verify_named(str(name))
+    with in_python():
+        return verify_named(str(name))
 
 
 def clean(*names: str | Path, delete: bool = False) -> Mapping[str, Any]:
@@ -58,7 +59,8 @@ def clean(*names: str | Path, delete: bool = False) -> Mapping[str, Any]:
     Raises:
         UserError: there is no such run, or it is packed.
     """
-    return clean_runs([str(name) for name in names], delete=delete).record()
+    with in_python():
+        return clean_runs([str(name) for name in names], delete=delete).record()
 
 
 def remove(*names: str | Path, dry_run: bool = False) -> Records:
@@ -74,5 +76,6 @@ def remove(*names: str | Path, dry_run: bool = False) -> Records:
     Raises:
         UserError: there is no such run, it is packed, or a process is writing it; nothing is removed.
     """
-    found = find_removable([str(name) for name in names])
-    return records_of([run.record([] if dry_run else run.remove()) for run in found])
+    with in_python():
+        found = find_removable([str(name) for name in names])
+        return records_of([run.record([] if dry_run else run.remove()) for run in found])

@@ -6,7 +6,7 @@ from typing import Any
 
 from dgm.api.arguments import assignments_of
 from dgm.api.records import Records, records_of
-from dgm.blocking import block
+from dgm.blocking import block, in_python
 from dgm.sessions.machine import check_machine, check_model
 from dgm.sessions.setting_search import find_matching
 
@@ -40,13 +40,15 @@ def settings(pattern: str = "") -> Records:
     Raises:
         UserError: nothing matches.
     """
-    sections, _ = find_matching(pattern)
+    with in_python():
+        sections, _ = find_matching(pattern)
     return records_of([asdict(setting) for section in sections for setting in section.settings])
 
 
 def variables(pattern: str = "") -> Records:
     """Return a row for each environment variable that dgm reads: its name and meaning; raises as ``settings``."""
-    _, found = find_matching(pattern)
+    with in_python():
+        _, found = find_matching(pattern)
     return records_of([variable._asdict() for variable in found])
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypedDict, Unpack
 from dgm import replay
 from dgm.api.arguments import assignments_of, check_amount, path_of
 from dgm.archive.run import Run
-from dgm.blocking import ProgramWatcher, block
+from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import AgentId, TaskId
-from dgm.launch import name_models
 from dgm.publish.finding import check_unpacked
+from dgm.sessions.live_settings import choose_live_settings
 
 
 class LiveArguments(TypedDict, total=False):
@@ -40,7 +40,8 @@ class RunReplay:
 
     def decisions(self) -> replay.Decisions:
         """Ask the policy again every question that the run asked; needs no sandbox. As ``dgm.replay.decisions``."""
-        return replay.decisions(self.run)
+        with in_python():
+            return replay.decisions(self.run)
 
     def lineage(self, agent: int, *, sandbox: str | None = None) -> Sequence[replay.StepAgain]:
         """Perform every expansion from the seed to an agent again, on recorded replies. As ``dgm.replay.lineage``."""
@@ -116,19 +117,11 @@ class RunReplay:
         into = path_of(given.get("into"))
         if into is None:
             check_unpacked(self.run.folder)
+        own = {"sandbox": given.get("sandbox")}
         chosen = assignments_of(given.get("settings"))
-        settings = replay.live_settings(self.run, model, _absolute(benchmark), chosen)
-        if given.get("sandbox") is not None:
-            settings = settings.model_copy(update={"sandbox": given.get("sandbox")})
-        return replay.Live(name_models(settings, session), into, given.get("max_usd"))
+        settings = choose_live_settings(self.run, model, benchmark, chosen, own, session)
+        return replay.Live(settings, into, given.get("max_usd"))
 
 
 def _numbers(agents: Sequence[int] | None) -> Sequence[AgentId] | None:
     return None if agents is None else [AgentId(agent) for agent in agents]
-
-
-def _absolute(benchmark: str | None) -> str | None:
-    """Return the path of a folder from the root on; a name stays as it is."""
-    if benchmark and len(Path(benchmark).parts) > 1 and Path(benchmark).is_dir():
-        return str(Path(benchmark).resolve())
-    return benchmark

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from dgm.analysis.run_list import find_all_runs, row_record
+from dgm.api.arguments import path_of
 from dgm.api.records import Records, records_of
 
 
@@ -19,5 +20,5 @@ def runs(folder: str | Path | None = None, *, sizes: bool = False) -> Records:
     Raises:
         UserError: there is no such folder.
     """
-    found = find_all_runs(None if folder is None else Path(folder), sizes=sizes)
+    found = find_all_runs(path_of(folder), sizes=sizes)
     return records_of([row_record(row) for row in found.rows])

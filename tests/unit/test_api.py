@@ -88,6 +88,24 @@ def test_flags_and_commands_become_arguments():
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("--max-usd 3: the evaluation has cost 4 USD", "max_usd 3: the evaluation has cost 4 USD"),
+        ("unpack it first: dgm archive unpack a.dgm", 'unpack it first: dgm.unpack("a.dgm")'),
+        ("(see dgm benchmark show mine)", '(see dgm.suite("mine"))'),
+        ("see which there are with: dgm list", "see which there are with: dgm.runs()"),
+        ("dgm replay archive/a decisions", 'dgm.open("archive/a").replay.decisions()'),
+        ("repeat its dgm evaluate command", "repeat its dgm.evaluate call"),
+        ("repeat its dgm simulate --record command", "repeat its dgm.record_trial call"),
+        ("choose another --seed-agent", "choose another seed_agent"),
+        ("--group-by x: there is no such setting", "group_by x: there is no such setting"),
+    ],
+)
+def test_commands_become_calls(said, words):
+    assert python_words(said) == words
+
+
 def test_dotted_names_and_tables_meet():
     assert _nested({"limits.calls": 3, "limits": {"tries": 2}, "model": "offline"}) == {
         "limits": {"calls": 3, "tries": 2},
