@@ -200,9 +200,9 @@ def _member(name: str, member: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterat
         kind = ast.unparse(member.returns) if member.returns else ""
         head = f"`{name}: {kind}`"
     else:
-        head = f"`{' '.join(_signature(name, member))}`"
+        head = f"`{' '.join(' '.join(_signature(name, member)).split())}`"
     yield f"* {head}: {' '.join(line for line in text[:1] if line)}{text[1] if len(text) > 1 else ''}"
-    yield from (f"  {line}" if line else "" for line in text[2:])
+    yield from (f"    {line}" if line else "" for line in text[2:])
 
 
 def _signature(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _signature(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Itera
         if listed and listed[0].arg in ("self", "cls"):
             del listed[0]
     before = "await " if isinstance(node, ast.AsyncFunctionDef) else ""
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    returns = f" -> {ast.unparse(node.returns)}".replace("'", "") if node.returns else ""
     yield from textwrap.wrap(
         f"{before}{name}({ast.unparse(arguments)}){returns}", WIDTH, subsequent_indent="    "
     )
