@@ -7,7 +7,20 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api import (
+    from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.comparing import ComparisonView, compare
+    from dgm.api.evaluating import (
+        EvaluateArguments,
+        EvaluationView,
+        GradeArguments,
+        evaluate,
+        evaluate_async,
+        grade_predictions,
+    )
+    from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.runs import runs
+    from dgm.api.sandboxes import build_images, clean_sandboxes, images
+    from dgm.api.search import (
         Budget,
         Evolution,
         EvolveArguments,
@@ -16,19 +29,90 @@ if TYPE_CHECKING:
         evolve_async,
         open,  # noqa: A004  (as gzip.open)
     )
+    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.studies import (
+        StudyArguments,
+        StudyView,
+        TrialArguments,
+        families,
+        record_trial,
+        study,
+    )
+    from dgm.api.suites import SuiteView, draw_subset, import_suite, suite, suites
+    from dgm.api.sweeping import SweepView, plan_sweep, sweep
 
 __version__ = "0.1.0"
 __all__ = [
     "Budget",
+    "ComparisonView",
+    "EvaluateArguments",
+    "EvaluationView",
     "Evolution",
     "EvolveArguments",
+    "GradeArguments",
+    "MachineView",
     "ResumeArguments",
+    "Solution",
+    "SolveArguments",
+    "StudyArguments",
+    "StudyView",
+    "SuiteView",
+    "SweepView",
+    "TrialArguments",
     "__version__",
+    "build_images",
+    "clean",
+    "clean_sandboxes",
+    "compare",
+    "doctor",
+    "draw_subset",
+    "evaluate",
+    "evaluate_async",
     "evolve",
     "evolve_async",
+    "families",
+    "grade_predictions",
+    "images",
+    "import_suite",
     "open",
+    "plan_sweep",
+    "record_trial",
+    "remove",
     "replay",
+    "runs",
+    "settings",
+    "solve",
+    "solve_async",
+    "study",
+    "suite",
+    "suites",
+    "sweep",
+    "unpack",
+    "variables",
+    "verify",
 ]
+
+_PLACES = {
+    "archive": ("clean", "remove", "unpack", "verify"),
+    "comparing": ("ComparisonView", "compare"),
+    "evaluating": (
+        "EvaluateArguments",
+        "EvaluationView",
+        "GradeArguments",
+        "evaluate",
+        "evaluate_async",
+        "grade_predictions",
+    ),
+    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "machine": ("MachineView", "doctor", "settings", "variables"),
+    "runs": ("runs",),
+    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
+    "sandboxes": ("build_images", "clean_sandboxes", "images"),
+    "suites": ("SuiteView", "draw_subset", "import_suite", "suite", "suites"),
+    "sweeping": ("SweepView", "plan_sweep", "sweep"),
+}
+"""Modules of ``dgm.api`` and the public names in them."""
 
 
 def __getattr__(name: str) -> object:
@@ -36,8 +120,9 @@ def __getattr__(name: str) -> object:
 
     if name == "replay":
         return import_module("dgm.replay")
-    if name in __all__:
-        return getattr(import_module("dgm.api"), name)
+    for module, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(f"dgm.api.{module}"), name)
     raise AttributeError(f"module 'dgm' has no attribute {name!r}")
 
 

@@ -17,23 +17,48 @@ from dgm.search.loop import Search
 T = TypeVar("T")
 OnEvent = Callable[[Recorded], object]
 _PYTHON = (
+    (re.compile(r"dgm run --set gates.approve=true"), 'dgm.evolve(settings={"gates.approve": True})'),
+    (re.compile(r"--max-usd (\S+): the evaluation"), r"max_usd \1: the evaluation"),
     (re.compile(r"--max-(\w+)"), r"budget.\1"),
     (re.compile(r"--until-score"), "budget.until_score"),
     (re.compile(r"--patience"), "budget.patience"),
     (re.compile(r"--set (\S)"), r"settings \1"),
     (re.compile(r"dgm resume (\S+) --benchmark PATH"), r'dgm.open("\1").resume(benchmark=PATH)'),
     (re.compile(r"'?dgm resume ([\w.-]+)'?"), r'dgm.open("\1").resume()'),
-    (re.compile(r"--(name|model|seed|seed-agent|benchmark|sandbox|workers|policy|operator)\b"), r"\1"),
+    (
+        re.compile(r"\bdgm replay RUN evaluations --perform"),
+        "run.replay.evaluations(how=dgm.replay.How(True))",
+    ),
+    (re.compile(r"\bdgm replay (\S+) (decisions|evaluations)"), r'dgm.open("\1").replay.\2()'),
+    (re.compile(r"\bdgm archive unpack FILE"), "dgm.unpack(FILE)"),
+    (re.compile(r"\bdgm archive unpack (\S+)"), r'dgm.unpack("\1")'),
+    (re.compile(r"\bdgm archive verify"), "dgm.verify"),
+    (re.compile(r"\bdgm benchmark list"), "dgm.suites()"),
+    (re.compile(r"\bdgm benchmark show ([\w.:-]+)"), r'dgm.suite("\1")'),
+    (re.compile(r"\bdgm sandbox build (\w+)"), r'dgm.build_images("\1")'),
+    (re.compile(r"\bdgm show (\S+) AGENT"), r'dgm.open("\1").agents[N].record()'),
+    (re.compile(r"\bdgm list\b"), "dgm.runs()"),
+    (re.compile(r"\bdgm settings\b"), "dgm.settings()"),
+    (re.compile(r"\bdgm simulate --record command"), "dgm.record_trial call"),
+    (re.compile(r"\bdgm (evaluate|sweep) command"), r"dgm.\1 call"),
+    (re.compile(r"\bdgm (evaluate|solve|sweep|compare|doctor)\b"), r"dgm.\1"),
+    (re.compile(r"--seed-agent\b"), "seed_agent"),
+    (re.compile(r"--(name|model|seed|benchmark|sandbox|workers|policy|operator)\b"), r"\1"),
+    (re.compile(r"--(kind|after|tail|into|split|attempts?|predictions|evaluation|transcript)\b"), r"\1"),
+    (re.compile(r"--(seeds|record|figures)\b"), r"\1"),
+    (re.compile(r"--tasks?\b"), "tasks"),
+    (re.compile(r"--family\b"), "families"),
+    (re.compile(r"--(force|group)-(\w+)"), r"\1_\2"),
 )
 """Flags and commands in messages → what a program writes."""
 
 
 class ProgramWatcher(launch.Watcher):
-    """Tells a program's own function of events, and stops the search when the program is asked to."""
+    """Tells a program's own function of events, and stops the work when the program is asked to."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
-        self._search: Search | None = None
+        self._stop: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[Any] | None = None
         self.allow_paid = False
 
@@ -42,8 +67,23 @@ class ProgramWatcher(launch.Watcher):
         return self.allow_paid or super().may_use(offer)
 
     def begins(self, search: Search) -> None:
-        """Stop the search in good order on Ctrl-C, where this is the main thread."""
-        self._search = search
+        """Stop the search in good order on Ctrl-C."""
+
+        def stop() -> bool:
+            if search.stopping:
+                return False
+            search.ask_to_stop("stopped as asked")
+            return True
+
+        self.stops_by(stop)
+
+    def stops_by(self, stop: Callable[[], bool]) -> None:
+        """Stop the work by this function on Ctrl-C, where this is the main thread.
+
+        Args:
+            stop: returns whether the work ends in good order; if not, it is cancelled.
+        """
+        self._stop = stop
         if self.task is not None and threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.interrupt)
 
@@ -53,10 +93,8 @@ class ProgramWatcher(launch.Watcher):
             self._on_event(recorded)
 
     def interrupt(self) -> None:
-        """End in good order; the second time, or before the search goes on, at once."""
-        if self._search is not None and not self._search.stopping:
-            self._search.ask_to_stop("stopped as asked")
-        elif self.task is not None:
+        """End in good order; the second time, or before the work goes on, at once."""
+        if not self._stop() and self.task is not None:
             self.task.cancel()
 
 
@@ -77,6 +115,20 @@ def block(work: Callable[[ProgramWatcher], Awaitable[T]], on_event: OnEvent | No
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
         return _in_thread(perform, session)
+
+
+def call_beside_loop(work: Callable[[], T]) -> T:
+    """Call a function that starts a loop of its own, in a thread of its own where one runs in this one."""
+
+    async def call() -> T:
+        return await asyncio.to_thread(work)
+
+    with in_python():
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return work()
+        return _in_thread(call, ProgramWatcher(None))
 
 
 def _in_thread(perform: Callable[[], Awaitable[T]], session: ProgramWatcher) -> T:

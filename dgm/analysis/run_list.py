@@ -1,7 +1,7 @@
 """All runs below a folder, each as one row; an unreadable run is a row that says so and hides no other."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from dgm.analysis.budget_use import BudgetTotals, BudgetUse, compute_budget_uses
 from dgm.analysis.summary import tally_record
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
-from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.publish.container import SUFFIX
+from dgm.publish.finding import archive_folders
 
 SCHEMA = 1
 """Version of the JSON document that lists runs."""
@@ -79,6 +80,33 @@ class RunRow:
                 seen.budget, BudgetTotals(taken, seen.agents, seen.usd, seen.tokens, seen.seconds)
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Runs of one or more folders; the one that wrote its last event most recently comes first."""
+
+    folders: Sequence[Path]
+    rows: Sequence[RunRow]
+
+
+def find_all_runs(folder: Path | None = None, *, sizes: bool = False) -> RunList:
+    """Return all runs of a folder.
+
+    Args:
+        folder: where runs are kept; None: all folders in which runs are looked for.
+        sizes: whether the disk space of each is added up, which looks at every file.
+
+    Raises:
+        UserError: there is no such folder.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; give one that holds runs, or none for your archive")
+    places = [folder] if folder else archive_folders()
+    folders = list({place.resolve(): place for place in places}.values())
+    rows = [row for place in folders for row in list_runs(place, sizes=sizes)]
+    rows.sort(key=lambda row: row.seen.last_at if row.seen else 0.0, reverse=True)
+    return RunList(folders, rows)
 
 
 def list_runs(folder: Path, *, sizes: bool = False) -> Iterator[RunRow]:

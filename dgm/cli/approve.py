@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from dgm.archive.approvals import ApprovalAnswer, UnreadableApproval, put_answer, read_answer
-from dgm.archive.events import ActionLost, AgentBorn, AgentStillborn
+from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.history import writer
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
@@ -19,12 +18,9 @@ from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.publish.finding import find_run
+from dgm.sessions.approval import WIDTH, answer_children, check_gate, describe_decided, waiting_records
 from dgm.show.approve_rows import child_lines, child_record, diff_against_parent, parse_action_id
 from dgm.show.safe import one_line
-from dgm.simulate import PLAN as SIMULATION
-
-WIDTH = 300
-"""Maximum length of the reason why a child no longer waits, in characters."""
 
 
 @click.command()
@@ -60,7 +56,7 @@ def approve(
     if reason is not None and not wanted:
         raise UserError("--reason: goes with --yes CHILD or --no CHILD")
     with Run.open(find_run(run_name, write=True)) as run:
-        _check_gate(run)
+        check_gate(run)
         if wanted:
             _record_answers(run, wanted, reason or "", as_json=as_json)
         elif only_list or as_json:
@@ -69,17 +65,8 @@ def approve(
             _ask_each_child(run)
 
 
-def _check_gate(run: Run) -> None:
-    if run.config.get("settings", {}).get("gates", {}).get("approve"):
-        return
-    why = "is simulated" if SIMULATION in run.config else "asks nobody, as gates.approve is off"
-    raise UserError(
-        f"{run.name}: {why}; children wait in runs that begin with: dgm run --set gates.approve=true"
-    )
-
-
 def _print_children(run: Run, *, as_json: bool) -> None:
-    records = [child_record(run, action, one) for action, one in run.tree.waiting.items()]
+    records = waiting_records(run)
     if as_json:
         emit_json({"run": run.name, "children": records})
         return
@@ -88,62 +75,28 @@ def _print_children(run: Run, *, as_json: bool) -> None:
 
 
 def _record_answers(run: Run, wanted: Mapping[str, bool], reason: str, *, as_json: bool) -> None:
-    # Look up all names before answering the first: a typo in the third must change nothing.
-    answers = {_find_waiting(run, name): ApprovalAnswer(yes, reason) for name, yes in wanted.items()}
-    before = {action: _earlier_answer_text(run, action) for action in answers}
-    for action, answer in answers.items():
-        put_answer(run.folder, action, answer)
+    given = answer_children(run, wanted, reason)
     if as_json:
         emit_json(
             {
                 "run": run.name,
                 "answered": [
                     {
-                        "child": action,
-                        "answer": "yes" if answer.yes else "no",
-                        "reason": answer.reason,
-                        "instead_of": before[action] or None,
+                        "child": one.child,
+                        "answer": "yes" if one.yes else "no",
+                        "reason": one.reason,
+                        "instead_of": one.instead_of or None,
                     }
-                    for action, answer in answers.items()
+                    for one in given
                 ],
                 "read": "soon" if writer(run.folder) else "when the run is resumed",
             }
         )
         return
-    for action, answer in answers.items():
-        instead = f", instead of: {one_line(before[action], WIDTH)}" if before[action] else ""
-        sys.stdout.write(f"child {action}: {'yes' if answer.yes else 'no'}{instead}\n")
+    for one in given:
+        instead = f", instead of: {one_line(one.instead_of, WIDTH)}" if one.instead_of else ""
+        sys.stdout.write(f"child {one.child}: {'yes' if one.yes else 'no'}{instead}\n")
     _say_when_read(run)
-
-
-def _earlier_answer_text(run: Run, action: ActionId) -> str:
-    """Return the earlier answer that is replaced; empty if there is none."""
-    try:
-        earlier = read_answer(run.folder, action)
-    except UnreadableApproval:
-        return ""
-    return f"{'yes' if earlier.yes else 'no'} {earlier.reason}".rstrip() if earlier else ""
-
-
-def _find_waiting(run: Run, name: str) -> ActionId:
-    action = parse_action_id(name)
-    if action in run.tree.waiting and action is not None:
-        return action
-    raise UserError(f"{run.name}: child {name}: {one_line(_why_not(run, action), WIDTH)}")
-
-
-def _why_not(run: Run, action: ActionId | None) -> str:
-    recorded = run.outcome(action) if action else None
-    match recorded.event if recorded else None:
-        case AgentBorn(id=agent, decided=by):
-            return f"was born as agent {agent} already{f' ({by})' if by else ''}"
-        case AgentStillborn(_, dead):
-            return f"was stillborn already ({dead.stage}: {dead.reason})"
-        case ActionLost():
-            return "is not there: the expansion was lost"
-        case _:
-            those = ", ".join(map(str, run.tree.waiting)) or "none"
-            return f"no such child waits; waiting: {those}"
 
 
 @dataclass(slots=True)
@@ -175,7 +128,7 @@ def _ask_each_child(run: Run) -> None:
             continue
         run.follow()
         if action not in run.tree.waiting:
-            sys.stdout.write(f"too late: child {action} {one_line(_why_not(run, action), WIDTH)}\n")
+            sys.stdout.write(f"too late: child {action} {one_line(describe_decided(run, action), WIDTH)}\n")
             continue
         put_answer(run.folder, action, ApprovalAnswer(said.key == "y", said.reason))
         answered += 1

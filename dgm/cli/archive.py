@@ -1,7 +1,6 @@
 """``dgm archive``: pack a run into one file to publish, unpack it, and check that either matches its log."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.cli.archive_clean import gc, rm
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json
-from dgm.publish.finding import archive_folders, find_packed, find_run, locate_run
+from dgm.publish.finding import find_packed, find_run
 from dgm.show.safe import one_line
 
 
@@ -70,14 +69,14 @@ def pack(run_name: str, file: Path, force_agents: bool, as_json: bool) -> None:
 @as_json
 def unpack(file: str, folder: Path | None, as_json: bool) -> None:
     """Make an ordinary run of a packed FILE: in FOLDER, or under its own name where runs are kept."""
-    from dgm.publish.unpacking import read_manifest
+    from dgm.publish.unpacking import choose_folder, find_addresses
     from dgm.publish.unpacking import unpack as unpack_run
 
     found = find_packed(file)
-    target = folder or next(archive_folders()) / read_manifest(found).run
+    target = folder or choose_folder(found)
     manifest = unpack_run(found, target)
     with Run.open(target) as run:
-        places = sorted(_find_addresses(run.config))
+        places = sorted(find_addresses(run.config))
     if as_json:
         counts = dict(manifest.counts)
         emit_json({"run": target.name, "folder": str(target), "counts": counts, "addresses": places})
@@ -90,17 +89,6 @@ def unpack(file: str, folder: Path | None, as_json: bool) -> None:
         )
 
 
-def _find_addresses(settings: object) -> Iterator[str]:
-    """Yield the addresses for model calls and the variables of keys that the settings of a packed run name."""
-    if not isinstance(settings, dict):
-        return
-    for name, value in settings.items():
-        if name in ("base_url", "key_env") and value:
-            yield str(value)
-        else:
-            yield from _find_addresses(value)
-
-
 @archive.command(short_help="Check all checksums, traces, commits and refs.")
 @click.argument("name", metavar="RUN_OR_FILE")
 @as_json
@@ -109,11 +97,9 @@ def verify(name: str, as_json: bool) -> None:
 
     Names the first thing wrong and exits with 1.
     """
-    from dgm.publish.verifying import verify as verify_run
-    from dgm.publish.verifying import verify_file
+    from dgm.publish.verifying import verify_named
 
-    place = locate_run(name)
-    counts = verify_run(place) if place.is_dir() else verify_file(place)
+    counts = verify_named(name)
     if as_json:
         emit_json({"name": name, "sound": True, "checked": dict(counts)})
         return

@@ -1,24 +1,22 @@
 """``dgm archive gc`` and ``rm``: remove unneeded parts of runs, and whole runs; both first say what they free."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from dgm.archive.cleaning import CleaningResult, check_removable, clean_run, remove_run, run_bytes
-from dgm.archive.garbage import Leftover, find_dead_drafts, remove_leftover
 from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
-from dgm.publish.finding import archive_folders, find_runs_in, locate_run
 from dgm.show.runs import size_text
 from dgm.show.safe import one_line
 
+if TYPE_CHECKING:
+    from dgm.sessions.cleaning import Cleanup
+
 BESIDE = "beside the runs"
-SCHEMA = 1
 
 
 @click.command(short_help="Show, or with --delete remove, what runs no longer need.")
@@ -32,24 +30,14 @@ def gc(run_names: tuple[str, ...], delete: bool, as_json: bool) -> int:
     unfinished files. Without RUN also unfinished folders of runs, and folders of dead gateways. Runs that are being
     written, and those that cannot be read, are left alone. Images and sandboxes are removed by dgm sandbox gc.
     """
-    from dgm.gateway.leftovers import find_dead_gateways
+    from dgm.sessions.cleaning import clean_runs
 
-    folders = [_run_folder(name) for name in run_names] or _all_runs()
-    cleaned = [clean_run(folder, delete=delete) for folder in folders]
-    beside: list[Leftover] = []
-    failed: list[str] = []
-    if not run_names:
-        places = {place.resolve(): place for place in archive_folders()}
-        beside = [
-            *(left for place in places.values() for left in find_dead_drafts(place)),
-            *find_dead_gateways(),
-        ]
-        failed = list(_remove_leftovers(beside)) if delete else []
+    found = clean_runs(run_names, delete=delete)
     if as_json:
-        emit_json(_cleaning_record(cleaned, beside, failed, deleted=delete))
+        emit_json(found.record())
     else:
-        sys.stdout.writelines(f"{each}\n" for each in _result_lines(cleaned, beside, failed, deleted=delete))
-    return FAILED if failed else 0
+        sys.stdout.writelines(f"{each}\n" for each in _result_lines(found))
+    return FAILED if found.failed else 0
 
 
 @click.command(short_help="Remove whole runs.")
@@ -62,29 +50,26 @@ def rm(run_names: tuple[str, ...], yes: bool, dry_run: bool, as_json: bool) -> i
 
     A run that is being written is refused. Files of your own in a run's folder stay, with the folder.
     """
-    folders = list({folder.resolve(): folder for folder in map(_run_folder, run_names)}.values())
-    for folder in folders:
-        check_removable(folder)
-    sizes = [run_bytes(folder) for folder in folders]
+    from dgm.sessions.cleaning import SCHEMA, find_removable
+
+    found = find_removable(run_names)
+    total = sum(run.size_bytes for run in found)
     if not as_json:
-        for folder, size in zip(folders, sizes, strict=True):
-            sys.stdout.write(f"{one_line(str(folder), 300)}: {size_text(size)}\n")
-    if not dry_run and not yes and not _confirm_removal(len(folders), sum(sizes), as_json=as_json):
+        for run in found:
+            sys.stdout.write(f"{one_line(str(run.folder), 300)}: {size_text(run.size_bytes)}\n")
+    if not dry_run and not yes and not _confirm_removal(len(found), total, as_json=as_json):
         sys.stdout.write("nothing was removed\n")
         return FAILED
-    kept = [[] if dry_run else remove_run(folder) for folder in folders]
+    kept = [[] if dry_run else run.remove() for run in found]
     if as_json:
-        rows = [
-            {"run": folder.name, "folder": str(folder), "bytes": size, "kept": list(names)}
-            for folder, size, names in zip(folders, sizes, kept, strict=True)
-        ]
-        emit_json({"schema": SCHEMA, "removed": not dry_run, "bytes": sum(sizes), "runs": rows})
+        rows = [run.record(names) for run, names in zip(found, kept, strict=True)]
+        emit_json({"schema": SCHEMA, "removed": not dry_run, "bytes": total, "runs": rows})
         return 0
-    for folder, names in zip(folders, kept, strict=True):
+    for run, names in zip(found, kept, strict=True):
         if names:
             left = one_line(", ".join(names), 300)
-            sys.stdout.write(f"{one_line(str(folder), 300)} stays, with what is not dgm's: {left}\n")
-    sys.stdout.write(f"{size_text(sum(sizes))} {'would be freed' if dry_run else 'freed'}\n")
+            sys.stdout.write(f"{one_line(str(run.folder), 300)} stays, with what is not dgm's: {left}\n")
+    sys.stdout.write(f"{size_text(total)} {'would be freed' if dry_run else 'freed'}\n")
     return 0
 
 
@@ -102,80 +87,21 @@ def _confirm_removal(count: int, size: int, *, as_json: bool) -> bool:
     return click.confirm(f"Remove {what} for good ({size_text(size)})?", default=False)
 
 
-def _run_folder(name: str) -> Path:
-    place = locate_run(name)
-    if not place.is_dir():
-        raise UserError(f"{name}: is a packed run, which is one file; remove that file yourself")
-    return place
+def _result_lines(done: "Cleanup") -> Iterator[str]:
+    from dgm.sessions.cleaning import sum_by_kind
 
-
-def _all_runs() -> list[Path]:
-    places = {place.resolve(): place for place in archive_folders()}
-    # Hidden entries are unfinished; the search for leftovers finds them.
-    return [run for place in places.values() for run in find_runs_in(place) if not run.name.startswith(".")]
-
-
-def _remove_leftovers(beside: Sequence[Leftover]) -> Iterator[str]:
-    """Remove leftovers; yield a reason for each that could not be removed."""
-    for left in beside:
-        try:
-            remove_leftover(left)
-        except OSError as error:
-            yield f"{left.path}: {error.strerror}"
-
-
-def _sum_by_kind(found: Sequence[Leftover]) -> dict[str, tuple[int, int]]:
-    kinds: dict[str, tuple[int, int]] = {}
-    for left in found:
-        count, size = kinds.get(left.what, (0, 0))
-        kinds[left.what] = count + 1, size + left.size_bytes
-    return kinds
-
-
-def _result_lines(
-    cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
-) -> Iterator[str]:
-    places = [(one_line(one.folder.name, 120), one.found, one.skipped) for one in cleaned]
-    for name, found, skipped in [*places, (BESIDE, beside, "")]:
+    places = [(one_line(one.folder.name, 120), one.found, one.skipped) for one in done.cleaned]
+    for name, found, skipped in [*places, (BESIDE, done.beside, "")]:
         if skipped:
             yield f"{name}: left alone: {one_line(skipped, 300)}"
-        for what, (count, size) in _sum_by_kind(found).items():
+        for what, (count, size) in sum_by_kind(found).items():
             yield f"{name}: {count:,} {what}, {size_text(size)}"
-    for why in failed:
+    for why in done.failed:
         yield f"cannot be removed: {one_line(why, 300)}"
-    total = sum(left.size_bytes for found in (*(one.found for one in cleaned), beside) for left in found)
+    total = done.total_bytes
     if not total:
         yield "nothing to remove"
-    elif deleted:
+    elif done.deleted:
         yield f"{size_text(total)} freed"
     else:
         yield f"{size_text(total)} would be freed by: dgm archive gc --delete"
-
-
-def _cleaning_record(
-    cleaned: Sequence[CleaningResult], beside: Sequence[Leftover], failed: Sequence[str], *, deleted: bool
-) -> dict[str, Any]:
-    def kinds(found: Sequence[Leftover]) -> list[dict[str, Any]]:
-        return [
-            {"what": what, "count": count, "bytes": size}
-            for what, (count, size) in _sum_by_kind(found).items()
-        ]
-
-    total = sum(left.size_bytes for found in (*(one.found for one in cleaned), beside) for left in found)
-    runs = [
-        {
-            "run": one.folder.name,
-            "folder": str(one.folder),
-            "left_alone": one.skipped or None,
-            "found": kinds(one.found),
-        }
-        for one in cleaned
-    ]
-    return {
-        "schema": SCHEMA,
-        "deleted": deleted,
-        "bytes": total,
-        "runs": runs,
-        "beside": kinds(beside),
-        "failed": list(failed),
-    }

@@ -1,14 +1,11 @@
-"""Arguments that several commands share, and the names of a run's agents."""
+"""Arguments that several commands share."""
 
 import math
 from typing import Any
 
 import click
 
-from dgm.analysis.best import best_of
 from dgm.archive.run import Run
-from dgm.domain import Agent, AgentId
-from dgm.errors import UserError
 from dgm.publish.finding import find_run
 
 
@@ -61,27 +58,3 @@ def open_run(name: str) -> Run:
         UserError: there is none.
     """
     return Run.open(find_run(name))
-
-
-def find_agent(run: Run, name: str) -> Agent:
-    """Return an agent by id, ``best``, ``seed``, or the start of its commit.
-
-    Raises:
-        UserError: there is none, or several fit.
-    """
-    agents = run.tree.agents
-    if not agents:
-        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
-    if name == "best":
-        return agents[best_of(run)]
-    if name == "seed":
-        return agents[0]
-    if name.isdecimal() and int(name) < len(agents):
-        return agents[AgentId(int(name))]
-    fitting = [agent for agent in agents if len(name) >= 4 and agent.commit.startswith(name)]
-    if len(fitting) == 1:
-        return fitting[0]
-    what = "several agents" if fitting else "no agent"
-    raise UserError(
-        f"run {run.name}: {what} '{name}'; give an id from 0 to {len(agents) - 1}, 'best', 'seed' or a commit"
-    )

@@ -7,7 +7,6 @@ import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
-from dgm.errors import UserError
 
 
 @click.command()
@@ -24,21 +23,9 @@ def draw(name: str, file: Path, search: int, holdout: int, seed: int, as_json: b
 
     Use it with --set benchmarks.swebench.subset=FILE.
     """
-    from dgm.benchmarks import swebench_subsets as subsets
-    from dgm.benchmarks.swebench_instances import load
+    from dgm.sessions.subsets import draw_subset
 
-    kind, _, which = name.partition(":")
-    if kind != "swebench" or not which:
-        raise UserError(
-            f"{name}: subsets are drawn of SWE-bench only; write swebench:verified or swebench:FILE"
-        )
-    if file.exists():
-        raise UserError(f"{file}: is there already; give another name")
-    drawn = subsets.draw(load(which), search, holdout, seed)
-    try:
-        file.write_text(subsets.text(drawn), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written: {error.strerror or error}") from error
+    drawn = draw_subset(name, file, search, holdout, seed)
     parts = {split.value: list(tasks) for split, tasks in drawn.parts.items()}
     if as_json:
         emit_json({"file": str(file), "source": drawn.source, "parts": parts})

@@ -6,9 +6,7 @@ from pathlib import Path
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.benchmark_look import NoSandboxEngine
 from dgm.cli.output import emit_json
-from dgm.errors import UserError
 from dgm.show.safe import neutralise
 
 
@@ -33,16 +31,9 @@ def import_(folder: Path, target: Path, image: str, holdout: float, as_json: boo
 
     Says for each task what could not be carried over.
     """
-    from dgm.benchmarks.harbor import import_harbor
-    from dgm.benchmarks.opening import open_suite
-    from dgm.sandboxes import recipes
+    from dgm.sessions.suites import import_suite
 
-    if image and not image.startswith("docker:"):
-        recipes.load(image)
-    if target.resolve().is_relative_to(folder.resolve()):
-        raise UserError(f"{target}: lies in the folder that is imported; give another one")
-    done = import_harbor(folder, target, image, holdout)
-    opened = open_suite(str(target), NoSandboxEngine())
+    done, opened = import_suite(folder, target, image, holdout)
     if as_json:
         emit_json(
             {

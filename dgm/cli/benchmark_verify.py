@@ -1,26 +1,20 @@
 """``dgm benchmark verify``: grade every task without a change and with its reference fix, many at once."""
 
 import asyncio
-import socket
 import sys
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dgm.cli.arguments import as_json
-from dgm.cli.benchmark_look import benchmark_settings, config_option, list_all_tasks, set_option
+from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, make_console
 from dgm.domain import TaskId
-from dgm.errors import Infrastructure, UserError
 from dgm.show.safe import neutralise
-
-if TYPE_CHECKING:
-    from dgm.protocols import Benchmark, SandboxEngine
 
 Tick = Callable[[TaskId, Sequence[str]], None]
 
@@ -48,67 +42,20 @@ def verify(
 
     Exits 1 if any task is not sound.
     """
-    from dgm.benchmarks import verification
     from dgm.benchmarks.opening import open_suite
     from dgm.sandboxes.choose import choose
+    from dgm.sessions.suites import benchmark_settings, select_tasks, verify_tasks
 
     engine = choose(sandbox)
     opened = open_suite(name, engine, benchmark_settings(config, assignments))
-    wanted = _select_tasks(opened, task_ids)
+    wanted = select_tasks(opened, task_ids)
     with _show_progress(len(wanted), quiet=as_json) as tick:
-        found = asyncio.run(_verify_tasks(opened, engine, wanted, workers, tick))
-    missing = verification.list_excluded_defects(opened)
-    unsound = {task: list(problems) for task, problems in found.items() if problems}
+        found = asyncio.run(verify_tasks(opened, engine, wanted, workers, tick))
     if as_json:
-        emit_json(
-            {
-                "benchmark": opened.name,
-                "version": opened.version,
-                "verified": list(found),
-                "sound": len(found) - len(unsound),
-                "problems": unsound,
-                "left_out": list(missing),
-            }
-        )
+        emit_json(found.record())
     else:
-        _write_findings(unsound, len(found), missing)
-    return FAILED if unsound else 0
-
-
-def _select_tasks(opened: "Benchmark", task_ids: Sequence[str]) -> Sequence[TaskId]:
-    wanted = [TaskId(task) for task in task_ids] or [task.id for _, task in list_all_tasks(opened)]
-    if not wanted:
-        raise UserError(f"benchmark {opened.name!r} has no task to verify")
-    for task in wanted:
-        opened.task(task)
-    return list(dict.fromkeys(wanted))
-
-
-async def _verify_tasks(
-    opened: "Benchmark", engine: "SandboxEngine", tasks: Sequence[TaskId], workers: int, tick: Tick
-) -> Mapping[TaskId, Sequence[str]]:
-    from dgm.benchmarks import verification
-
-    labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
-    slots = asyncio.Semaphore(workers)
-
-    async def one(task: TaskId) -> Sequence[str]:
-        async with slots:
-            try:
-                problems = await verification.verify(opened, task, labels)
-            except Infrastructure as error:
-                problems = [f"could not be verified: {error}"]
-            except UserError as error:
-                problems = [str(error)]
-        tick(task, problems)
-        return problems
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            running = {task: group.create_task(one(task)) for task in tasks}
-    finally:
-        await engine.reap(labels)
-    return {task: done.result() for task, done in running.items()}
+        _write_findings(found.unsound, len(found.problems), found.left_out)
+    return FAILED if found.unsound else 0
 
 
 def _write_findings(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequence[str]) -> None:

@@ -1,17 +1,11 @@
 """``dgm stop``: end a search in good order."""
 
-import os
-import signal
-import socket
-import time
-
 import click
 
-from dgm.archive.history import writer
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, make_console
-from dgm.errors import UserError
 from dgm.publish.finding import find_run
+from dgm.sessions.stopping import stop_run
 
 
 @click.command()
@@ -21,30 +15,12 @@ from dgm.publish.finding import find_run
 def stop(run_name: str, now: bool, as_json: bool) -> None:
     """Ask a running search to end: it starts nothing new, records what is under way, and exits."""
     folder = find_run(run_name)
-    holder, name = writer(folder), folder.resolve().name
-    if holder is None:
-        if as_json:
-            emit_json({"run": name, "stopped": False, "state": "not running"})
-        else:
-            make_console().print(f"{name} is not running")
-        return
-    pid, host = holder
-    if host != socket.gethostname():
-        raise UserError(f"{name} is running on {host} (pid {pid}); stop it there")
-    _terminate(pid, name)
-    if now:
-        time.sleep(0.5)
-        _terminate(pid, name)
+    name = folder.resolve().name
+    pid = stop_run(folder, now=now)
     if as_json:
-        emit_json({"run": name, "stopped": True, "pid": pid})
+        state = {"stopped": False, "state": "not running"} if pid is None else {"stopped": True, "pid": pid}
+        emit_json({"run": name, **state})
+    elif pid is None:
+        make_console().print(f"{name} is not running")
     else:
         make_console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")
-
-
-def _terminate(pid: int, name: str) -> None:
-    try:
-        os.kill(pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return
-    except PermissionError as error:
-        raise UserError(f"{name} is run by another user (pid {pid}); stop it as that user") from error

@@ -2,31 +2,25 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from dgm.analysis.summary import models_of
+from dgm.analysis.agent_names import find_agent
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
-from dgm.cli.arguments import as_json, find_agent, open_run, run_argument
+from dgm.cli.arguments import as_json, open_run, run_argument
 from dgm.cli.export_targets import export_standalone, export_whole_run
 from dgm.cli.output import emit_json
-from dgm.domain import Agent, TaskId
+from dgm.domain import Agent
 from dgm.errors import UserError
-from dgm.evaluation.exam import find_candidate
 from dgm.evaluation.predictions import ExportCounts
-from dgm.evaluation.predictions import export_patches as export_predictions
 from dgm.export.fresh import convert_write_errors
+from dgm.export.predictions import write_predictions
 from dgm.show.safe import one_line
 
 FC = TypeVar("FC", bound=Callable[..., Any])
-
-SWEBENCH = "swebench:"
-IN_MIXED = "swebench-"
-"""Prefix of the ids of SWE-bench's tasks in a mixed benchmark, before the slash."""
 
 
 def _path_option(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
@@ -113,14 +107,8 @@ def _export_source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> No
 
 
 def _export_predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, as_json: bool) -> None:
-    with ExitStack() as opened:
-        where = opened.enter_context(_open_evaluation(run, evaluation)) if evaluation else run
-        there = find_candidate(where, agent) if evaluation else agent.id
-        if there is None:
-            raise UserError(f"{where.folder}: agent {agent.id} was not evaluated there")
-        model = f"dgm/{run.name}/{agent.id}+{models_of(where)['solve']}"
-        mixed = _is_mixed(where.settings()["benchmark"])
-        done = export_predictions(where, there, model, file, _inner_task if mixed else lambda task: task)
+    written = write_predictions(run, agent, file, evaluation)
+    done, model = written.counts, written.model
     if as_json:
         emit_json(
             {
@@ -134,26 +122,6 @@ def _export_predictions(run: Run, agent: Agent, file: Path, evaluation: str | No
         )
         return
     sys.stdout.write("\n".join(_result_lines(done, model, file)) + "\n")
-
-
-def _open_evaluation(run: Run, name: str) -> Run:
-    for folder in (run.folder / name, Path(name)):
-        if (folder / "run.json").is_file():
-            return Run.open(folder)
-    known = sorted(path.parent.name for path in run.folder.glob("*/run.json"))
-    raise UserError(
-        f"--evaluation {name}: no such evaluation (in {run.folder}: {', '.join(known) or 'none'})"
-    )
-
-
-def _is_mixed(benchmark: str) -> bool:
-    parts = benchmark.split("+")
-    return len(parts) > 1 and any(part.startswith(SWEBENCH) for part in parts)
-
-
-def _inner_task(task: TaskId) -> str | None:
-    part, _, inner = task.partition("/")
-    return inner if part.startswith(IN_MIXED) else None
 
 
 def _result_lines(done: ExportCounts, model: str, file: Path) -> list[str]:

@@ -2,17 +2,17 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import click
 
-from dgm.archive.codec import KINDS, encode
+from dgm.archive.codec import encode
 from dgm.archive.events import Recorded
-from dgm.archive.history import follow_log, writer
+from dgm.archive.history import writer
 from dgm.archive.overview import read_overview
+from dgm.archive.selection import EventSelection
 from dgm.archive.store import EventStore
 from dgm.cli.arguments import open_run, run_argument
-from dgm.errors import UserError
 from dgm.publish.finding import find_run
 from dgm.show.events import log_line
 from dgm.show.safe import one_line
@@ -41,26 +41,21 @@ def log(
     --follow of a run that nobody writes prints what there is and ends; Ctrl-C ends it at any time. Both are exit
     code 0.
     """
-    if kind is not None and kind not in KINDS:
-        raise UserError(f"--kind {kind}: there are {', '.join(KINDS)}")
-    if after is not None and tail is not None:
-        raise UserError("--after and --tail both say where to begin; give one of them")
+    chosen = EventSelection(after, FIRST if follow and tail is None and after is None else tail, kind)
     if follow:
-        _follow_run(run_name, after, FIRST if tail is None and after is None else tail, kind, as_json)
+        _follow_run(run_name, chosen, as_json)
         return
     with open_run(run_name) as run:
-        events = run.store.read(after or 0 if tail is None else _find_tail_start(run.store, tail, kind))
-        _print_events(_filter_kind(events, kind), as_json)
+        _print_events(chosen.read(run.store), as_json)
 
 
-def _follow_run(run_name: str, after: int | None, tail: int | None, kind: str | None, as_json: bool) -> None:
+def _follow_run(run_name: str, chosen: EventSelection, as_json: bool) -> None:
     folder = find_run(run_name)
     name = one_line(folder.resolve().name, 120)
     ended_before = writer(folder) is None
     try:
         with EventStore.open(folder / "events.db", write=False) as store:
-            begin = after or 0 if tail is None else _find_tail_start(store, tail, kind)
-            for recorded in _filter_kind(follow_log(store, folder, begin), kind):
+            for recorded in chosen.follow(store, folder):
                 _print_events([recorded], as_json)
                 sys.stdout.flush()
         state = one_line(read_overview(folder).state, 120)
@@ -69,23 +64,6 @@ def _follow_run(run_name: str, after: int | None, tail: int | None, kind: str | 
         )
     except KeyboardInterrupt:
         return
-
-
-def _filter_kind(events: Iterable[Recorded], kind: str | None) -> Iterator[Recorded]:
-    return (each for each in events if kind is None or kind == encode(each.event)[0])
-
-
-def _find_tail_start(store: EventStore, count: int, kind: str | None) -> int:
-    """Return the number of the event before the last ``count`` events of a kind."""
-    if count == 0:
-        return store.newest()
-    which = "WHERE kind = :kind" if kind else ""
-    rows = store.query(
-        f"SELECT min(seq) FROM (SELECT seq FROM events {which} ORDER BY seq DESC LIMIT :count)",
-        {"count": count, **({"kind": kind} if kind else {})},
-    )
-    first = rows[0][0]
-    return store.newest() if first is None else int(first) - 1
 
 
 def _print_events(events: Iterable[Recorded], as_json: bool) -> None:

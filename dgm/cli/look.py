@@ -3,29 +3,30 @@
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict
-from typing import Any
 
 import click
 
-from dgm.analysis.accounts import Accounts, Purpose, RoleAndModel
+from dgm.analysis.accounts import Accounts
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.best import BestAgent, best_of, find_best
 from dgm.analysis.lineage import Lineage
-from dgm.analysis.summary import account_record, agent_record, run_summary, spend_record, usage_records
+from dgm.analysis.summary import run_summary
 from dgm.archive.history import LIVING, evaluations_of, state
 from dgm.archive.run import Run
-from dgm.cli.arguments import agent_argument, as_json, find_agent, open_run, run_argument
+from dgm.cli.arguments import agent_argument, as_json, open_run, run_argument
 from dgm.cli.output import emit_json, show_patch
-from dgm.cli.transcript import find_attempt, show_transcript
-from dgm.domain import Agent, AgentId, Evaluation, Usage
+from dgm.cli.transcript import show_transcript
+from dgm.domain import Agent, AgentId, Usage
 from dgm.errors import UserError
+from dgm.show.agent_records import full_record, member_record
 from dgm.show.agents import find_tree_states, root_text
+from dgm.show.attempts import find_attempt
 from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line
 from dgm.show.lineages import step_lines
-from dgm.show.making import making_lines, making_record
+from dgm.show.making import making_lines
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
@@ -51,7 +52,7 @@ def tree(run_name: str, depth: int | None, as_json: bool) -> None:
     """
     with open_run(run_name) as run:
         if as_json:
-            agents = [_member_record(run, agent) for agent in run.tree.agents]
+            agents = [member_record(run, agent) for agent in run.tree.agents]
             emit_json({**run_summary(run), "agents": agents})
             return
         write_lines(_tree_lines(run, depth), crop=True)
@@ -123,20 +124,12 @@ def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, 
         if task is not None:
             show_transcript(run, *find_attempt(run, agent, task, attempt), as_json=as_json)
             return
+        if as_json:
+            emit_json(full_record(run, agent))
+            return
         evaluations = evaluations_of(run, agent.id)
         accounts = Accounts(run)
         account = accounts.of(agent.id)
-        if as_json:
-            record = _member_record(run, agent)
-            record["making"] = making_record(run, agent)
-            record["cost"] = spend_record(account.of(Purpose.MAKING))
-            record["spend"] = account_record(account, accounts.clade(agent.id))
-            record["refusals"] = [asdict(refusal) for refusal in accounts.refusals(agent.id)]
-            record["evaluations"] = [
-                _evaluation_record(action, e, accounts.action(action)) for action, e in evaluations.items()
-            ]
-            emit_json(record)
-            return
         write_lines(_agent_lines(run, agent))
         write_lines(account_lines(account, accounts.clade(agent.id)))
         write_lines(refusal_lines(accounts.refusals(agent.id)))
@@ -145,10 +138,6 @@ def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, 
             usage = sum(accounts.action(action).values(), Usage())
             write_lines([make_line("  ", *evaluation_line(evaluation, usage))])
         write_lines(fruitless_lines(account, evaluations))
-
-
-def _member_record(run: Run, agent: Agent) -> dict[str, Any]:
-    return {**agent_record(run, agent), "aim": run.tree.aim(agent.id)}
 
 
 def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
@@ -176,22 +165,6 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
 
 def _fact_line(named: tuple[str, str]) -> Line:
     return make_line(Span(f"{named[0]:<11}", Tone.KEY), named[1])
-
-
-def _evaluation_record(
-    action: int, evaluation: Evaluation, by: Mapping[RoleAndModel, Usage]
-) -> dict[str, Any]:
-    return {
-        "action": action,
-        "task": evaluation.task,
-        "attempt": evaluation.attempt,
-        "verdict": evaluation.verdict.value,
-        "reason": evaluation.reason,
-        "score": evaluation.score,
-        "seconds": round(evaluation.cost.seconds, 3),
-        "cost": {**spend_record(sum(by.values(), Usage())), "by": usage_records(by)},
-        "traces": dict(evaluation.cost.traces),
-    }
 
 
 @click.command()
@@ -223,7 +196,7 @@ def lineage(run_name: str, agent_name: str, patches: bool, as_json: bool) -> Non
         agent = find_agent(run, agent_name)
         steps = Lineage(run.tree, agent.id).agents
         if as_json:
-            records = [_member_record(run, step) for step in steps]
+            records = [member_record(run, step) for step in steps]
             emit_json({"run": run.name, "agent": agent.id, "lineage": records})
             return
         for step in steps:

@@ -5,27 +5,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.errors import UserError
 from dgm.protocols import Checked
-from dgm.search.model_checks import check_models, prices_of, worst_of_checks
+from dgm.search.model_checks import check_models, prices_of
 from dgm.show.safe import one_line
-
-
-def check_run(settings: Settings, run: Run) -> Sequence[Checked]:
-    """Check the models like ``check_and_tell``, for a run that is open to write.
-
-    A check that a kill cuts off is counted later. ``note_checks`` ends the record that this function begins.
-    """
-    begin_checks(run.folder, worst_of_checks(settings))
-    try:
-        return check_and_tell(settings, run)
-    except UserError:
-        # The call was refused, or none was made.
-        end_checks(run.folder, counted=False)
-        raise
 
 
 def check_and_tell(settings: Settings, run: Run | None = None) -> Sequence[Checked]:

@@ -11,20 +11,19 @@ from typing import Any
 import click
 
 from dgm import replay as replaying
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, agent_argument, as_json, find_agent, run_argument
+from dgm.cli.arguments import Amount, agent_argument, as_json, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
-from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json
-from dgm.config import Settings
+from dgm.cli.watching import TerminalWatcher
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
-from dgm.models.auto import settle_auto
-from dgm.models.choose import AUTO
 from dgm.publish.finding import find_run
 from dgm.replay import How, Live, Match
+from dgm.sessions.live_settings import choose_live_settings
 from dgm.show.replay_rows import (
     action_record,
     action_text,
@@ -145,7 +144,7 @@ def lineage(
         agent = find_agent(run, agent_name).id
         if model:
             live = Live(
-                _live_settings(run, model, None, assignments, {"sandbox": sandbox}),
+                choose_live_settings(run, model, None, assignments, {"sandbox": sandbox}, TerminalWatcher()),
                 into,
                 max_usd,
                 on_step=_make_printer(as_json, live_step_text),
@@ -202,7 +201,7 @@ def evaluations(
         if model:
             own = {"sandbox": sandbox, "workers": workers}
             live = Live(
-                _live_settings(run, model, benchmark, assignments, own),
+                choose_live_settings(run, model, benchmark, assignments, own, TerminalWatcher()),
                 into,
                 max_usd,
                 on_evaluation=lambda agent, done: None if as_json else _print_line(live_text(agent, done)),
@@ -234,19 +233,6 @@ def _check_live(model: str | None, **given: object) -> None:
 
 def _find_folder(run_name: str, model: str | None, into: Path | None) -> Path:
     return find_run(run_name, write=model is not None and into is None)
-
-
-def _live_settings(
-    run: Run, model: str, benchmark: str | None, assignments: Sequence[str], own: dict[str, Any]
-) -> Settings:
-    if benchmark and Path(benchmark).is_dir() and len(Path(benchmark).parts) > 1:
-        benchmark = str(Path(benchmark).resolve())
-    settings = replaying.live_settings(run, model, benchmark, assignments)
-    settings = settings.model_copy(update={key: value for key, value in own.items() if value is not None})
-    if settings.model == AUTO:
-        settings, why = settle_auto(settings, ask_to_spend)
-        sys.stderr.write(f"model: {why}\n")
-    return settings
 
 
 def _make_printer(quiet: bool, text: Callable[[Any], str]) -> Callable[[Any], None]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,15 @@ from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, ScoreShare, as_json, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
-from dgm.cli.consent import ask_to_spend
-from dgm.cli.model_check import tell_checks
 from dgm.cli.output import emit_json
-from dgm.cli.progress import RunProgress, listen_for_signals, show_progress
+from dgm.cli.progress import RunProgress, show_progress
 from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
+from dgm.cli.watching import TerminalWatcher
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
 from dgm.errors import Infrastructure
 from dgm.evaluation.evaluating import apply_assignments
-from dgm.models.auto import Offer
-from dgm.protocols import Checked
 from dgm.publish.finding import find_run
-from dgm.search.loop import Search
 from dgm.search.mending import SETTABLE
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
@@ -100,7 +96,7 @@ def run(
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = make_paths_absolute(resolve(config, assignments, _dot_setting_names(flags)))
     folder = launch.new_folder(name)
-    watcher = TerminalWatcher(yes=yes)
+    watcher = SearchWatcher(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))
     tell_prices(prepared.settings)
     with launch.create(folder, prepared) as made:
@@ -146,7 +142,7 @@ def resume(
     folder = find_run(run_name, write=True)
     with Run.open(folder, write=True) as opened:
         launch.check_is_search(opened)
-        watcher = TerminalWatcher(yes=yes)
+        watcher = SearchWatcher(yes=yes)
         settings = _change_settings(opened, assignments, benchmark)
         budget = launch.change_budget(assemble.budget_of(opened, settings), _strip_limit_names(flags))
         again = launch.prepare_again(opened, settings, budget, watcher, regrade=regrade is not None)
@@ -167,30 +163,18 @@ def _change_settings(opened: Run, assignments: Sequence[str], benchmark: str | N
     return make_paths_absolute(after.model_copy(update={"benchmark": benchmark})) if benchmark else after
 
 
-class TerminalWatcher(launch.Watcher):
-    """A watcher that reports and asks on the terminal."""
+class SearchWatcher(TerminalWatcher):
+    """A watcher of a search: it also asks before much is spent, and tells what the first evaluations cost."""
 
     def __init__(self, *, yes: bool) -> None:
         """Ask nothing about money if ``yes`` was given."""
+        super().__init__()
         self._yes = yes
-        self._hear: Callable[[Recorded], None] = lambda _: None
-        self._shown: RunProgress | None = None
-
-    def may_use(self, offer: Offer) -> bool:
-        """Ask once for each provider; the answer is remembered."""
-        return ask_to_spend(offer)
-
-    def model_chosen(self, why: str) -> None:
-        """Say which model and why."""
-        sys.stderr.write(f"model: {why}\n")
+        self._costs: FirstCosts | None = None
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
         """Ask if the session may cost more than the user's limit for spending unasked."""
         confirm_spending(settings, budget, spent_usd, yes=self._yes)
-
-    def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
-        """Report the cost of each check."""
-        tell_checks(settings, checks)
 
     def model_away(self, error: Infrastructure) -> None:
         """Say that the search will wait."""
@@ -202,23 +186,14 @@ class TerminalWatcher(launch.Watcher):
 
     def show(self, made: Run, settings: Settings, shown: RunProgress) -> None:
         """Show events of a run from now on, and the cost of its first evaluations."""
-        costs = FirstCosts(made, settings, shown.announce)
-
-        def hear(recorded: Recorded) -> None:
-            shown.event(recorded)
-            costs.event(recorded)
-
-        self._hear, self._shown = hear, shown
-
-    def begins(self, search: Search) -> None:
-        """Show the search; let signals stop it in good order."""
-        if self._shown is not None:
-            self._shown.attach(search)
-            listen_for_signals(search, self._shown)
+        self.attach(shown)
+        self._costs = FirstCosts(made, settings, shown.announce)
 
     def event(self, recorded: Recorded) -> None:
         """Show the event."""
-        self._hear(recorded)
+        super().event(recorded)
+        if self._costs is not None:
+            self._costs.event(recorded)
 
 
 def _dot_setting_names(flags: dict[str, Any]) -> dict[str, Any]:
@@ -234,7 +209,7 @@ def _strip_limit_names(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _perform_search(
-    made: Run, prepared: launch.PreparedSession, watcher: TerminalWatcher, as_json: bool
+    made: Run, prepared: launch.PreparedSession, watcher: SearchWatcher, as_json: bool
 ) -> int:
     with show_progress(made, quiet=as_json) as shown:
         watcher.show(made, prepared.settings, shown)

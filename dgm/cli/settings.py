@@ -1,7 +1,5 @@
 """``dgm settings``: every setting with its type, default and meaning, and the environment variables beside them."""
 
-import difflib
-import fnmatch
 import json
 import shutil
 import sys
@@ -13,10 +11,9 @@ import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
-from dgm.config.listing import ListedSection, ListedSetting, list_sections
+from dgm.config.listing import ListedSection, ListedSetting
 from dgm.config.variables import Variable
-from dgm.errors import UserError
-from dgm.models.providers import all_variables
+from dgm.sessions.setting_search import find_matching
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.terminal import write_lines
 
@@ -33,43 +30,12 @@ def settings(pattern: str, as_json: bool) -> None:
     PATTERN is a part of a name, such as limits or usd, or a name with * and ?; where no name has it, the meanings are
     searched. Environment variables that dgm reads are listed below the settings.
     """
-    sections, variables = _find_matching(pattern)
+    sections, variables = find_matching(pattern)
     if as_json:
         rows = [asdict(setting) for section in sections for setting in section.settings]
         emit_json({"settings": rows, "variables": [variable._asdict() for variable in variables]})
         return
     write_lines(_setting_lines(sections, variables))
-
-
-def _find_matching(pattern: str) -> tuple[Sequence[ListedSection], Sequence[Variable]]:
-    """Return the settings and variables whose names match the pattern; else those whose meanings do.
-
-    Raises:
-        UserError: nothing matches.
-    """
-    everything = list_sections()
-    for by_meaning in (False, True):
-        sections = [
-            ListedSection(section.name, section.meaning, kept)
-            for section in everything
-            if (kept := tuple(one for one in section.settings if _matches_pattern(pattern, one, by_meaning)))
-        ]
-        variables = [one for one in all_variables() if _matches_pattern(pattern, one, by_meaning)]
-        if sections or variables:
-            return sections, variables
-    names = [setting.name for section in everything for setting in section.settings]
-    last = {name.rpartition(".")[2]: name for name in names}
-    near = [*difflib.get_close_matches(pattern, names, 3), *difflib.get_close_matches(pattern, last, 3)]
-    full = list(dict.fromkeys(last.get(name, name) for name in near))[:3]
-    hint = f"nearest: {', '.join(full)}" if full else "dgm settings lists all"
-    raise UserError(f"no setting matches '{pattern}' ({hint})")
-
-
-def _matches_pattern(pattern: str, what: ListedSetting | Variable, by_meaning: bool) -> bool:
-    text, wanted = (what.meaning if by_meaning else what.name).casefold(), pattern.casefold()
-    if any(sign in wanted for sign in "*?["):
-        return not by_meaning and fnmatch.fnmatchcase(text, wanted)
-    return wanted in text
 
 
 def _setting_lines(sections: Sequence[ListedSection], variables: Sequence[Variable]) -> Iterator[Line]:

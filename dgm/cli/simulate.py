@@ -3,9 +3,9 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import FrameType
@@ -21,10 +21,7 @@ from dgm.errors import UserError
 
 if TYPE_CHECKING:
     from dgm.simulate.study import Study
-    from dgm.simulate.trial import Trial
 
-MOST_SEEDS = 100_000
-BUDGET, COST = 800, 1.0
 _DECIDE = ("--policy", "--family", "--seeds", "--budget", "--expansion-cost", "--workers", "--failures")
 """The options that define a trial."""
 
@@ -131,6 +128,7 @@ def simulate(
     What can be given several times is combined, each with each: policies, families, budgets, costs, workers.
     """
     from dgm.cli.simulate_rows import show_list, show_results, write_files
+    from dgm.sessions.studies import StudyChoice, StudyResults, all_policies, build_study
 
     if listing:
         _refuse_others(context, "--list")
@@ -138,17 +136,18 @@ def simulate(
         return 0
     if folder is not None:
         _refuse_others(context, "--record", *_DECIDE)
-        return _record_trial(folder, _build_study(policies, what), as_json)
-    study = _build_study((*(policies or _all_policies()), reference), what)
+        return _record_trial(folder, build_study(policies, StudyChoice(**what)), as_json)
+    study = build_study((*(policies or all_policies()), reference), StudyChoice(**what))
     _check_files({"--results": results, "--svg": svg, "--markdown": markdown})
     found = _carry_out(study, results, jobs or os.cpu_count() or 1)
     if found is None:
         return INTERRUPTED
+    compared = StudyResults(study, found, reference)
     try:
-        show_results(study, found, reference, as_json)
+        show_results(compared, as_json)
     finally:
         # Write the files even if the reader of the output has gone; and print before a file can fail.
-        write_files(study, found, reference, svg, markdown)
+        write_files(compared, svg, markdown)
     return 0
 
 
@@ -163,51 +162,6 @@ def _refuse_others(context: click.Context, option: str, *allowed: str) -> None:
         names = (option, "--json", *allowed)
         if source is ParameterSource.COMMANDLINE and not set(names) & set(parameter.opts):
             raise UserError(f"{parameter.opts[0]}: does nothing with {option}; leave one of them out")
-
-
-def _build_study(policies: Sequence[str], what: dict[str, Any]) -> "Study":
-    from dgm.simulate.contenders import check_policy
-    from dgm.simulate.families import REPORTED, RESERVED, TUNING
-    from dgm.simulate.study import Cell, Study
-
-    groups = {"reported": REPORTED, "reserved": RESERVED, "tuning": TUNING}
-    families = [f for name in what["families"] or ("reported",) for f in groups.get(name, (name,))]
-    for policy in policies:
-        check_policy(policy)
-    return Study(
-        tuple(dict.fromkeys(policies)),
-        tuple(dict.fromkeys(families)),
-        _parse_seeds(what["seeds"]),
-        tuple(
-            Cell(budget, cost, workers, what["failures"])
-            for budget, cost, workers in product(
-                dict.fromkeys(what["budgets"] or (BUDGET,)),
-                dict.fromkeys(what["costs"] or (COST,)),
-                dict.fromkeys(what["workers"] or (None,)),
-            )
-        ),
-    )
-
-
-def _all_policies() -> tuple[str, ...]:
-    from dgm.policies.registry import POLICIES
-    from dgm.simulate.contenders import ORACLE
-
-    return (*POLICIES, ORACLE)
-
-
-def _parse_seeds(text: str) -> tuple[int, ...]:
-    first, _, last = text.rpartition(":")
-    try:
-        start, end = int(first or 0), int(last)
-    except ValueError as error:
-        raise UserError(f"--seeds {text}: expected how many, or FROM:TO, for example 1000:1100") from error
-    if ":" in text and end <= start:
-        wrong = "is empty" if end == start else "runs backwards"
-        raise UserError(f"--seeds {text}: the range {wrong}; FROM has to be below TO, as in 1000:1100")
-    if not 0 < end - start <= MOST_SEEDS or start < 0:
-        raise UserError(f"--seeds {text}: expected 1 to {MOST_SEEDS} seeds, from 0 on")
-    return tuple(range(start, end))
 
 
 def _check_files(files: Mapping[str, Path | None]) -> None:
@@ -275,13 +229,14 @@ def _interrupt_once() -> Iterator[None]:
 def _record_trial(folder: Path, study: "Study", as_json: bool) -> int:
     from dgm.analysis.budgets import Reason
     from dgm.analysis.summary import run_summary
+    from dgm.sessions.studies import single_trial
     from dgm.show.status import status_lines
     from dgm.show.terminal import write_lines
     from dgm.simulate.crew import quiet
     from dgm.simulate.recorded import open_recording, record
 
     quiet()
-    trial = _get_single_trial(study)
+    trial = single_trial(study)
     with open_recording(folder, trial) as run:
         try:
             record(run, trial)
@@ -298,13 +253,3 @@ def _record_trial(folder: Path, study: "Study", as_json: bool) -> int:
             )
             return FAILED
     return 0
-
-
-def _get_single_trial(study: "Study") -> "Trial":
-    trials = list(study.trials())
-    if len(trials) != 1:
-        raise UserError(
-            f"--record: wants one policy, one family and one seed, such as --policy hgm --family drift "
-            f"--seeds 7:8; these are {len(trials)} trials"
-        )
-    return trials[0]

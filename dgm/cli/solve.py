@@ -1,32 +1,24 @@
 """``dgm solve``: run an agent of the archive on a user's repository, in a sandbox; the user decides on its change."""
 
 import asyncio
-import os
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm import assemble
+from dgm.analysis.agent_names import find_agent
 from dgm.analysis.summary import spend_record
-from dgm.archive.run import Run
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.cli.arguments import Amount, as_json, find_agent, open_run
+from dgm.cli.arguments import Amount, as_json, open_run
 from dgm.cli.complaint import FAILED
-from dgm.cli.consent import ask_to_spend
 from dgm.cli.output import emit_json, show_patch
-from dgm.config import Settings
-from dgm.domain import AgentId, Usage
-from dgm.errors import AgentFault, DgmError, Infrastructure, UserError
-from dgm.models.auto import settle_auto
-from dgm.models.choose import AUTO
-from dgm.paths import state_folder
+from dgm.cli.watching import TerminalWatcher
+from dgm.domain import AgentId
+from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Work
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import EngineName
 from dgm.show.safe import neutralise
 from dgm.simulate import check_performed
 from dgm.worker.leaving import format_left_out
@@ -66,9 +58,8 @@ def solve(
 
     Where nobody answers, nothing is changed. A change that is not applied is kept in a file.
     """
-    from dgm.worker import solving
-    from dgm.worker.rehearsal import rehearse
-    from dgm.worker.user_repository import user_files, write_back
+    from dgm.sessions import repairing
+    from dgm.worker.solving import SolveContext, UsageJournal
 
     run_name, found, agent_name = which.rpartition(":")
     if not found:
@@ -77,23 +68,20 @@ def solve(
         check_performed(run)
         agent = find_agent(run, agent_name)
         source = run.repository.source(agent.commit)
-        settings = _build_settings(run, model, max_usd)
-    given = user_files(repo)
-    for one in given.absent:
+        settings = repairing.choose_settings(run, model, max_usd, TerminalWatcher())
+    context = SolveContext(settings, sandbox, time_limit_s)
+    repair = repairing.prepare(which, source, repo, problem, context)
+    for one in repair.given.absent:
         sys.stderr.write(neutralise(f"{one}\n"))
-    asyncio.run(rehearse(which, source, choose(sandbox), settings.limits))
-    spent = solving.UsageJournal()
-    means = solving.SolveContext(settings, sandbox, time_limit_s)
+    spent = UsageJournal()
     try:
-        solved = asyncio.run(solving.solve(source, repo, given.files, problem, means, spent))
-    except AgentFault as fault:
-        _tell_output(fault.output)
-        raise DgmError(
-            f"the agent's work cannot be used ({fault.stage}): {fault}; {cost_text(spent.usage)}"
-        ) from fault
+        solved = asyncio.run(repair.perform(spent))
+    except repairing.UnusableWork as error:
+        _tell_output(error.output)
+        raise
     except Infrastructure:
         if spent.usage.calls:
-            sys.stderr.write(f"{cost_text(spent.usage)}\n")
+            sys.stderr.write(f"{repairing.cost_text(spent.usage)}\n")
         raise
     work = solved.work
     _tell_ending(work)
@@ -102,41 +90,14 @@ def solve(
     applied = bool(work.patch) and (yes or (not as_json and _confirm_change(repo, solved.changed)))
     kept = None
     if applied:
-        try:
-            write_back(repo, work.patch, solved.changed)
-        except UserError as error:
-            file = save_patch(repo, work.patch)
-            raise UserError(f"{error}; it is kept in {file}") from error
+        repairing.apply_work(repo, work, solved.changed)
     elif work.patch:
-        kept = save_patch(repo, work.patch)
+        kept = repairing.save_patch(repo, work.patch)
     if as_json:
         emit_json(_solve_record(agent.id, solved, applied, kept))
     else:
-        sys.stdout.write(_ending_text(repo, work, applied, kept) + f"{cost_text(solved.usage)}\n")
+        sys.stdout.write(_ending_text(repo, work, applied, kept) + f"{repairing.cost_text(solved.usage)}\n")
     return 0 if work.patch else FAILED
-
-
-def cost_text(usage: Usage) -> str:
-    """Return the agent's usage in a few words."""
-    calls = "1 model call" if usage.calls == 1 else f"{usage.calls} model calls"
-    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
-
-
-def save_patch(repo: Path, patch: bytes) -> Path:
-    """Write the patch to a new file outside of the repository, and return the file.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        folder = state_folder("patches")
-        name = f"{repo.resolve().name or 'root'}-{time.strftime('%Y%m%d-%H%M%S')}-"
-        handle, path = tempfile.mkstemp(prefix=name, suffix=".patch", dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(patch)
-    except OSError as error:
-        raise UserError(f"the change cannot be kept: {error}") from error
-    return Path(path)
 
 
 def _tell_ending(work: Work) -> None:
@@ -201,18 +162,3 @@ def _solve_record(agent: AgentId, solved: "SolveResult", applied: bool, kept: Pa
         "calls": work.calls,
         "spend": spend_record(solved.usage),
     }
-
-
-def _build_settings(run: Run, model: str | None, max_usd: float | None) -> Settings:
-    """Return the run's settings with the flags' changes."""
-    settings = assemble.settings_of(run)
-    if model:
-        roles = settings.models.model_copy(update={"solve": None})
-        settings = settings.model_copy(update={"model": model, "models": roles})
-        if model == AUTO:
-            settings, why = settle_auto(settings, ask_to_spend)
-            sys.stderr.write(f"model: {why}\n")
-    if max_usd is not None:
-        limits = settings.limits.model_copy(update={"usd": max_usd})
-        settings = settings.model_copy(update={"limits": limits})
-    return settings

@@ -45,6 +45,16 @@ def find_run(
     return _unpack_once(place)
 
 
+def check_unpacked(folder: Path) -> None:
+    """Make sure that a run's folder is not the copy of a packed run, which is only read.
+
+    Raises:
+        UserError: it is.
+    """
+    if folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
+        raise UserError(f"{folder.name} is packed, and only read; unpack it first: dgm archive unpack FILE")
+
+
 def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the file of a packed run.
 

@@ -14,6 +14,7 @@ from dgm.archive.objects import make_repository
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.publish.container import MAX_IN_MEMORY, ContainerReader, Manifest, PackMember
+from dgm.publish.finding import archive_folders
 
 _REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
 
@@ -53,6 +54,25 @@ def unpack(file: Path, folder: Path) -> Manifest:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return manifest
+
+
+def choose_folder(file: Path) -> Path:
+    """Return the folder of a packed run under its own name, where runs are kept; raises like ``read_manifest``."""
+    return next(archive_folders()) / read_manifest(file).run
+
+
+def find_addresses(settings: object) -> Iterator[str]:
+    """Yield the addresses for model calls and the variables of keys that the settings of a packed run name.
+
+    Whoever resumes the run sends keys there.
+    """
+    if not isinstance(settings, dict):
+        return
+    for name, value in settings.items():
+        if name in ("base_url", "key_env") and value:
+            yield str(value)
+        else:
+            yield from find_addresses(value)
 
 
 def _write(file: Path, draft: Path, member: PackMember, content: Iterator[bytes]) -> None:

@@ -20,6 +20,7 @@ from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
 from dgm.domain import AgentId, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
+from dgm.publish.finding import locate_run
 from dgm.publish.unpacking import unpack
 
 
@@ -44,6 +45,12 @@ def verify_file(file: Path) -> Mapping[str, int]:
             return {"members": len(manifest.members), **verify(Path(scratch, "run"))}
         except ArchiveCorrupt as error:
             raise ArchiveCorrupt(str(error).replace(str(Path(scratch, "run")), str(file))) from error
+
+
+def verify_named(name: str) -> Mapping[str, int]:
+    """Check a run or a packed run by its name or path; raises like ``locate_run``, ``verify`` and ``verify_file``."""
+    place = locate_run(name)
+    return verify(place) if place.is_dir() else verify_file(place)
 
 
 def _verify_folder(folder: Path) -> Mapping[str, int]:

@@ -61,6 +61,70 @@ assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert dgm.replay.decisions(again.run).differing == 0
 print(json.dumps(again.status()["best"]))
 """
+EVALUATION = """
+import json, pathlib, sys
+import dgm
+
+heard = []
+suite = pathlib.Path(sys.argv[1])
+best = dgm.open("first").best
+done = dgm.evaluate(best, split="search", max_usd=0.5, on_event=heard.append)
+assert done.missing == 0 and done.tallies[f"agent {best.id}"].n == 1
+assert done.folder.parent.name == "first"
+assert [type(told.event).__name__ for told in heard].count("TaskGraded") == 1
+again = dgm.evaluate([best], split="search", on_event=lambda told: sys.exit("nothing was left to do"))
+assert (again.folder, again.ending.message) == (done.folder, "all of it was done before")
+assert len(dgm.open(done.folder).evaluations) == 1
+(task,) = best.run.tree.tasks
+graded = dgm.open("first").replay.evaluations([best.id], sandbox="bubblewrap")
+assert [each.match for each in graded] == ["same"], graded
+patch = (suite / "tasks" / task / "solution.patch").read_text()
+rows = [{"instance_id": task, "model_name_or_path": "me", "model_patch": patch}]
+pathlib.Path("mine.json").write_text(json.dumps(rows))
+graded = dgm.grade_predictions("mine.json", suite, sandbox="bubblewrap", into="graded")
+assert graded.tallies["me"].resolved == 1
+assert graded.record["report"]["resolved_ids"] == [task]
+"""
+SWEEP = """
+import pathlib, sys
+import dgm
+
+pathlib.Path("pair.toml").write_text(f'''[sweep]
+seeds = [5, 6]
+at_once = 2
+[base]
+benchmark = "{sys.argv[1]}"
+model = "offline"
+sandbox = "bubblewrap"
+workers = 1
+budget.evaluations = 1
+''')
+told = []
+done = dgm.sweep("pair.toml", on_event=told.append)
+assert done.finished and done.outcome == "of 2 runs: 2 done", done.outcome
+assert sorted(each.moment for each in told) == ["begun", "begun", "ended", "ended"]
+assert [row["run"] for row in done.runs] == ["pair-5", "pair-6"]
+assert dgm.compare(done.name).record["pairs_of_tasks"]
+assert dgm.sweep("pair.toml", on_event=lambda each: sys.exit("nothing was left to do")).finished
+"""
+REPAIR = """
+import pathlib, sys
+import dgm
+
+suite, repo = pathlib.Path(sys.argv[1]), pathlib.Path("mine")
+repo.joinpath("sums").mkdir(parents=True)
+repo.joinpath("sums/__init__.py").write_text("def double(number):\\n    return number * 3\\n")
+before = repo.joinpath("sums/__init__.py").read_text()
+seed = dgm.open("first").agents[0]
+said = "double(2) should be 4, not 6: it is half as much again."
+solution = dgm.solve(seed, repo, said, sandbox="bubblewrap", timeout_s=120, max_usd=1)
+assert repo.joinpath("sums/__init__.py").read_text() == before
+assert solution.spent.calls > 0 and not solution.timed_out, solution.output
+if solution.patch:
+    assert solution.save().read_text() == solution.patch
+    solution.apply()
+    assert repo.joinpath(solution.changed[0]).read_text() != before
+"""
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +155,27 @@ def _python(folder: Path, *words: str, path: str = "") -> subprocess.CompletedPr
 def test_a_program_searches_reads_and_goes_on(folder):
     assert "The best agent" in (folder / "report.html").read_text()
     assert json.loads((folder / "best.json").read_text())["agent"] in (0, 1)
+
+
+@pytest.mark.sandbox
+def test_a_program_evaluates_an_agent_and_grades_patches(folder):
+    (folder / "evaluation.py").write_text(EVALUATION)
+    done = _python(folder, "evaluation.py", str(folder / "suite"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.sandbox
+def test_a_program_lets_an_agent_work_on_a_repository(folder):
+    (folder / "repair.py").write_text(REPAIR)
+    done = _python(folder, "repair.py", str(folder / "suite"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.sandbox
+def test_a_program_performs_a_sweep(folder):
+    (folder / "sweep.py").write_text(SWEEP)
+    done = _python(folder, "sweep.py", str(folder / "suite"))
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.sandbox

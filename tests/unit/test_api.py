@@ -8,9 +8,10 @@ import pytest
 
 import dgm
 from dgm import references
-from dgm.api import _nested
+from dgm.api.search import _nested, _read_layers
 from dgm.blocking import python_words
 from dgm.config import PolicySettings
+from dgm.config.resolving import resolve_layers
 from dgm.domain import Budget as RunBudget
 from dgm.errors import UserError
 from dgm.launch import change_budget
@@ -59,6 +60,7 @@ def test_the_package_imports_nothing_of_itself():
     [
         ({"budget": dgm.Budget(usd=-3)}, r"dgm\.evolve: budget\.usd = -3: input should be greater than 0"),
         ({"settings": {"limits.cals": 3}}, r"dgm\.evolve: unknown setting 'limits\.cals'"),
+        ({"config": "settings.toml"}, r"settings\.toml: no such settings file"),
         ({"name": "no/name"}, r"^name 'no/name': a run's name is made of"),
         ({"policy": "lineag", "sandbox": "bubblewrap"}, "did you mean 'lineage'"),
     ],
@@ -88,11 +90,36 @@ def test_flags_and_commands_become_arguments():
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("--max-usd 3: the evaluation has cost 4 USD", "max_usd 3: the evaluation has cost 4 USD"),
+        ("unpack it first: dgm archive unpack a.dgm", 'unpack it first: dgm.unpack("a.dgm")'),
+        ("(see dgm benchmark show mine)", '(see dgm.suite("mine"))'),
+        ("see which there are with: dgm list", "see which there are with: dgm.runs()"),
+        ("dgm replay archive/a decisions", 'dgm.open("archive/a").replay.decisions()'),
+        ("repeat its dgm evaluate command", "repeat its dgm.evaluate call"),
+        ("repeat its dgm simulate --record command", "repeat its dgm.record_trial call"),
+        ("choose another --seed-agent", "choose another seed_agent"),
+        ("--group-by x: there is no such setting", "group_by x: there is no such setting"),
+    ],
+)
+def test_commands_become_calls(said, words):
+    assert python_words(said) == words
+
+
 def test_dotted_names_and_tables_meet():
     assert _nested({"limits.calls": 3, "limits": {"tries": 2}, "model": "offline"}) == {
         "limits": {"calls": 3, "tries": 2},
         "model": "offline",
     }
+
+
+def test_arguments_win_over_a_file_whose_paths_begin_at_it(tmp_path):
+    (tmp_path / "mine.toml").write_text('workers = 4\nseed_agent = "mine"\n[policy]\nname = "hgm"\n')
+    layers = [*_read_layers(tmp_path / "mine.toml"), ("dgm.evolve", {"workers": 2})]
+    found = resolve_layers(layers, tmp_path.parent)
+    assert (found.workers, found.policy.name, found.seed_agent) == (2, "hgm", str(tmp_path / "mine"))
 
 
 def test_given_limits_replace_their_own():

@@ -9,52 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.approvals import FOLDER, ApprovalAnswer, put_answer, read_answer
-from dgm.archive.events import ActionStarted, AgentStillborn, RunStarted
+from dgm.archive.approvals import FOLDER, ApprovalAnswer, read_answer
+from dgm.archive.events import AgentStillborn
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Expand, Stillborn
+from dgm.domain import ActionId, AgentId, Stillborn
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
-from dgm.search.run_controller import RunController
+from tests.unit.waiting_run import make_waiting_run
 
 pytestmark = pytest.mark.starts_processes
 
 ROOT = Path(__file__).parents[3]
-SETTINGS = Settings(model="offline", gates={"approve": True, "approve_s": 3600.0}, vetting={"syntax": False})
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A run with agents 0 and 1 (of action 1), children 2 and 3 that wait, and 4 that was rejected."""
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
-    config = {"settings": SETTINGS.model_dump(mode="json"), "sandbox": "bubblewrap"}
-    with Run.create(tmp_path / "asks", config) as run:
-        run.append(RunStarted(Budget(evaluations=9), ()))
-        run.append(run.birth(Born((), "seed", commit(run, b"seed\n"), ""), ActionId(0)))
-        controller = RunController(run, SETTINGS)
-        for number in (1, 2, 3, 4):
-            action = ActionId(number)
-            run.append(ActionStarted(action, Expand((AgentId(0),), "op")))
-            child = Born(
-                (AgentId(0),), "op", commit(run, b"child\n%d\n" % number, (0,)), f"why\x1b[31m {number}"
-            )
-            run.append(controller.birth(action, child))
-            if number == 1:
-                put_answer(run.folder, action, ApprovalAnswer(True))
-                controller.append(controller.answered(0.0))
-        dead = Stillborn(
-            (AgentId(0),), "op", "rejected", "too\x1b[31m\nlong" + 999 * " x", decided="a person"
-        )
-        controller.append(AgentStillborn(ActionId(4), dead))
-    return tmp_path / "asks"
-
-
-def commit(run, text, parents=()):
-    return run.repository.commit(
-        {"a.py": Entry(text)}, [run.tree.agents[parent].commit for parent in parents]
-    )
+    return make_waiting_run(tmp_path / "asks")
 
 
 def dgm(capsys, *words, code=0):

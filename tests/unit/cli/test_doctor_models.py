@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from dgm.cli.doctor import model_rows
 from dgm.models import local_servers
 from dgm.models.local_servers import USUAL
+from dgm.sessions.machine import model_rows
 from tests.unit.models.test_local_servers import MODELS, server
 
 KEY = "sk-planted-0123456789abcdef"

@@ -6,6 +6,7 @@ from dgm.cli import solve
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.protocols import Completed, Work
+from dgm.sessions import repairing
 
 
 def work(completed, patch=b"", **more):
@@ -48,14 +49,14 @@ def test_what_was_left_out_is_said_in_one_line(capsys):
 
 def test_the_cost_is_said_even_where_it_is_nothing():
     assert (
-        solve.cost_text(Usage(calls=3, input_tokens=1200, output_tokens=34))
+        repairing.cost_text(Usage(calls=3, input_tokens=1200, output_tokens=34))
         == "3 model calls, 1,234 tokens, 0.0000 USD"
     )
 
 
 def test_a_change_is_kept_byte_for_byte_in_a_file_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    files = {solve.save_patch(tmp_path / "my repo", b"a\r\n\xff") for _ in range(2)}
+    files = {repairing.save_patch(tmp_path / "my repo", b"a\r\n\xff") for _ in range(2)}
     assert [file.read_bytes() for file in files] == [b"a\r\n\xff"] * 2
     assert all(
         file.parent == tmp_path / "dgm" / "patches" and file.name.startswith("my repo-") for file in files
@@ -66,4 +67,4 @@ def test_a_change_that_cannot_be_kept_is_one_line(tmp_path, monkeypatch):
     (tmp_path / "dgm").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with pytest.raises(UserError, match="the change cannot be kept"):
-        solve.save_patch(tmp_path, b"a")
+        repairing.save_patch(tmp_path, b"a")

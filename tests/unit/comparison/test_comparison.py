@@ -9,10 +9,11 @@ import pytest
 
 from dgm.analysis.best import best_of
 from dgm.archive.run import Run
-from dgm.cli.compare_rows import comparison_lines, comparison_notes
+from dgm.cli.compare_rows import comparison_lines
 from dgm.comparison.curves import COLUMNS, CurveGroup, curve_csv, curve_picture, mean_curve
 from dgm.comparison.grouping import group
 from dgm.comparison.moments import recommendations
+from dgm.comparison.notes import comparison_notes
 from dgm.comparison.pairs import HOLDOUT, SEARCH, pair_seeds, pair_tasks
 from dgm.comparison.record import comparison_record
 from dgm.comparison.subjects import check_comparable, read_subject

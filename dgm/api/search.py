@@ -1,7 +1,7 @@
-"""dgm from a program: ``dgm.evolve`` begins a search, ``dgm.open`` reads one and goes on with it.
+"""Searches from a program (``dgm run``, ``dgm resume``).
 
-What ``dgm run``, ``resume``, ``status``, ``diff``, ``report`` and ``export`` do on the command line is here for
-programs, on the same path (``dgm.launch``).
+``evolve`` begins a search and ``open`` reads one and goes on with it, on the same path as the commands
+(``dgm.launch``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from dgm import assemble, examinations, launch, references
+from dgm import assemble, examinations, launch
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
+from dgm.api.arguments import assignments_of, name_of
+from dgm.api.results import ReportView, Results
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
-from dgm.config.resolving import key_path, resolve_layers
+from dgm.config.resolving import key_path, resolve, resolve_layers
 from dgm.domain import SEED
 from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
-from dgm.publish.finding import find_run
-from dgm.results import ReportView, Results
+from dgm.publish.finding import check_unpacked
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
 from dgm.simulate import check_performed
@@ -51,6 +52,8 @@ class Budget:
 class EvolveArguments(TypedDict, total=False):
     """Arguments of ``evolve`` and ``evolve_async``; each may be left out."""
 
+    config: str | Path | None
+    """A TOML file of settings; the other arguments win over it."""
     seed_agent: str | Path | None
     """A folder or git URL; None: the shipped one."""
     benchmark: str | Path | Benchmark | None
@@ -120,11 +123,12 @@ class Evolution(Results):
         settings: Mapping[str, Any] | None = None,
         regrade: bool = False,
     ) -> "Evolution":
-        with Run.open(find_run(str(self.folder), write=True), write=True) as run:
+        check_unpacked(self.folder)
+        with Run.open(self.folder, write=True) as run:
             launch.check_is_search(run)
             before = assemble.settings_of(run)
             after = apply_assignments(
-                before.model_dump(mode="json"), _assigned(settings or {}), SETTABLE, "resume()"
+                before.model_dump(mode="json"), assignments_of(settings), SETTABLE, "resume()"
             )
             if benchmark is not None:
                 after = make_paths_absolute(after.model_copy(update={"benchmark": str(benchmark)}))
@@ -141,6 +145,8 @@ class Evolution(Results):
         holdout: bool = False,
         max_usd: float | None = None,
         control: bool = False,
+        control_attempts: int = MOST,
+        workers: int | None = None,
         on_event: OnEvent | None = None,
     ) -> ReportView:
         """Return the report; blocks while the seed and the best agent work on the holdout tasks.
@@ -149,21 +155,28 @@ class Evolution(Results):
             holdout: perform the missing evaluations first; ``ending`` says how that ended. Existing ones cost nothing.
             max_usd: USD for the whole examination; None: the rest of the run's own limit.
             control: also give the seed as many attempts as the search's spend would have bought.
+            control_attempts: of the control: attempts at each task at most.
+            workers: tasks at once; None: as in the run.
             on_event: is called with each event of the examination.
 
         Raises:
             UserError: the benchmark has no holdout tasks, or a model cannot be asked.
         """
         if holdout:
-            over = block(lambda session: self._examine(session, max_usd, control), on_event)
+            attempts = control_attempts if control else None
+            over = block(lambda session: self._examine(session, max_usd, attempts, workers), on_event)
             self.ending = over or self.ending
         return super().report()
 
-    async def _examine(self, session: ProgramWatcher, max_usd: float | None, control: bool) -> Ending | None:
+    async def _examine(
+        self, session: ProgramWatcher, max_usd: float | None, attempts: int | None, workers: int | None
+    ) -> Ending | None:
         run = self.run
         check_performed(run)
         settings = assemble.settings_of(run)
-        plan = control_of(run, MOST) if control and best_of(run) != SEED else None
+        if workers is not None:
+            settings = settings.model_copy(update={"workers": workers})
+        plan = control_of(run, attempts) if attempts and best_of(run) != SEED else None
         needed = examinations.find_needed_exam(run, settings, max_usd, plan)
         if needed is None or isinstance(needed, Ending):
             return needed
@@ -212,6 +225,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
 async def _evolve(  # noqa: PLR0913  (all have their usual value)
     session: ProgramWatcher,
     *,
+    config: str | Path | None = None,
     seed_agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | None = None,
@@ -228,7 +242,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     session.allow_paid = allow_paid
     chosen = {
         "seed_agent": None if seed_agent is None else str(seed_agent),
-        "benchmark": _name_of("benchmarks", benchmark),
+        "benchmark": name_of("benchmarks", benchmark),
         "model": model,
         "operator": _joined(operators),
         "workers": workers,
@@ -239,7 +253,8 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
         **(settings or {}),
     }
     table = _nested({key: value for key, value in chosen.items() if value is not None})
-    resolved = make_paths_absolute(resolve_layers([("dgm.evolve", table)], Path.cwd()))
+    layers = [*_read_layers(config), ("dgm.evolve", table)]
+    resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
     folder = launch.new_folder(name)
     prepared = await launch.prepare(resolved, session)
     with launch.create(folder, prepared) as run:
@@ -247,21 +262,22 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     return Evolution.open(folder, ending)
 
 
-def _name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
-    if given is None or isinstance(given, str):
-        return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+def _read_layers(config: str | Path | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the settings of a file, paths in it resolved from its folder on."""
+    if config is None:
+        return []
+    return [(str(config), resolve(Path(config), (), {}).model_dump(mode="json", exclude_unset=True))]
 
 
 def _joined(operators: Sequence[Any] | str | None) -> str | None:
     if operators is None or isinstance(operators, str):
         return operators
-    return "+".join(str(_name_of("operators", each)) for each in operators)
+    return "+".join(str(name_of("operators", each)) for each in operators)
 
 
 def _policy(given: Any) -> Mapping[str, Any]:  # noqa: ANN401  (a name or any object)
     """Return the settings of a policy; a composition is the usual policy with its parts exchanged."""
-    return asdict(given) if isinstance(given, Composition) else {"name": _name_of("policies", given)}
+    return asdict(given) if isinstance(given, Composition) else {"name": name_of("policies", given)}
 
 
 def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,10 +290,3 @@ def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
             place = place.setdefault(part, {})
         place[last] = {**place.get(last, {}), **value} if isinstance(value, Mapping) else value
     return table
-
-
-def _assigned(settings: Mapping[str, Any]) -> Sequence[str]:
-    """Return settings as ``--set`` takes them."""
-    import json
-
-    return [f"{key}={json.dumps(value)}" for key, value in settings.items()]

@@ -1,0 +1,42 @@
+"""Python's arguments in the form in which settings take them."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dgm import references
+from dgm.errors import UserError
+
+
+def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
+    """Return the name that settings give a plug-in, an object of the program's own among them.
+
+    Args:
+        group: such as ``policies``.
+        given: a name, a path, an object or its class; None stays None.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+
+
+def assignments_of(settings: Mapping[str, Any] | None) -> Sequence[str]:
+    """Return settings as ``--set`` takes them."""
+    return [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
+
+
+def path_of(given: str | Path | None) -> Path | None:
+    """Return a path; None stays None."""
+    return None if given is None else Path(given)
+
+
+def check_amount(name: str, given: float | None) -> None:
+    """Make sure that a limit is one.
+
+    Raises:
+        UserError: it is not a finite number above 0.
+    """
+    if given is not None and not (math.isfinite(given) and given > 0):
+        raise UserError(f"{name} {given}: must be a number above 0")

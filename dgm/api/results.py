@@ -1,0 +1,343 @@
+"""A search as a value for programs: its best agent, its tables, its report, and how it goes on (``dgm.open``)."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending
+from dgm.analysis.operator_accounts import OperatorLine
+from dgm.analysis.operator_accounts import operators_of as operator_lines
+from dgm.analysis.summary import agent_record, run_summary
+from dgm.api.agents import AgentView, number_of
+from dgm.api.records import Records, records_of
+from dgm.api.replaying import RunReplay
+from dgm.archive.durable import write_durably
+from dgm.archive.events import Recorded
+from dgm.archive.history import state
+from dgm.archive.run import Run
+from dgm.archive.selection import EventSelection
+from dgm.blocking import in_python
+from dgm.domain import SEED, Usage
+from dgm.errors import ArchiveCorrupt, UserError
+from dgm.export.branches import write_repository
+from dgm.export.graphs import write_tree
+from dgm.export.table_files import write_table
+from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
+from dgm.publish.container import Manifest
+from dgm.publish.finding import find_run
+from dgm.publish.packing import pack
+from dgm.publish.scrubbing import LocalIdentity
+from dgm.publish.unpacking import find_addresses
+from dgm.publish.verifying import verify
+from dgm.report.facts import RunReport as Facts
+from dgm.report.facts import gather_report
+from dgm.report.figures import write_figures
+from dgm.report.headline import read_findings
+from dgm.report.page import render_page
+from dgm.report.record import report_record
+from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
+from dgm.sessions.stopping import stop_run
+from dgm.show.operators import operator_records
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """A report: is the best agent better than the seed, by how much, and what did that cost."""
+
+    facts: Facts = field(repr=False)
+    record: Mapping[str, Any] = field(repr=False)
+    """The document that ``dgm report --json`` prints."""
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return self.facts.verdict.sentence
+
+    def html(self) -> str:
+        """Return the page, which asks nothing of the network."""
+        return render_page(self.facts).decode()
+
+    def save(self, file: str | Path) -> Path:
+        """Write the page (``.html``) or the record (``.json``), and return the path.
+
+        Raises:
+            UserError: the name ends otherwise, or the file cannot be written.
+        """
+        target = Path(file)
+        if target.suffix == ".html":
+            data = render_page(self.facts)
+        elif target.suffix == ".json":
+            data = json.dumps(self.record, indent=2, ensure_ascii=False).encode() + b"\n"
+        else:
+            raise UserError(f"{target}: a report is written as .html or .json")
+        try:
+            write_durably(target, data)
+        except OSError as error:
+            raise UserError(f"{target}: cannot be written: {error.strerror}") from error
+        return target
+
+    def save_figures(self, folder: str | Path) -> Sequence[Path]:
+        """Write each figure that can be drawn to a folder as SVG, and return the files.
+
+        Raises:
+            UserError: the folder cannot be made or written.
+        """
+        with in_python():
+            return write_figures(self.facts, Path(folder))
+
+
+class Results:
+    """A run that is read; another process may write it meanwhile, and each question is answered from its log of now."""
+
+    def __init__(self, run: Run, ending: Ending | None = None) -> None:
+        """Take over an open run, which is closed with this.
+
+        Args:
+            run: open to read.
+            ending: how the session that this process performed ended.
+        """
+        self._run = run
+        self.ending = ending
+
+    @classmethod
+    def open(cls, name: str | Path, ending: Ending | None = None) -> Self:
+        """Open a run by its folder, its name under ``./archive`` or ``$DGM_ARCHIVE``, or its packed file.
+
+        Raises:
+            UserError: there is none.
+            ArchiveCorrupt: it is damaged.
+        """
+        return cls(Run.open(find_run(str(name))), ending)
+
+    @property
+    def run(self) -> Run:
+        """The run itself, as far as its log is written now: its tree, its events, its traces."""
+        self._run.follow()
+        return self._run
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self._run.name
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self._run.folder
+
+    @property
+    def state(self) -> str:
+        """``running``, ``paused``, ``interrupted``, or how it ended."""
+        return state(self.run)
+
+    @property
+    def spent(self) -> Usage:
+        """All that its model calls took."""
+        return self.run.tree.spend
+
+    @property
+    def best(self) -> AgentView:
+        """The agent that the run's policy recommends.
+
+        Raises:
+            UserError: the run has no agent yet.
+        """
+        run = self.run
+        number_of(run, SEED)
+        return AgentView(run, run.tree.agents[best_of(run)])
+
+    @property
+    def agents(self) -> Sequence[AgentView]:
+        """All members of the archive; ``agents[0]`` is the seed."""
+        run = self.run
+        return [AgentView(run, agent) for agent in run.tree.agents]
+
+    @property
+    def agent_table(self) -> Records:
+        """A row for each agent: origin, tallies, place in the tree."""
+        run = self.run
+        return records_of([agent_record(run, agent) for agent in run.tree.agents])
+
+    @property
+    def evaluations(self) -> Records:
+        """A row for each verdict, as ``dgm export RUN --evaluations`` writes them."""
+        return self._records(EVALUATIONS)
+
+    @property
+    def spend(self) -> Records:
+        """A row for each model call, with the agent that it is put down to."""
+        return self._records(SPEND)
+
+    @property
+    def operators(self) -> Records:
+        """A row for each operator: children, tallies, what they took."""
+        return records_of(operator_records(self._operators()))
+
+    @property
+    def replay(self) -> RunReplay:
+        """Do again what the run did, and compare: decisions, lineages, evaluations."""
+        return RunReplay(self.run)
+
+    def status(self) -> Mapping[str, Any]:
+        """Return the document that ``dgm status --json`` prints."""
+        return run_summary(self.run)
+
+    def events(
+        self,
+        *,
+        after: int | None = None,
+        tail: int | None = None,
+        kind: str | None = None,
+        follow: bool = False,
+    ) -> Iterator[Recorded]:
+        """Yield the events of the log, oldest first.
+
+        Args:
+            after: number of an event: only those after it.
+            tail: only so many of those that there are, the last ones.
+            kind: only of this kind, such as ``task_graded``.
+            follow: then each as it comes, until no process writes the run.
+
+        Raises:
+            UserError: there is no such kind, or both ``after`` and ``tail`` are given.
+        """
+        with in_python():
+            chosen = EventSelection(after, tail, kind)
+        store = self._run.store
+        return chosen.follow(store, self._run.folder) if follow else chosen.read(store)
+
+    def stop(self, *, now: bool = False) -> bool:
+        """Ask the process that performs the search to end in good order, and return whether there is one.
+
+        Does not wait for the end: ``state`` and ``events(follow=True)`` tell of it.
+
+        Args:
+            now: do not let it wait for the steps that are under way.
+
+        Raises:
+            UserError: it runs on another machine, or as another user.
+        """
+        return stop_run(self._run.folder, now=now) is not None
+
+    @property
+    def waiting(self) -> Records:
+        """A row for each child that waits for a person (``gates.approve``), with an answer that is not read yet."""
+        return records_of(waiting_records(self.run))
+
+    def approve(self, child: int, yes: bool = True, *, reason: str = "") -> GivenAnswer:
+        """Say yes or no to a child that waits; a running search takes the answer within a second.
+
+        Args:
+            child: its number, as ``waiting`` gives it.
+            yes: whether it may live.
+            reason: why, in one line; of a no it becomes the reason of the stillbirth.
+
+        Raises:
+            UserError: it does not wait, children of this run never do, or the folder is read-only.
+        """
+        run = self.run
+        with in_python():
+            check_gate(run)
+            (given,) = answer_children(run, {str(child): yes}, reason)
+        return given
+
+    def export(
+        self,
+        *,
+        tree: str | Path | None = None,
+        evaluations: str | Path | None = None,
+        spend: str | Path | None = None,
+        repository: str | Path | None = None,
+    ) -> Mapping[str, int]:
+        """Write the run for other programs, and return how many things each file holds; agents export themselves.
+
+        Args:
+            tree: new file for the tree of agents: ``.graphml``, ``.gexf`` or ``.dot``.
+            evaluations: new file with a row for each evaluation: ``.csv`` or ``.parquet``.
+            spend: new file with a row for each model call: ``.csv`` or ``.parquet``.
+            repository: new folder for a git repository with a branch for each agent.
+
+        Raises:
+            UserError: something is there already, or it cannot be written, or not in that format.
+            ArchiveCorrupt: something in the run is damaged.
+        """
+        run, written = self.run, {}
+        if tree is not None:
+            written["tree"] = write_tree(run, Path(tree))
+        if evaluations is not None:
+            written["evaluations"] = write_table(run, EVALUATIONS, Path(evaluations))
+        if spend is not None:
+            written["spend"] = write_table(run, SPEND, Path(spend))
+        if repository is not None:
+            write_repository(run, Path(repository))
+            written["repository"] = len(run.tree.agents)
+        return written
+
+    def pack(self, file: str | Path, *, force_agents: bool = False) -> Manifest:
+        """Pack the run into one new file to publish; keys and personal paths in it are replaced.
+
+        Args:
+            file: ends in ``.dgm``.
+            force_agents: publish agents whose source holds a personal path or what looks like a key, as they are.
+
+        Returns:
+            What the file holds, and how often each thing was replaced.
+
+        Raises:
+            UserError: the file exists, or an agent cannot be published.
+            ArchiveCorrupt: a part of the run is missing or damaged.
+        """
+        with in_python():
+            return pack(self._run.folder, Path(file), LocalIdentity.here(), force_agents=force_agents)
+
+    def verify(self) -> Mapping[str, int]:
+        """Check every checksum, every trace that an event names, git's objects, and the agents' descent.
+
+        Returns:
+            What was checked → how many.
+
+        Raises:
+            ArchiveCorrupt: the first thing wrong.
+        """
+        return verify(self._run.folder)
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Addresses for model calls and variables of keys that its settings name; for a look before ``resume``."""
+        return sorted(find_addresses(self._run.config))
+
+    def report(self) -> ReportView:
+        """Return the report of what the run and its examination hold now; nothing is performed."""
+        run = self.run
+        best = self.best.agent
+        operators = self._operators()
+        facts = gather_report(run, best.id, read_findings(run, best), operators)
+        return ReportView(facts, report_record(run, facts, operator_records(operators)))
+
+    def close(self) -> None:
+        """Close the run; agents that were asked for can no longer be read."""
+        self._run.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        tree = self.run.tree
+        return f"<run {self.name}: {self.state}, {len(tree.agents)} agents, {tree.evaluations} evaluations>"
+
+    def _records(self, table: ExportTable) -> Records:
+        rows: list[tuple[Cell, ...]] = list(table.rows(self.run))
+        return Records([name for name, _ in table.columns], rows)
+
+    def _operators(self) -> Sequence[OperatorLine]:
+        try:
+            return operator_lines(self.run)
+        except ArchiveCorrupt:
+            # Without what vetting took, where the traces that say it are lost.
+            return operator_lines(self.run, timed=False)

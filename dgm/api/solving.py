@@ -1,0 +1,146 @@
+"""The work of an agent on a repository, from a program (``dgm solve``)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from dgm.api.agents import AgentView
+from dgm.api.arguments import check_amount
+from dgm.blocking import ProgramWatcher, block, in_python
+from dgm.domain import Usage
+from dgm.errors import UserError
+from dgm.sandboxes.choose import EngineName
+from dgm.sessions import repairing
+from dgm.simulate import check_performed
+from dgm.worker.solving import SolveContext, SolveResult, UsageJournal
+
+TIMEOUT_S = 600.0
+
+
+class SolveArguments(TypedDict, total=False):
+    """Arguments of ``solve`` and ``solve_async``; each may be left out."""
+
+    model: str | None
+    """The model that the agent is lent; the run's unless it is given."""
+    max_usd: float | None
+    """Limit on all its model calls in USD."""
+    sandbox: EngineName
+    """``auto`` unless it is given, ``docker`` or ``bubblewrap``."""
+    timeout_s: float
+    """Time for the agent in seconds; 600 unless it is given."""
+    allow_paid: bool
+    """If true, ``model="auto"`` may choose a model that costs money."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What an agent did on a copy of a repository; the repository itself changes with ``apply`` only."""
+
+    repo: Path
+    result: SolveResult = field(repr=False)
+    absent: Sequence[str] = ()
+    """Parts of the repository that the agent did not see, a sentence each."""
+
+    @property
+    def patch(self) -> str:
+        """The change as a unified diff; empty if the agent changed nothing."""
+        return self.result.work.patch.decode("utf-8", "replace")
+
+    @property
+    def changed(self) -> Sequence[str]:
+        """Paths of the files that it creates, changes or removes."""
+        return self.result.changed
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """New files that are too large to be a part of the change → bytes."""
+        return self.result.work.left_out
+
+    @property
+    def output(self) -> str:
+        """The end of what the agent's program wrote: not neutralised."""
+        return self.result.work.completed.output.decode("utf-8", "replace")
+
+    @property
+    def exit_code(self) -> int:
+        """Exit status of the agent's program; 0 if it ended well."""
+        return self.result.work.completed.exit_code
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it ran out of time."""
+        return self.result.work.completed.timed_out
+
+    @property
+    def spent(self) -> Usage:
+        """All that its model calls took."""
+        return self.result.usage
+
+    def apply(self) -> None:
+        """Apply the change to the repository; without one, do nothing.
+
+        Raises:
+            UserError: files changed meanwhile, or cannot be written; the message says where the change is kept.
+        """
+        if self.result.work.patch:
+            repairing.apply_work(self.repo, self.result.work, self.result.changed)
+
+    def save(self) -> Path:
+        """Write the change to a new file in the user's folder of patches, and return the file.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        return repairing.save_patch(self.repo, self.result.work.patch)
+
+
+def solve(agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]) -> Solution:
+    """Let an agent work on a copy of a repository, and return its change; blocks, also where a loop runs.
+
+    Nothing is recorded, and the repository stays as it is until ``Solution.apply``.
+
+    Args:
+        agent: of a run, such as ``dgm.open("demo").best``.
+        repo: a folder; in a git repository, the agent sees what its owner would commit.
+        problem: what is to be done, in words.
+        given: see ``SolveArguments``.
+
+    Raises:
+        UserError: what is wrong, before anything is spent.
+        DgmError: the agent's result is no change.
+        Infrastructure: the sandbox or the model failed.
+    """
+    return block(lambda session: _solve(session, agent, Path(repo), problem, **given), None)
+
+
+async def solve_async(
+    agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]
+) -> Solution:
+    """Let an agent work on a copy of a repository. As ``solve``."""
+    with in_python():
+        return await _solve(ProgramWatcher(None), agent, Path(repo), problem, **given)
+
+
+async def _solve(  # noqa: PLR0913  (all have their usual value)
+    session: ProgramWatcher,
+    agent: AgentView,
+    repo: Path,
+    problem: str,
+    *,
+    model: str | None = None,
+    max_usd: float | None = None,
+    sandbox: EngineName = "auto",
+    timeout_s: float = TIMEOUT_S,
+    allow_paid: bool = False,
+) -> Solution:
+    session.allow_paid = allow_paid
+    check_amount("max_usd", max_usd)
+    check_amount("timeout_s", timeout_s)
+    if not repo.is_dir():
+        raise UserError(f"{repo}: no such folder")
+    check_performed(agent.run)
+    settings = repairing.choose_settings(agent.run, model, max_usd, session)
+    context = SolveContext(settings, sandbox, timeout_s)
+    repair = repairing.prepare(f"{agent.run.name}:{agent.id}", agent.source, repo, problem, context)
+    return Solution(repo, await repair.perform(UsageJournal()), repair.given.absent)

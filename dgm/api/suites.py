@@ -1,0 +1,199 @@
+"""Task suites from a program: listed, looked at, verified, fetched, imported (``dgm benchmark``)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dgm.api.arguments import assignments_of
+from dgm.api.records import Records, records_of
+from dgm.benchmarks.harbor import ImportReport
+from dgm.benchmarks.opening import open_suite
+from dgm.blocking import block, in_python
+from dgm.config import BenchmarksSettings
+from dgm.domain import Split, Task, TaskId
+from dgm.errors import UserError
+from dgm.protocols import Benchmark
+from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sessions import subsets
+from dgm.sessions.suite_images import FetchOutcome, plan_fetch
+from dgm.sessions.suites import (
+    NoSandboxEngine,
+    SuiteVerification,
+    benchmark_settings,
+    describe_suite,
+    describe_task,
+    list_suites,
+    read_workspace,
+    select_tasks,
+    verify_tasks,
+)
+from dgm.sessions.suites import (
+    import_suite as import_tasks,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteView:
+    """A task suite that can be looked at; what opens a sandbox says so."""
+
+    name: str
+    """By which it was opened."""
+    opened: Benchmark = field(repr=False)
+    settings: BenchmarksSettings = field(repr=False)
+
+    @property
+    def version(self) -> str:
+        """Changes with whatever can change a verdict."""
+        return self.opened.version
+
+    def tasks(self, split: str | None = None) -> Sequence[Task]:
+        """Return the tasks of a split: ``search``, ``promotion`` or ``holdout``; None: all of them.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        try:
+            splits = list(Split) if split is None else [Split(split)]
+        except ValueError as error:
+            names = ", ".join(each.value for each in Split)
+            raise UserError(f"split {split!r}: there are {names}") from error
+        return [task for each in splits for task in self.opened.tasks(each)]
+
+    def record(self) -> Mapping[str, Any]:
+        """Return the document that ``dgm benchmark show --json`` prints: tasks, tags, images and their state."""
+        return describe_suite(self.name, self.opened)
+
+    def task(self, task: str) -> Mapping[str, Any]:
+        """Return a task as an agent sees it: prompt, files, image, time. Never a hidden test.
+
+        Raises:
+            UserError: there is no such task.
+        """
+        found = self.opened.task(TaskId(task))
+        return describe_task(found, read_workspace(self.opened, found))
+
+    def verify(
+        self,
+        tasks: Sequence[str] = (),
+        *,
+        workers: int = 2,
+        sandbox: EngineName = "auto",
+        on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
+    ) -> SuiteVerification:
+        """Check in sandboxes that doing nothing fails and the reference fix passes; blocks.
+
+        Args:
+            tasks: their ids; none: all.
+            workers: tasks at once, from 1.
+            sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+            on_task: is called with each task and what is wrong with it.
+
+        Raises:
+            UserError: there is no such task, or no sandbox.
+            Infrastructure: the sandboxes' engine failed.
+        """
+        if workers < 1:
+            raise UserError(f"workers {workers}: must be 1 or more")
+
+        async def perform() -> SuiteVerification:
+            engine = choose(sandbox)
+            opened = open_suite(self.name, engine, self.settings)
+            return await verify_tasks(opened, engine, select_tasks(opened, tasks), workers, on_task)
+
+        return block(lambda _: perform(), None)
+
+    def fetch(
+        self,
+        tasks: Sequence[str] = (),
+        *,
+        workers: int = 4,
+        on_progress: Callable[[str, str], None] = lambda _image, _state: None,
+    ) -> FetchOutcome:
+        """Fetch or build the images of the tasks without asking; needs Docker. Goes on after an interruption.
+
+        Args:
+            tasks: their ids; none: all.
+            workers: images at once, from 1.
+            on_progress: is called with an image, or an instance, and how far it is.
+
+        Returns:
+            The images that are ready, those that failed with the reason, and those removed to make room.
+
+        Raises:
+            UserError: there is no such task.
+            Infrastructure: no Docker engine answers.
+        """
+        engine = DockerEngine()
+        opened = open_suite(self.name, engine, self.settings)
+        outcome = FetchOutcome()
+        for plan in plan_fetch(opened, [TaskId(task) for task in tasks], engine, self.settings, workers):
+            plan.do(on_progress, outcome)
+        return outcome
+
+
+def suites() -> Records:
+    """Return a row for each shipped suite: name, description, tasks by split, version."""
+    return records_of(list_suites()["suites"])
+
+
+def suite(name: str | Path, settings: Mapping[str, Any] | None = None) -> SuiteView:
+    """Open a task suite to look at it; no sandbox is opened.
+
+    Args:
+        name: as ``evolve`` takes it: a name, a folder, ``swebench:verified``, several joined by ``+``.
+        settings: ``benchmarks.*``.
+
+    Raises:
+        UserError: there is none, or a task in it is wrong.
+    """
+    with in_python():
+        chosen = benchmark_settings(None, assignments_of(settings))
+        return SuiteView(str(name), open_suite(str(name), NoSandboxEngine(), chosen), chosen)
+
+
+def import_suite(
+    folder: str | Path, target: str | Path, *, image: str = "", holdout: float = 1 / 3
+) -> ImportReport:
+    """Write tasks in the layout of Harbor or Terminal-Bench 2 as a suite of your own.
+
+    Args:
+        folder: holds the tasks.
+        target: a new folder.
+        image: the recipe whose image all tasks work in; empty: the tasks' own.
+        holdout: share of the tasks that is kept for reports, from 0 to 1.
+
+    Returns:
+        The tasks, what could not be carried over of each, and those that were skipped.
+
+    Raises:
+        UserError: there is no such recipe, or the target lies in the folder or exists.
+    """
+    return import_tasks(Path(folder), Path(target), image, holdout)[0]
+
+
+def draw_subset(
+    name: str, file: str | Path, *, search: int, holdout: int = 0, seed: int = 0
+) -> Mapping[str, Sequence[str]]:
+    """Draw a subset of SWE-bench with the composition of the whole, and write it to a file.
+
+    ``settings={"benchmarks.swebench.subset": file}`` uses it.
+
+    Args:
+        name: ``swebench:verified``, for example.
+        file: a new one.
+        search: number of instances to search on, from 1.
+        holdout: number of instances to hold out.
+        seed: number that the choice follows from.
+
+    Returns:
+        Split → the ids of its instances.
+
+    Raises:
+        UserError: the name is of no SWE-bench, there are too few instances, or the file exists.
+    """
+    if search < 1 or holdout < 0:
+        raise UserError(f"search {search}, holdout {holdout}: must be 1 or more, and 0 or more")
+    drawn = subsets.draw_subset(name, Path(file), search, holdout, seed)
+    return {split.value: list(tasks) for split, tasks in drawn.parts.items()}

@@ -1,0 +1,63 @@
+"""Images of the sandboxes, and remains of dead processes on this host."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.errors import Infrastructure
+from dgm.protocols import SandboxEngine
+from dgm.sandboxes import images, recipes
+from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.docker import DockerEngine
+
+USUAL = ("python",)
+"""Recipes that are built where none is named."""
+
+log = logging.getLogger(__name__)
+
+
+def build_images(names: Sequence[str]) -> Mapping[str, str]:
+    """Build the images of recipes that are not built yet, and return recipe → tag.
+
+    Args:
+        names: of recipes; if empty, ``python``.
+
+    Raises:
+        UserError: there is no such recipe.
+        Infrastructure: no Docker engine answers, or a build failed.
+    """
+    client = DockerEngine().client
+    return {name: images.ensure(client, recipes.load(name)) for name in names or USUAL}
+
+
+def list_images() -> Sequence[dict[str, Any]]:
+    """Return each recipe with the tag of its image, and whether that is built.
+
+    Raises:
+        Infrastructure: no Docker engine answers.
+    """
+    present = set(images.list_images(DockerEngine().client))
+    tags = {name: recipes.load(name).tag for name in recipes.names()}
+    return [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in tags.items()]
+
+
+async def remove_remains() -> dict[str, int]:
+    """Remove images of recipes that have changed, and sandboxes of dead processes; return how many of each."""
+    labels = {"dgm.host": socket.gethostname()}
+    removed = {"images": 0, "sandboxes": 0}
+    engines: list[SandboxEngine] = []
+    try:
+        docker = DockerEngine()
+        removed["images"] = len(await asyncio.to_thread(images.collect, docker.client))
+        engines.append(docker)
+    except Infrastructure as error:
+        log.info("no Docker engine: %s", error)
+    try:
+        engines.append(BubblewrapEngine())
+    except Infrastructure as error:
+        log.info("no bubblewrap: %s", error)
+    for engine in engines:
+        removed["sandboxes"] += await engine.reap(labels)
+    return removed

@@ -1,0 +1,105 @@
+"""Runs from a program: all of them, the events of one, its end, and its children that wait."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import dgm
+from dgm.archive.approvals import ApprovalAnswer, read_answer
+from dgm.archive.codec import encode
+from dgm.errors import UserError
+from tests.unit.made_run import make_run
+from tests.unit.waiting_run import make_waiting_run
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from dgm.archive.run import Run
+with Run.open(Path(sys.argv[1]), write=True):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An archive with one run."""
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return make_run(tmp_path / "made", verdicts=["+-", "++"])
+
+
+def test_runs_are_rows(folder, tmp_path):
+    (tmp_path / "broken").mkdir()
+    found = dgm.runs()
+    assert {row["run"]: row["state"] for row in found} == {"made": "goal reached", "broken": "not a run"}
+    assert [row["agents"] for row in dgm.runs(tmp_path) if row["run"] == "made"] == [2]
+    assert all(row["bytes"] for row in dgm.runs(sizes=True) if row["run"] == "made")
+    with pytest.raises(UserError, match="no such folder"):
+        dgm.runs(tmp_path / "missing")
+
+
+def test_events_are_chosen_by_number_and_kind(folder):
+    with dgm.open("made") as run:
+        every = list(run.events())
+        assert [each.seq for each in every] == list(range(1, len(every) + 1))
+        assert list(run.events(after=2)) == every[2:]
+        assert list(run.events(tail=3)) == every[-3:]
+        graded = list(run.events(kind="task_graded", tail=2))
+        assert [encode(each.event)[0] for each in graded] == ["task_graded"] * 2
+        assert list(run.events(follow=True)) == every
+        with pytest.raises(UserError, match=r"^kind graded: there are model_called"):
+            run.events(kind="graded")
+        with pytest.raises(UserError, match=r"^after and tail both say"):
+            run.events(after=1, tail=1)
+
+
+@pytest.mark.starts_processes
+def test_a_run_is_stopped_where_one_is_written(folder):
+    with dgm.open("made") as run:
+        assert run.stop() is False
+        words = [sys.executable, "-c", WRITER, str(folder)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ}) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            began = time.monotonic()
+            assert run.stop() is True
+            assert writer.wait() == -signal.SIGTERM
+            assert time.monotonic() - began < 50
+
+
+@pytest.mark.starts_processes
+def test_children_that_wait_are_answered(tmp_path):
+    folder = make_waiting_run(tmp_path / "asks")
+    with dgm.open(folder) as run:
+        assert [row["child"] for row in run.waiting] == [2, 3]
+        run.approve(2)
+        given = run.approve(3, False, reason="too\nlong")
+        assert (given.yes, given.instead_of) == (False, "")
+        assert [row["answer"] for row in run.waiting] == ["yes", "no"]
+        assert run.approve(3).instead_of == "no too long"
+        with pytest.raises(UserError, match="was stillborn already"):
+            run.approve(4)
+    assert read_answer(folder, 2) == ApprovalAnswer(True)
+
+
+def test_a_run_that_asks_nobody_says_how_one_asks(folder):
+    with dgm.open("made") as run:
+        assert len(run.waiting) == 0
+        with pytest.raises(
+            UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
+        ):
+            run.approve(1)
+
+
+@pytest.mark.starts_processes
+def test_figures_of_a_report_are_files(folder, tmp_path):
+    with dgm.open("made") as run:
+        files = run.report().save_figures(tmp_path / "figures")
+        assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
+        with pytest.raises(UserError, match=r"^figures "):
+            run.report().save_figures(tmp_path / "made" / "run.json")
