@@ -139,11 +139,6 @@ class AgentRepository:
         pairs = (line.split() for line in lines.decode().splitlines())
         return ((int(number), CommitId(commit)) for number, commit in pairs)
 
-    def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
-        """Return the parents that the commit itself names."""
-        with GitObjects(self._folder) as objects:
-            return objects.parents_of(commit)
-
     def handle(self) -> "git.Repo":
         """Return the repository as a GitPython object, for histories and blames; close it after use."""
         import git
