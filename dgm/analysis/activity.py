@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.analysis.budgets import count_ended_expansions, sum_evaluations_spent
+from dgm.analysis.budget_use import budget_uses_of
+from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.forecast import (
     Forecast,
     ObservedProgress,
     ProgressRates,
     compute_rates,
     predict_ends,
-    uses_of,
 )
 from dgm.archive.history import LIVING, state
 from dgm.archive.run import Run
@@ -77,14 +77,8 @@ def read_activity(run: Run, now: float) -> Activity:
         )
     idle_s = max(0.0, now - tree.last_at) if tree.last_at else 0.0
     rates = compute_rates(_observe_recent(run, now))
-    uses = uses_of(
-        tree.budget,
-        sum_evaluations_spent(tree),
-        tree.spend.usd,
-        tree.spend.tokens,
-        tree.wall_seconds + idle_s,
-    )
     paused = said == "paused"
+    uses = budget_uses_of(tree, idle_s)
     ends = None if paused else predict_ends(uses, rates, tree.budget.expansion_cost)
     return Activity(now, True, paused, find_running_steps(run), rates, ends)
 

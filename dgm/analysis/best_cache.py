@@ -2,20 +2,27 @@
 
 import contextlib
 import hashlib
-import json
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from dgm import __version__
 from dgm.analysis.best import BestAgent, find_best
 from dgm.archive.durable import write_durably
 from dgm.archive.overview import Overview
 from dgm.archive.run import Run
-from dgm.domain import AgentId, Tally
 from dgm.errors import DgmError
 from dgm.paths import cache_folder
 
 MOST_EVENTS = 100_000
 """Length of a log, in events, up to which an unknown best agent is computed; this takes some seconds."""
+
+
+class _Cached(BaseModel):
+    """The content of a file of the cache."""
+
+    key: str
+    best: BestAgent
 
 
 def find_cached_best(folder: Path, seen: Overview) -> BestAgent | None:
@@ -39,7 +46,8 @@ def find_cached_best(folder: Path, seen: Overview) -> BestAgent | None:
         if place and run.tree.seq == seen.events:
             # A cache that cannot be written is no fault.
             with contextlib.suppress(DgmError, OSError):
-                write_durably(place, _encode_best(seen, found))
+                record = _Cached(key=_cache_key(seen), best=found)
+                write_durably(place, record.model_dump_json().encode())
     return found
 
 
@@ -57,23 +65,9 @@ def _cache_key(seen: Overview) -> str:
     return f"{__version__} {seen.events} {seen.last_at!r}"
 
 
-def _encode_best(seen: Overview, best: BestAgent) -> bytes:
-    record = {
-        "key": _cache_key(seen),
-        "agent": best.agent,
-        "resolved": best.own.resolved,
-        "unresolved": best.own.unresolved,
-        "lower_bound": best.lower_bound,
-    }
-    return json.dumps(record).encode()
-
-
 def _read_cached(place: Path | None, seen: Overview) -> BestAgent | None:
     try:
-        found = json.loads(place.read_bytes()) if place else {}
-        if found["key"] != _cache_key(seen):
-            return None
-        own = Tally(int(found["resolved"]), int(found["unresolved"]))
-        return BestAgent(AgentId(int(found["agent"])), own, float(found["lower_bound"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        found = _Cached.model_validate_json(place.read_bytes()) if place else None
+    except (OSError, ValueError):
         return None
+    return found.best if found and found.key == _cache_key(seen) else None

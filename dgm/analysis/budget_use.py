@@ -52,12 +52,15 @@ def compute_budget_uses(budget: Budget, used: BudgetTotals) -> Sequence[BudgetUs
     return [BudgetUse(name, amount, limit) for name, amount, limit in pairs if limit is not None]
 
 
-def budget_uses_of(tree: Tree) -> Sequence[BudgetUse]:
-    """Return the use of each limit of a run that is read into a tree."""
-    spend = tree.spend
-    used = BudgetTotals(
-        sum_evaluations_spent(tree), len(tree.agents), spend.usd, spend.tokens, tree.wall_seconds
-    )
+def budget_uses_of(tree: Tree, since_last_s: float = 0.0) -> Sequence[BudgetUse]:
+    """Return the use of each limit of a run that is read into a tree.
+
+    Args:
+        tree: the run.
+        since_last_s: seconds since its last event that count as well.
+    """
+    spend, seconds = tree.spend, tree.wall_seconds + since_last_s
+    used = BudgetTotals(sum_evaluations_spent(tree), len(tree.agents), spend.usd, spend.tokens, seconds)
     return compute_budget_uses(tree.budget, used)
 
 

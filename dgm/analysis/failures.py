@@ -15,11 +15,11 @@ OTHERS = "others"
 
 # The first condition avoids parsing the JSON of every verdict.
 _FAILED = """
-SELECT seq, at, kind, action, body FROM events WHERE seq <= ? AND (
+seq <= ? AND (
     kind IN ('agent_stillborn', 'action_lost', 'call_refused')
     OR kind = 'task_graded' AND body LIKE '%"verdict":"invalid"%'
     AND json_extract(body, '$.verdict') = 'invalid'
-) ORDER BY seq
+)
 """
 _Key = TypeVar("_Key", str, tuple[str, str])
 
@@ -51,8 +51,8 @@ def count_failures(run: Run) -> FailureCounts:
     invalid: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for row in run.store.query(_FAILED, (run.tree.seq,)):
-        match run.store.decoded((row[0], row[1], row[2], row[3], row[4])).event:
+    for item in run.store.select(_FAILED, (run.tree.seq,)):
+        match item.event:
             case AgentStillborn(_, dead):
                 stillborn[dead.operator, dead.stage] += 1
             case TaskGraded(_, graded):

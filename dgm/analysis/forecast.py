@@ -4,10 +4,11 @@ The functions are pure: they read no log and no clock, so that a list of runs, a
 Nothing is predicted if too little has happened, or for a budget that is not used at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dgm.analysis.budget_use import BudgetUse
 from dgm.domain import Budget
 
 LEAST_ENDED = 3
@@ -51,20 +52,12 @@ class NoForecastReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LimitUse:
-    """A budget and its use."""
-
-    used: float
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
 class BudgetEnd:
     """The time that one budget lasts."""
 
     budget: str
     """``evaluations``, ``usd``, ``tokens`` or ``seconds``."""
-    use: LimitUse
+    use: BudgetUse
     left_s: float | None
     """Seconds from now; None if not known."""
     unknown: NoForecastReason | None = None
@@ -97,45 +90,24 @@ def compute_rates(observed: ObservedProgress) -> ProgressRates | None:
     )
 
 
-def uses_of(
-    budget: Budget, evaluations: float, usd: float, tokens: int, seconds: float
-) -> Mapping[str, LimitUse]:
-    """Return the budgets that can end a search, with the use of each.
-
-    Args:
-        budget: the limits; ``agents`` only prevents births and is left out.
-        evaluations: used of that budget, the cost of expansions included.
-        usd: spent.
-        tokens: spent.
-        seconds: of the run's sessions, until now.
-    """
-    pairs = {
-        "evaluations": (evaluations, budget.evaluations),
-        "usd": (usd, budget.usd),
-        "tokens": (tokens, budget.tokens),
-        "seconds": (seconds, budget.seconds),
-    }
-    return {name: LimitUse(used, limit) for name, (used, limit) in pairs.items() if limit is not None}
-
-
 def predict_ends(
-    uses: Mapping[str, LimitUse], rates: ProgressRates | None, expansion_cost: float = 0.0
+    uses: Sequence[BudgetUse], rates: ProgressRates | None, expansion_cost: float = 0.0
 ) -> Forecast:
     """Predict the end by each budget, with all rates unchanged.
 
     Args:
-        uses: from ``uses_of``.
+        uses: the use of each limit; one of ``agents`` only prevents births and is left out.
         rates: from ``compute_rates``; None if not known.
         expansion_cost: evaluations of the budget that one expansion takes.
     """
-    ends = tuple(_predict_end(name, use, rates, expansion_cost) for name, use in uses.items())
+    ends = tuple(_predict_end(use, rates, expansion_cost) for use in uses if use.name != "agents")
     known = [end for end in ends if end.left_s is not None]
     binding = min(known, key=lambda end: end.left_s or 0.0, default=None)
     return Forecast(ends, binding, all(end.unknown is not NoForecastReason.TOO_LITTLE for end in ends))
 
 
-def _predict_end(name: str, use: LimitUse, rates: ProgressRates | None, expansion_cost: float) -> BudgetEnd:
-    left = max(0.0, use.limit - use.used)
+def _predict_end(use: BudgetUse, rates: ProgressRates | None, expansion_cost: float) -> BudgetEnd:
+    name, left = use.name, use.left
     if left == 0.0 or name == "seconds":
         return BudgetEnd(name, use, left)
     if rates is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Agent, AgentId, CommitId, Tally
-from dgm.errors import ArchiveCorrupt, UserError
+from dgm.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +44,6 @@ class Lineage:
             patch = run.repository.diff(before, agent.commit) if before else b""
             yield LineageStep(agent, run.tree.own(agent.id), run.tree.clade(agent.id), patch)
             before = agent.commit
-
-    def verify(self, run: Run) -> None:
-        """Check that log, refs and commits record the same descent.
-
-        Raises:
-            ArchiveCorrupt: they differ; names the first agent concerned.
-        """
-        refs = run.repository.refs()
-        for agent in self.agents:
-            where = f"{run.folder / 'agents.git'}: agent {agent.id}"
-            if refs.get(agent.id) != agent.commit:
-                raise ArchiveCorrupt(f"{where}: its ref is {refs.get(agent.id)}, the log says {agent.commit}")
-            expected = tuple(run.tree.agents[parent].commit for parent in agent.parents)
-            found = run.repository.parents_of(agent.commit)
-            if found != expected:
-                raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")
 
 
 def common_ancestor(tree: Tree, one: AgentId, other: AgentId) -> AgentId:

@@ -11,7 +11,6 @@ from dgm.archive.events import AgentBorn, Recorded
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 
-_ROW = "SELECT seq, at, kind, action, body FROM events"
 _ASKED_AT_ONCE = 500
 _VERDICTS = "kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
 _TRIED_BY = f"""
@@ -64,10 +63,9 @@ def read_births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId
     for start in range(0, len(agents), _ASKED_AT_ONCE):
         some = agents[start : start + _ASKED_AT_ONCE]
         which = f"kind = 'agent_born' AND json_extract(body, '$.id') IN ({', '.join('?' * len(some))})"
-        for row in store.query(f"{_ROW} WHERE {which}", some):
-            event = store.decoded((row[0], row[1], row[2], row[3], row[4])).event
-            if isinstance(event, AgentBorn):
-                found[event.id] = event
+        for item in store.select(which, some):
+            if isinstance(item.event, AgentBorn):
+                found[item.event.id] = item.event
     return found
 
 

@@ -15,14 +15,8 @@ from dgm.stats.better import JUDGED
 VETTING = "vetting"
 """Name of the trace of an expansion that records the time of each stage."""
 
-_ENDS = """
-SELECT seq, at, kind, action, body FROM events
-WHERE seq <= ? AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed') ORDER BY seq
-"""
-_STARTS = """
-SELECT seq, at, kind, action, body FROM events
-WHERE seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]') IS NOT NULL ORDER BY seq
-"""
+_ENDS = "seq <= ? AND kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"
+_STARTS = "seq <= ? AND kind = 'action_started' AND json_extract(body, '$.parents[0]') IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +111,8 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
     tree = run.tree
     lines: dict[str, OperatorLine] = {}
     of: dict[ActionId, OperatorLine] = {}
-    for row in run.store.query(_STARTS, (tree.seq,)):
-        event = run.store.decoded(row).event
+    for item in run.store.select(_STARTS, (tree.seq,)):
+        event = item.event
         if not isinstance(event, ActionStarted) or not isinstance(event.action, Expand) or event.id in of:
             continue
         what = event.action
@@ -127,8 +121,8 @@ def operators_of(run: Run, *, timed: bool = True) -> Sequence[OperatorLine]:
         line.spend += tree.spend_of(event.id)
         if what.aim:
             line.aims[what.aim] = line.aims.get(what.aim, 0) + 1
-    for row in run.store.query(_ENDS, (tree.seq,)):
-        match run.store.decoded(row).event:
+    for item in run.store.select(_ENDS, (tree.seq,)):
+        match item.event:
             case AgentBorn(action, child, cost=cost) if action in of:
                 of[action].born += 1
                 _add_gain(of[action], tree, child)

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
+from dgm.archive.traces import name_of
 from dgm.domain import Digest, Usage
+from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
 
 _dump = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
@@ -46,8 +48,15 @@ def encode_request(request: Request, base: RequestBase | None = None) -> bytes:
 
 
 def base_of(data: bytes) -> Digest | None:
-    """Return the trace that must be read before this one can be decoded."""
-    base = json.loads(data).get("base")
+    """Return the trace that must be read before this one can be decoded.
+
+    Raises:
+        ArchiveCorrupt: the bytes are not a request.
+    """
+    try:
+        base = json.loads(data).get("base")
+    except (ValueError, AttributeError) as error:
+        raise ArchiveCorrupt(f"trace {name_of(data)} is not a request: {error!r}") from error
     return Digest(base) if base else None
 
 

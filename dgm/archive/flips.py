@@ -4,6 +4,7 @@ Source of the idea: reject a release that breaks more than it fixes (AgentDevel)
 """
 
 from array import array
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dgm.domain import AgentId, TaskId, Verdict
@@ -12,23 +13,14 @@ if TYPE_CHECKING:
     from dgm.archive.tree import Tree
 
 
+@dataclass(slots=True)
 class FlipCounts:
     """The flips of all agents; the tree keeps them up to date if the run asks for it."""
 
-    __slots__ = ("balance", "counts")
-
-    def __init__(self) -> None:
-        self.counts = False
-        """Whether agents that lost more than they gained may not have children; if False, all of ``balance`` is 0."""
-        self.balance = array("q")
-        """Tasks gained minus tasks lost against the agent's parents, indexed by agent id."""
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FlipCounts):
-            return NotImplemented
-        return (self.counts, self.balance) == (other.counts, other.balance)
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    counts: bool = False
+    """Whether agents that lost more than they gained may not have children; if False, all of ``balance`` is 0."""
+    balance: "array[int]" = field(default_factory=lambda: array("q"))
+    """Tasks gained minus tasks lost against the agent's parents, indexed by agent id."""
 
 
 def flip(tree: "Tree", agent: AgentId, task: TaskId) -> int:

@@ -177,22 +177,13 @@ def _find_unused_traces(folder: Path, named: set[str], requests: set[str]) -> It
     # A request that an event names may build on one that no event names.
     traces, seen, waiting = Traces(folder / "traces"), set(requests), list(requests)
     while waiting:
-        base = _read_base(traces, waiting.pop())
+        base = base_of(traces.get(Digest(waiting.pop())))
         if base and base not in seen:
             seen.add(base)
             waiting.append(base)
     for digest, path in unnamed.items():
         if digest not in seen:
             yield Leftover(path, TRACE, disk_bytes(path))
-
-
-def _read_base(traces: Traces, digest: str) -> str | None:
-    try:
-        return base_of(traces.get(Digest(digest)))
-    except (ValueError, AttributeError) as error:
-        if isinstance(error, ArchiveCorrupt):
-            raise
-        raise ArchiveCorrupt(f"trace {digest} is not a request: {error!r}") from error
 
 
 def _find_stored_traces(folder: Path) -> Iterator[tuple[str, Path]]:

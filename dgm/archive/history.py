@@ -7,16 +7,13 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, ChildProposed, Recorded, TaskGraded
+from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
 LIVING = ("running", "paused")
 """Values of ``state`` while a process writes the run; in any other state no action is in flight."""
-_PROPOSED = (
-    "SELECT seq, at, kind, action, body FROM events WHERE kind = 'child_proposed' AND seq <= ? ORDER BY seq"
-)
 
 
 def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> Mapping[ActionId, Evaluation]:
@@ -29,20 +26,13 @@ def evaluations_of(run: Run, agent: AgentId, before: ActionId | None = None) -> 
         agent: the agent.
         before: if given, return only verdicts that were known when this action was first started.
     """
-    until = _first_start(run, before) if before is not None else None
-    last = sys.maxsize if until is None else until
+    starts = run.store.starts_of_action(before) if before is not None else ()
+    last = starts[0][0] if starts else sys.maxsize
     return {
         recorded.event.action: recorded.event.outcome
         for recorded in run.store.graded(agent, last)
         if isinstance(recorded.event, TaskGraded) and recorded.seq < last
     }
-
-
-def _first_start(run: Run, action: ActionId) -> int | None:
-    starts = [
-        item.seq for item in run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
-    ]
-    return starts[0] if starts else None
 
 
 def find_unborn(run: Run) -> Mapping[ActionId, Born]:
@@ -51,11 +41,11 @@ def find_unborn(run: Run) -> Mapping[ActionId, Born]:
     An expansion that was ordered meanwhile may need them, because its edit is compared with theirs.
     """
     born = {agent.action for agent in run.tree.agents}
-    events = (run.store.decoded(row).event for row in run.store.query(_PROPOSED, (run.tree.seq,)))
+    proposed = run.store.select("kind = 'child_proposed' AND seq <= ?", (run.tree.seq,))
     return {
-        event.action: event.outcome
-        for event in events
-        if isinstance(event, ChildProposed) and event.action not in born
+        item.event.action: item.event.outcome
+        for item in proposed
+        if isinstance(item.event, ChildProposed) and item.event.action not in born
     }
 
 

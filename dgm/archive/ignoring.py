@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dgm.archive.git_process import environment
+from dgm.archive.repository import scratch_repository
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Snapshot
 from dgm.errors import Infrastructure, UserError
@@ -57,13 +58,9 @@ def find_ignored(files: Snapshot, names: Iterable[str], patterns: Sequence[str] 
         for name, entry in files.items()
         if name.rpartition("/")[2] == RULES and entry.mode != 0o120000 and not _is_in_git_folder(name)
     }
-    with tempfile.TemporaryDirectory(prefix="dgm-ignored-") as place:
-        repository, tree = Path(place, "repository"), Path(place, "tree")
-        for part in ("objects", "refs"):
-            (repository / part).mkdir(parents=True)
-        (repository / "HEAD").write_bytes(b"ref: refs/heads/none\n")
+    with scratch_repository() as repository, tempfile.TemporaryDirectory(prefix="dgm-ignored-") as place:
+        tree, excludes = Path(place, "tree"), Path(place, "excludes")
         write_folder(rules, tree)
-        excludes = Path(place, "excludes")
         excludes.write_text("\n".join([*NEVER_COMMITTED, *patterns, ""]), encoding="utf-8")
         found = _run_check_ignore(repository, tree, excludes, kept)
     return frozenset(found) | frozenset(name for name in asked if name.startswith(environments))

@@ -89,27 +89,26 @@ def parse_tree(data: bytes) -> Mapping[str, tuple[int, str]]:
 
 def durable_writer(objects: Path) -> Put:
     """Return a ``Put`` into a repository's ``objects`` folder; each object is on disk when it returns."""
-
-    def put(kind: str, data: bytes) -> str:
-        name = object_id(kind, data)
-        path = objects / name[:2] / name[2:]
-        if not path.exists():
-            # Git treats this prefix as its own leftovers: fsck ignores them, gc removes them.
-            write_durably(path, zlib.compress(_encode_header(kind, data) + data, 1), "tmp_obj_")
-        return name
-
-    return put
+    # Git treats this prefix as its own leftovers: fsck ignores them, gc removes them.
+    return _make_writer(objects, 1, lambda path, data: write_durably(path, data, "tmp_obj_"))
 
 
 def scratch_writer(objects: Path) -> Put:
     """Return a ``Put`` for a temporary repository."""
 
+    def write(path: Path, data: bytes) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+
+    return _make_writer(objects, 0, write)
+
+
+def _make_writer(objects: Path, level: int, write: Callable[[Path, bytes], None]) -> Put:
     def put(kind: str, data: bytes) -> str:
         name = object_id(kind, data)
         path = objects / name[:2] / name[2:]
         if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(zlib.compress(_encode_header(kind, data) + data, 0))
+            write(path, zlib.compress(_encode_header(kind, data) + data, level))
         return name
 
     return put

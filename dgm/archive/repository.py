@@ -104,7 +104,7 @@ class AgentRepository:
             ArchiveCorrupt: the commit, or an object in it, is missing or damaged.
         """
         with GitObjects(self._folder) as objects:
-            return dict(_read_files(objects, objects.tree_of(commit)))
+            return dict(read_files(objects, objects.tree_of(commit)))
 
     def tree_of(self, commit: CommitId) -> str:
         """Return the id of the commit's content; equal for agents with equal source."""
@@ -139,11 +139,6 @@ class AgentRepository:
         pairs = (line.split() for line in lines.decode().splitlines())
         return ((int(number), CommitId(commit)) for number, commit in pairs)
 
-    def parents_of(self, commit: CommitId) -> tuple[CommitId, ...]:
-        """Return the parents that the commit itself names."""
-        with GitObjects(self._folder) as objects:
-            return objects.parents_of(commit)
-
     def handle(self) -> "git.Repo":
         """Return the repository as a GitPython object, for histories and blames; close it after use."""
         import git
@@ -169,7 +164,7 @@ def patch(before: Snapshot, after: Snapshot) -> bytes:
     old, new = keep_differing_files(storable(before), storable(after))
     if not old and not new:
         return b""
-    with _scratch_repository() as folder:
+    with scratch_repository() as folder:
         put = scratch_writer(folder / "objects")
         return run_git(folder, *_DIFF, put_tree(old, put), put_tree(new, put))
 
@@ -184,7 +179,7 @@ def applying_patch(before: Snapshot, after: Snapshot) -> bytes:
     old, new = keep_differing_files(storable(before), storable(after))
     if not old and not new:
         return b""
-    with _scratch_repository() as folder:
+    with scratch_repository() as folder:
         put = scratch_writer(folder / "objects")
         start, wanted = put_tree(old, put), put_tree(new, put)
         diff = run_git(folder, *_DIFF, start, wanted)
@@ -205,7 +200,7 @@ def apply_patch(files: Snapshot, patch: bytes) -> Snapshot:
         ArchiveCorrupt: the patch does not apply; one line.
         UserError: a name is invalid in a folder, or git is not installed.
     """
-    with _scratch_repository() as folder:
+    with scratch_repository() as folder:
         run_git(folder, "read-tree", put_tree(storable(files), scratch_writer(folder / "objects")))
         try:
             run_git(folder, "apply", "--cached", "--whitespace=nowarn", "-", given=patch)
@@ -213,12 +208,12 @@ def apply_patch(files: Snapshot, patch: bytes) -> Snapshot:
             raise ArchiveCorrupt(str(error).partition(": git apply: ")[2] or str(error)) from error
         tree = run_git(folder, "write-tree").decode().strip()
         with GitObjects(folder) as objects:
-            return dict(_read_files(objects, tree))
+            return dict(read_files(objects, tree))
 
 
 @contextmanager
-def _scratch_repository() -> Iterator[Path]:
-    """Yield a temporary repository."""
+def scratch_repository() -> Iterator[Path]:
+    """Yield the folder of a temporary bare repository without any object."""
     with tempfile.TemporaryDirectory(prefix="dgm-") as name:
         folder = Path(name)
         for part in ("objects", "refs"):
@@ -227,11 +222,22 @@ def _scratch_repository() -> Iterator[Path]:
         yield folder
 
 
-def _read_files(objects: GitObjects, root: str) -> Iterator[tuple[str, Entry]]:
+def read_files(objects: GitObjects, root: str, seen: set[str] | None = None) -> Iterator[tuple[str, Entry]]:
+    """Yield the files of a tree, by name.
+
+    Args:
+        objects: the repository.
+        root: the tree.
+        seen: objects to leave out, with all below them; those that are read are added. None: every file is wanted.
+    """
     waiting = [("", root)]
     while waiting:
         prefix, tree = waiting.pop()
         for name, (mode, object_) in parse_tree(objects.get(tree, "tree")).items():
+            if seen is not None:
+                if object_ in seen:
+                    continue
+                seen.add(object_)
             if mode == 0o40000:
                 waiting.append((f"{prefix}{name}/", object_))
             else:

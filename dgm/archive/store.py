@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import SCHEMA_VERSION, Event, ModelCalled, Recorded, VerdictWithdrawn
+from dgm.archive.events import SCHEMA_VERSION, ActionStarted, Event, ModelCalled, Recorded, VerdictWithdrawn
 from dgm.archive.lock import WriterLock
 from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE
+from dgm.domain import Action
 from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
 
 Row = tuple[int, float, str, int | None, str]
@@ -139,11 +140,35 @@ class EventStore:
             with _translate_errors(self._path):
                 self._connection.execute("COMMIT")
 
+    def select(
+        self, condition: str, parameters: Sequence[float | str] = (), *, index: str = ""
+    ) -> Iterator[Recorded]:
+        """Yield the events that a SQL condition on the columns of ``events`` selects, in order.
+
+        Args:
+            condition: the condition.
+            parameters: its values.
+            index: the index that must be used; empty: SQLite chooses.
+
+        Raises:
+            ArchiveCorrupt: an event is unreadable.
+        """
+        by = f"INDEXED BY {index}" if index else ""
+        with _translate_errors(self._path):
+            rows = self._connection.execute(f"{_COLUMNS} {by} WHERE {condition} ORDER BY seq", parameters)
+            return map(self.decoded, rows.fetchall())
+
     def events_of_action(self, action: int) -> Sequence[Recorded]:
         """Return all events of one action, in order."""
-        with _translate_errors(self._path):
-            query = f"{_COLUMNS} WHERE action = ? ORDER BY seq"
-            return [self.decoded(row) for row in self._connection.execute(query, (action,))]
+        return list(self.select("action = ?", (action,)))
+
+    def starts_of_action(self, action: int) -> Sequence[tuple[int, Action]]:
+        """Return each start of an action: the number of its event, and what was started."""
+        return [
+            (item.seq, item.event.action)
+            for item in self.select("action = ? AND kind = 'action_started'", (action,))
+            if isinstance(item.event, ActionStarted)
+        ]
 
     def graded(self, agent: int, until: int = sys.maxsize) -> Sequence[Recorded]:
         """Return the resolved and unresolved evaluations of one agent, in order.
@@ -152,24 +177,18 @@ class EventStore:
             agent: the agent.
             until: number of an event; verdicts withdrawn by then are left out.
         """
-        query = (
-            f"{_COLUMNS} WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
-            " AND json_extract(body, '$.agent') = ? ORDER BY seq"
-        )
+        verdicts = "kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
         gone = self.withdrawn(until)
-        with _translate_errors(self._path):
-            rows = self._connection.execute(query, (agent,)).fetchall()
-        return [self.decoded(row) for row in rows if row[0] not in gone]
+        found = self.select(f"{verdicts} AND json_extract(body, '$.agent') = ?", (agent,))
+        return [item for item in found if item.seq not in gone]
 
     def withdrawals(self, until: int = sys.maxsize) -> Sequence[VerdictWithdrawn]:
         """Return the verdicts that were withdrawn by event number ``until``, in order."""
-        query = f"{_COLUMNS} INDEXED BY withdrawn WHERE kind = 'verdict_withdrawn' AND seq <= ? ORDER BY seq"
         with _translate_errors(self._path):
             if _version(self._connection) < _WITHDRAWALS_SINCE:
                 return ()
-            rows = self._connection.execute(query, (until,)).fetchall()
-        events = [self.decoded(row).event for row in rows]
-        return [event for event in events if isinstance(event, VerdictWithdrawn)]
+        found = self.select("kind = 'verdict_withdrawn' AND seq <= ?", (until,), index="withdrawn")
+        return [item.event for item in found if isinstance(item.event, VerdictWithdrawn)]
 
     def withdrawn(self, until: int = sys.maxsize) -> AbstractSet[int]:
         """Return the numbers of ``TaskGraded`` events whose verdicts were withdrawn by event number ``until``."""
@@ -177,13 +196,9 @@ class EventStore:
 
     def calls(self, action: int) -> Sequence[ModelCalled]:
         """Return the answered model calls of an action, ordered by number."""
-        query = (
-            f"{_COLUMNS} WHERE kind = 'model_called' AND action = ? ORDER BY json_extract(body, '$.number')"
-        )
-        with _translate_errors(self._path):
-            rows = self._connection.execute(query, (action,)).fetchall()
-        events = [self.decoded(row).event for row in rows]
-        return [event for event in events if isinstance(event, ModelCalled)]
+        found = self.select("kind = 'model_called' AND action = ?", (action,))
+        events = [item.event for item in found if isinstance(item.event, ModelCalled)]
+        return sorted(events, key=lambda event: event.number)
 
     def newest(self) -> int:
         """Return the number of the current last event, whichever process appended it; 0 if there is none."""

@@ -24,13 +24,14 @@ from dgm.archive.exchange import base_of
 from dgm.archive.git_process import GitObjects, run_git
 from dgm.archive.history import find_unborn
 from dgm.archive.lock import error_of_write
-from dgm.archive.objects import make_repository, parse_tree
+from dgm.archive.objects import make_repository
+from dgm.archive.repository import read_files
 from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
 from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.domain import CommitId, Digest
-from dgm.errors import ArchiveCorrupt, DgmError, UserError
+from dgm.errors import DgmError, UserError
 from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe_files, write_container
 from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
@@ -151,11 +152,11 @@ class _RunCopier:
         while following and following not in self._names:
             data = traces.get(following)
             waiting.append((following, data))
-            following = _read_base(following, data) if chained else None
+            following = base_of(data) if chained else None
         while waiting:
             name, data = waiting.pop()
             clean = self._scrubber.clean(data)
-            base = _read_base(name, data) if chained else None
+            base = base_of(data) if chained else None
             if base:
                 # In canonical JSON, "base" is the first key.
                 clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
@@ -180,11 +181,11 @@ class _RunCopier:
                     if agent.isdecimal()
                     else f"the child that a person was asked about ({who})"
                 )
-                for name, data in _find_new_files(objects, objects.tree_of(commit), seen):
-                    head = os.fsencode(name) + b"\n"
-                    found = self._scrubber.first(head + data, self._least)
+                for name, entry in read_files(objects, objects.tree_of(commit), seen):
+                    text = os.fsencode(name) + b"\n" + entry.data
+                    found = self._scrubber.first(text, self._least)
                     if found:
-                        line = (head + data).count(b"\n", 0, found[1])
+                        line = text.count(b"\n", 0, found[1])
                         raise _cannot_publish(f"{run}: {where}: {name}", line, found[0])
 
     def _write_repository(self, named: Mapping[str, CommitId]) -> None:
@@ -219,28 +220,6 @@ def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
     named = [(key, body[key]) for key in ("request", "reply") if key in body]
     named += body.get("traces", {}).items()
     return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
-
-
-def _read_base(name: Digest, data: bytes) -> Digest | None:
-    try:
-        return base_of(data)
-    except (ValueError, AttributeError) as error:
-        raise ArchiveCorrupt(f"trace {name} is not a request: {error!r}") from error
-
-
-def _find_new_files(objects: GitObjects, root: str, seen: set[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a tree that are not in ``seen`` yet."""
-    waiting = [("", root)]
-    while waiting:
-        prefix, tree = waiting.pop()
-        for name, (mode, object_) in parse_tree(objects.get(tree, "tree")).items():
-            if object_ in seen:
-                continue
-            seen.add(object_)
-            if mode == 0o40000:
-                waiting.append((f"{prefix}{name}/", object_))
-            else:
-                yield prefix + name, objects.get(object_, "blob")
 
 
 def _cannot_publish(where: str, line: int, needle: ScrubPattern) -> UserError:

@@ -1,7 +1,8 @@
 """Check that a run agrees with its log: every trace's name, every git object, every ref and every descent."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from dgm.archive.events import (
@@ -18,7 +19,7 @@ from dgm.archive.git_process import GitObjects
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
-from dgm.domain import AgentId, CommitId, Cost, Digest
+from dgm.domain import Agent, Born, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
 from dgm.publish.finding import locate_run
 from dgm.publish.unpacking import unpack
@@ -58,14 +59,17 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
         checked: set[Digest] = set()
         exchanges = 0
         for recorded in run.store.read():
-            if isinstance(recorded.event, ModelCalled):
-                _check_exchange(run, recorded)
-                exchanges += 1
-            elif isinstance(recorded.event, CallStarted | CallBooked) and recorded.event.request:
-                _check_request(run, recorded.seq, Digest(recorded.event.request))
+            event = recorded.event
+            with _add_place(f"named by event {recorded.seq}"):
+                if isinstance(event, ModelCalled | CallStarted | CallBooked) and event.request:
+                    read_request(run, Digest(event.request))
+                if isinstance(event, ModelCalled):
+                    read_reply(run, event.reply)
+                    exchanges += 1
             for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
-                    _check_trace(run, recorded, name, digest)
+                    with _add_place(f"the {name} of event {recorded.seq}"):
+                        run.traces.get(digest)
                     checked.add(digest)
         # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
@@ -74,7 +78,7 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
             if digest not in checked:
                 run.traces.get(digest)
         run.repository.fsck()
-        _check_descent(run)
+        check_descent(run)
         return {
             "events": run.tree.seq,
             "exchanges": exchanges,
@@ -93,52 +97,38 @@ def _cost_of(recorded: Recorded) -> Cost:
             return Cost()
 
 
-def _check_exchange(run: Run, recorded: Recorded) -> None:
-    if isinstance(recorded.event, ModelCalled):
-        try:
-            read_request(run, recorded.event.request)
-            read_reply(run, recorded.event.reply)
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(f"{error} (named by event {recorded.seq})") from error
-
-
-def _check_request(run: Run, seq: int, request: Digest) -> None:
+@contextmanager
+def _add_place(place: str) -> Iterator[None]:
     try:
-        read_request(run, request)
+        yield
     except ArchiveCorrupt as error:
-        raise ArchiveCorrupt(f"{error} (named by event {seq})") from error
+        raise ArchiveCorrupt(f"{error} ({place})") from error
 
 
-def _check_trace(run: Run, recorded: Recorded, name: str, digest: Digest) -> None:
-    try:
-        run.traces.get(digest)
-    except ArchiveCorrupt as error:
-        raise ArchiveCorrupt(f"{error} (the {name} of event {recorded.seq})") from error
+def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
+    """Check that log, refs and commits record the same descent.
 
+    Args:
+        run: the run.
+        agents: only of these; None: of all agents, and of the children that a person was asked about.
 
-def _check_descent(run: Run) -> None:
-    refs = run.repository.refs()
+    Raises:
+        ArchiveCorrupt: they differ; names the first one concerned.
+    """
+    refs, asked = run.repository.refs(), run.repository.waiting_refs()
+    named: list[tuple[str, CommitId | None, Agent | Born]] = [
+        (f"agent {agent.id}", refs.get(agent.id), agent)
+        for agent in (run.tree.agents if agents is None else agents)
+    ]
+    if agents is None:
+        unborn = find_unborn(run).items()
+        named += [(f"the child of action {action}", asked.get(action), child) for action, child in unborn]
     with GitObjects(run.folder / "agents.git") as objects:
-        for where, fault in _find_faults(run, refs, objects):
-            raise ArchiveCorrupt(f"{run.folder / 'agents.git'}: {where}: {fault}")
-
-
-def _find_faults(
-    run: Run, refs: Mapping[AgentId, CommitId], objects: GitObjects
-) -> Iterator[tuple[str, str]]:
-    for agent in run.tree.agents:
-        if refs.get(agent.id) != agent.commit:
-            yield f"agent {agent.id}", f"its ref is {refs.get(agent.id)}, the log says {agent.commit}"
-        expected = tuple(run.tree.agents[parent].commit for parent in agent.parents)
-        found = objects.parents_of(agent.commit)
-        if found != expected:
-            yield f"agent {agent.id}", f"its commit has parents {found}, the log says {expected}"
-    asked = run.repository.waiting_refs()
-    for action, child in find_unborn(run).items():
-        where = f"the child of action {action}"
-        if asked.get(action) != child.commit:
-            yield where, f"its ref is {asked.get(action)}, the log says {child.commit}"
-        expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
-        found = objects.parents_of(child.commit)
-        if found != expected:
-            yield where, f"its commit has parents {found}, the log says {expected}"
+        for who, ref, child in named:
+            where = f"{run.folder / 'agents.git'}: {who}"
+            if ref != child.commit:
+                raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit}")
+            expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
+            found = objects.parents_of(child.commit)
+            if found != expected:
+                raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")

@@ -9,6 +9,7 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Born, CommitId, Outcome, Stillborn
 from dgm.errors import Infrastructure
+from dgm.publish.verifying import check_descent
 from dgm.replay.findings import Divergence, Match, describe_differing_files, divergence_of_failure
 from dgm.replay.recording import RecordedOrders
 from dgm.worker.worker import Worker
@@ -50,7 +51,7 @@ async def replay_lineage(
         ArchiveCorrupt: something in the run is damaged.
     """
     lineage = Lineage(run.tree, leaf)
-    await asyncio.to_thread(lineage.verify, run)
+    await asyncio.to_thread(check_descent, run, lineage.agents)
     # The settings that orders depend on never change in a run.
     orders = RecordedOrders(run, workers[lineage.agents[0].action].settings)
     steps = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.approvals import WaitingChild
-from dgm.archive.events import ActionStarted, ChildProposed, Event, Recorded
+from dgm.archive.events import ChildProposed, Event, Recorded
 from dgm.archive.history import find_unborn
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
@@ -182,15 +182,13 @@ class RecordedOrders:
         Raises:
             ArchiveCorrupt: the log has no start of it.
         """
-        starts = [
-            item for item in self._run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
-        ]
-        if not starts or not isinstance(starts[-1].event, ActionStarted):
+        starts = self._run.store.starts_of_action(action)
+        if not starts:
             raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} was never started")
-        order = self._controller.order(action, starts[-1].event.action)
+        seq, what = starts[-1]
+        order = self._controller.order(action, what)
         if not isinstance(order, ExpandOrder):
             raise ArchiveCorrupt(f"{self._run.folder / 'events.db'}: action {action} is no expansion")
-        seq = starts[-1].seq
         there = sum(born < seq for born in self._births)
         return replace(
             order,

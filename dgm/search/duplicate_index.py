@@ -6,7 +6,7 @@ from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import AgentBorn
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
-from dgm.domain import NO_ACTION, ActionId, Agent, AgentId, Born, CommitId
+from dgm.domain import NO_ACTION, ActionId, Agent, AgentId, CommitId
 from dgm.meta.syntax_key import VERSION, syntax_key
 
 SIBLINGS = 100
@@ -104,10 +104,7 @@ def map_siblings(
     own = [tree.agents[child] for child in tree.children(parent) if child < there]
     born = {name_of(each.id): each.commit for each in own if each.parents[0] == parent}
     asked = {child_of(action): one.child for action, one in waiting.items()}
-    named = {
-        **born,
-        **{name: child.commit for name, child in asked.items() if _first_parent(child) == parent},
-    }
+    named = born | {name: child.commit for name, child in asked.items() if child.parents[0] == parent}
     latest = dict(list(named.items())[-SIBLINGS:])
     # Not by name: a waiting child may be an agent by the time of a replay.
     return dict(sorted(latest.items(), key=lambda each: each[1]))
@@ -121,7 +118,3 @@ def name_of(agent: AgentId) -> str:
 def child_of(action: ActionId) -> str:
     """Return the name, for messages, of a child that is no agent yet."""
     return f"the child of action {action}"
-
-
-def _first_parent(child: Born) -> AgentId:
-    return child.parents[0]

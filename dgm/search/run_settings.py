@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from dgm.archive.events import ActionStarted
 from dgm.archive.run import Run
 from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.domain import ActionId
@@ -38,11 +37,9 @@ def group_by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[i
         return [(run.tree.seq, list(actions))]
     groups: dict[int, list[ActionId]] = {}
     for action in actions:
-        started = [
-            item.seq for item in run.store.events_of_action(action) if isinstance(item.event, ActionStarted)
-        ]
+        starts = run.store.starts_of_action(action)
         # The last change before the last start; 0: before all of them.
-        change = max((seq for seq, _ in run.tree.changes if started and seq < started[-1]), default=0)
+        change = max((seq for seq, _ in run.tree.changes if starts and seq < starts[-1][0]), default=0)
         groups.setdefault(change, []).append(action)
     return sorted(groups.items())
 

@@ -62,10 +62,7 @@ def find_ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
-    done = subprocess.run(
-        [_find_git(), *words], cwd=repo, env=_environment(), input=given, capture_output=True, check=False
-    )
-    fields = done.stdout.split(b"\0")[:-1]
+    fields = _start_git(repo, words, given).stdout.split(b"\0")[:-1]
     rows = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
     top = repo.resolve()
     base = Path(os.fsdecode(_run_git(repo, "rev-parse", "--show-toplevel").rstrip(b"\n")) or repo)
@@ -169,9 +166,7 @@ def _run_git(repo: Path, *words: str) -> bytes:
     Raises:
         UserError: there is a repository that git refuses to read.
     """
-    done = subprocess.run(
-        [_find_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False
-    )
+    done = _start_git(repo, words)
     said = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode and "not a git repository" not in said and "must be run in a work tree" not in said:
         raise UserError(
@@ -181,13 +176,20 @@ def _run_git(repo: Path, *words: str) -> bytes:
 
 
 def _run_git_or_raise(repo: Path, *words: str) -> bytes:
-    done = subprocess.run(
-        [_find_git(), *words], cwd=repo, env=_environment(), capture_output=True, check=False
-    )
+    done = _start_git(repo, words)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UserError(f"{repo}: git cannot list its files: {said[0] if said else 'no reason given'}")
     return done.stdout
+
+
+def _start_git(repo: Path, words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    git = shutil.which("git")
+    if git is None:
+        raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
+    return subprocess.run(
+        [git, *words], cwd=repo, env=_environment(), input=given, capture_output=True, check=False
+    )
 
 
 def _environment() -> dict[str, str]:
@@ -204,10 +206,3 @@ def _environment() -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "GIT_OPTIONAL_LOCKS": "0",
     }
-
-
-def _find_git() -> str:
-    found = shutil.which("git")
-    if found is None:
-        raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
-    return found

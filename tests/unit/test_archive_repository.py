@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.git_process import GitObjects
 from dgm.archive.objects import storable
 from dgm.archive.repository import AgentRepository, patch, tree_id
 from dgm.archive.snapshots import from_folder, write_folder
@@ -49,13 +50,14 @@ def test_commit_id_is_a_function_of_content_and_lineage(repository: AgentReposit
 
 
 @pytest.mark.starts_processes
-def test_parents_and_names_are_kept(repository: AgentRepository) -> None:
+def test_parents_and_names_are_kept(repository: AgentRepository, tmp_path: Path) -> None:
     seed = repository.commit(BEFORE, ())
     child = repository.commit(AFTER, (seed,))
     cross = repository.commit(BEFORE, (child, seed))
     for agent, commit in enumerate((seed, child, cross)):
         repository.name(AgentId(agent), commit)
-    assert repository.parents_of(cross) == (child, seed)
+    with GitObjects(tmp_path / "agents.git") as objects:
+        assert objects.parents_of(cross) == (child, seed)
     assert repository.refs() == {0: seed, 1: child, 2: cross}
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.analysis.budget_use import BudgetTotals, compute_budget_uses
 from dgm.analysis.forecast import (
     EvaluationSample,
     NoForecastReason,
@@ -9,7 +10,6 @@ from dgm.analysis.forecast import (
     compute_rates,
     compute_reach,
     predict_ends,
-    uses_of,
 )
 from dgm.config import resolve
 from dgm.domain import Budget
@@ -17,6 +17,10 @@ from dgm.models.pricing import Price, TokenRates
 from dgm.search.costs import max_evaluation_usd, max_remaining_usd
 
 HOUR = ObservedProgress(3600.0, events=500, ended=40, evaluations=30, expansions=10, tokens=7200, usd=0.5)
+
+
+def uses_of(budget, evaluations, usd, tokens, seconds):
+    return compute_budget_uses(budget, BudgetTotals(evaluations, 3, usd, tokens, seconds))
 
 
 def test_rates_are_per_hour_and_tokens_per_second():

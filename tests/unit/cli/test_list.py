@@ -125,7 +125,7 @@ def test_the_best_agent_is_kept_until_the_log_grows(archive: Path) -> None:
     seen = read_row(archive / "cut").seen
     assert seen is not None
     [kept] = (archive.parent / "cache" / "dgm" / "best").iterdir()
-    kept.write_bytes(kept.read_bytes().replace(b'"agent": 0', b'"agent": 1'))
+    kept.write_bytes(kept.read_bytes().replace(b'"agent":0', b'"agent":1'))
     known = find_cached_best(archive / "cut", seen)
     assert known is not None
     assert known.agent == 1
@@ -145,7 +145,7 @@ def test_a_copy_that_went_on_by_itself_has_a_best_agent_of_its_own(archive: Path
         first = log.newest()
     assert first == read_row(archive / "foreign").seen.events  # type: ignore[union-attr]
     [kept] = (archive.parent / "cache" / "dgm" / "best").iterdir()
-    kept.write_bytes(kept.read_bytes().replace(b'"agent": 0', b'"agent": 1'))
+    kept.write_bytes(kept.read_bytes().replace(b'"agent":0', b'"agent":1'))
     assert read_row(archive / "cut").best.agent == AgentId(0)  # type: ignore[union-attr]
 
 
