@@ -144,7 +144,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
         field, kind, piece = _PIECES.get(str(block.get("type")), ("", "", ""))
         first, value = dict(block), block.get(field)
         deltas: list[JsonObject] = []
-        if value:
+        if value or field == "input":
             first[field] = {} if field == "input" else ""
             text = json.dumps(value, ensure_ascii=False) if field == "input" else value
             deltas.append({"type": kind, piece: text})

@@ -25,8 +25,8 @@ from dgm.gateway.allowed.walk import (
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 SPOKEN = frozenset(split_words("role content name cache_control prefix partial weight"))
 RESULT = SPOKEN | {"tool_call_id", "tool_name"}

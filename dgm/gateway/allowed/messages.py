@@ -20,8 +20,8 @@ from dgm.gateway.allowed.walk import (
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
 from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 TURN = frozenset(("role", "content"))
 SYSTEM_TURN = KeyRules(dict.fromkeys(("role", "content", "clear_at", "output_config")))

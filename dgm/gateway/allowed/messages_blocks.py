@@ -6,8 +6,8 @@ from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import INLINE_SOURCES
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, TypeRules, check_schema, split_words
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 SEARCHED = "tools are offered from the start; searching among them is not offered"
 OTHERS = "another model is asked for it"

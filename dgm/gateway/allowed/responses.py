@@ -24,8 +24,8 @@ from dgm.gateway.allowed.walk import (
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 KEPT_HERE = "send the items, or previous_response_id"
 ENCRYPTED = "reasoning.encrypted_content"

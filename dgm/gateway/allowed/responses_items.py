@@ -16,8 +16,8 @@ from dgm.gateway.allowed.walk import (
     split_words,
 )
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 ROLES = ("system", "developer", "user", "assistant")
 SUMMED_UP = "what summing up costs is not told; the conversation is the agent's to shorten"

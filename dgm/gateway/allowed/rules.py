@@ -17,8 +17,8 @@ from dgm.gateway.allowed.walk import (
     check_schema,
 )
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 EFFORTS = (*parsing.EFFORTS, "default", "auto")
 TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")

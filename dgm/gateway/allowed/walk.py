@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 MAX_BODY_DEPTH = 64
 """Maximum depth of a whole request; schemas and inputs have the lower bound of ``parsing.MAX_DEPTH``."""

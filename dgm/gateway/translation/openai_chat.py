@@ -4,13 +4,14 @@ The requests come from untrusted programs: anything not understood is refused, a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject, make_keys
+from dgm.gateway.translation.parsing import make_keys
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
-from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
+from dgm.messages import JsonObject, Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
+from dgm.wires.chat_turns import write_call
 
 ROLES = {
     "system": Role.SYSTEM,
@@ -112,38 +113,30 @@ def parse(body: bytes) -> ParsedCall:
     )
 
 
-def render(answer: WireAnswer) -> bytes:
-    """Return the body of a whole answer."""
-    reply = answer.reply
+def write_answer(answer: WireAnswer) -> JsonObject:
+    """Return the whole answer."""
+    reply, used = answer.reply, answer.reply.usage
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
     if reply.calls:
         message["content"] = reply.text or None
-        message["tool_calls"] = [_render_call(call) for call in reply.calls]
+        message["tool_calls"] = [write_call(call) for call in reply.calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.stop]}
-    body = {**_render_head(answer, "chat.completion"), "choices": [choice], "usage": _render_usage(answer)}
-    return json.dumps(body).encode()
-
-
-def render_stream(answer: WireAnswer, with_usage: bool) -> Iterator[bytes]:
-    """Return the answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
-    yield _render_event(answer, {"role": "assistant", "content": ""})
-    if answer.reply.reasoning:
-        yield _render_event(answer, {"reasoning_content": answer.reply.reasoning})
-    if answer.reply.text:
-        yield _render_event(answer, {"content": answer.reply.text})
-    for index, call in enumerate(answer.reply.calls):
-        yield _render_event(answer, {"tool_calls": [{"index": index, **_render_call(call)}]})
-    yield _render_event(answer, {}, FINISH[answer.reply.stop])
-    if with_usage:
-        body = {
-            **_render_head(answer, "chat.completion.chunk"),
-            "choices": [],
-            "usage": _render_usage(answer),
-        }
-        yield b"data: " + json.dumps(body).encode() + b"\n\n"
-    yield b"data: [DONE]\n\n"
+    return {
+        "id": answer.id,
+        "object": "chat.completion",
+        "created": answer.created,
+        "model": answer.model,
+        "choices": [choice],
+        "usage": {
+            "prompt_tokens": used.input_tokens,
+            "completion_tokens": used.output_tokens,
+            "total_tokens": used.tokens,
+            "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
+        },
+    }
 
 
 def render_error(status: int, code: str, message: str) -> bytes:
@@ -167,38 +160,12 @@ WIRE = Wire(
     WireProtocol.CHAT,
     "/chat/completions",
     parse,
-    render,
-    render_stream,
+    write_answer,
     render_error,
     models,
     one_model,
     "chatcmpl-",
 )
-
-
-def _render_head(answer: WireAnswer, kind: str) -> dict[str, Any]:
-    return {"id": answer.id, "object": kind, "created": answer.created, "model": answer.model}
-
-
-def _render_usage(answer: WireAnswer) -> JsonObject:
-    used = answer.reply.usage
-    return {
-        "prompt_tokens": used.input_tokens,
-        "completion_tokens": used.output_tokens,
-        "total_tokens": used.tokens,
-        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
-    }
-
-
-def _render_call(call: ToolCall) -> JsonObject:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _render_event(answer: WireAnswer, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    body = {**_render_head(answer, "chat.completion.chunk"), "choices": [choice]}
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
 def _parse_message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a stranger's JSON holds)

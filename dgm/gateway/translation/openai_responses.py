@@ -9,10 +9,10 @@ from typing import Any
 
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import models, one_model, render_error
-from dgm.gateway.translation.parsing import JsonObject, make_keys
-from dgm.gateway.translation.responses_answer import render, render_stream
+from dgm.gateway.translation.parsing import make_keys
+from dgm.gateway.translation.responses_answer import write_answer
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
-from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
+from dgm.messages import JsonObject, Message, Request, Role, Tool, ToolCall, WireProtocol
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
@@ -106,8 +106,7 @@ WIRE = Wire(
     WireProtocol.RESPONSES,
     "/responses",
     parse,
-    render,
-    render_stream,
+    write_answer,
     render_error,
     models,
     one_model,

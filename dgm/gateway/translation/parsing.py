@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.gateway.translation.wire import BadRequest
-from dgm.messages import Tool
+from dgm.messages import JsonObject, Tool
 
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 200
 MAX_DEPTH = 40
 """Maximum depth of a schema or a call's input: not every JSON library can write deeper nesting."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def parse_document(body: bytes) -> JsonObject:
     """
     try:
         written = str(body, "utf-8-sig")
-        data = json.loads(written, parse_constant=_refuse_constant, parse_float=_parse_finite)
+        data = json.loads(written, parse_constant=refuse_constant, parse_float=_parse_finite)
         if "\\ud" in written or "\\uD" in written:
             # JSON can spell half a surrogate pair, which cannot be written to a file or a socket.
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
@@ -217,7 +215,8 @@ def _child_values(value: Any) -> Sequence[Any]:  # noqa: ANN401
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _refuse_constant(written: str) -> None:
+def refuse_constant(written: str) -> None:
+    """Raise ``ValueError`` for ``NaN`` or ``Infinity``, which Python's parser would accept."""
     raise ValueError(f"{written} is not JSON")
 
 
