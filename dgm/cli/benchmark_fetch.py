@@ -157,11 +157,10 @@ def _check_here(reference: str, engine: "DockerEngine") -> None:
     Raises:
         UserError: it does not.
     """
-    from dgm.sandboxes import derived
-    from dgm.sandboxes.trouble import convert_engine_errors
+    from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 
     with convert_engine_errors("look for an image"):
-        found = derived.find_image(engine.client, reference)
+        found = find_image(engine.client, reference)
     if found is None:
         raise UserError(f"{reference} is not here: pull or build it")
 
