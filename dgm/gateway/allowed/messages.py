@@ -153,17 +153,12 @@ def _check_format(value: Any, place: str) -> None:  # noqa: ANN401
         check_schema(given["schema"], f"{place}.schema")
 
 
-def _check_edits(value: Any, place: str) -> None:  # noqa: ANN401
-    EDITED.check(parsing.read_record(value, place), place)
-
-
 EDITS = TypeRules(
     "edits",
     "unsupported_parameter",
     dict.fromkeys(("clear_tool_uses_", "clear_thinking_")),
     {"compact_": "what summing up costs is not told; the conversation is the agent's to shorten"},
 )
-EDITED = KeyRules({"edits": EDITS.each})
 CHOICE = KeyRules(
     {
         "type": None,
@@ -197,7 +192,7 @@ COUNTED = {
     "tool_choice": None,
     "thinking": _check_thinking,
     "output_config": rules.record_rule(OUTPUT),
-    "context_management": _check_edits,
+    "context_management": rules.record_rule(KeyRules({"edits": EDITS.each})),
     "cache_control": None,
     "speed": rules.exact_value_rule("standard", why=UNPRICED),
 }

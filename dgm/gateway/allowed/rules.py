@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dgm.gateway.allowed.addresses import check_inline
+from dgm.gateway.allowed.addresses import check_inline, check_not_address
 from dgm.gateway.allowed.walk import (
     MAX_CHOICES,
     PROVIDER_SIDE,
@@ -34,6 +34,16 @@ def number_rule(most: float) -> Rule:
 def stops_rule(most: int) -> Rule:
     """Return the rule of stop sequences: one text, or at most ``most`` texts."""
     return lambda value, place: parsing.read_stops(value, place, most)
+
+
+def text_rule(key: str) -> Rule:
+    """Return the rule of an object with a text in ``key``."""
+    return lambda given, place: parsing.read_text(given.get(key), f"{place}.{key}")
+
+
+def name_rule(key: str) -> Rule:
+    """Return the rule of an object with a text in ``key`` that is not empty."""
+    return lambda given, place: parsing.read_name(given.get(key), f"{place}.{key}")
 
 
 def exact_value_rule(*accepted: object, why: str) -> Rule:
@@ -147,6 +157,13 @@ def check_offered(name: Any, offered: set[str], place: str) -> None:  # noqa: AN
     """Check that a tool choice names an offered tool."""
     if parsing.read_name(name, place) not in offered:
         raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
+
+
+def check_sound(part: JsonObject, place: str) -> None:
+    """Check a part with a sound in ``input_audio``, which must be the data itself."""
+    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
+    place = f"{place}.input_audio.data"
+    check_not_address(parsing.read_name(held.get("data"), place), place)
 
 
 def record_rule(keys: KeyRules) -> Rule:
