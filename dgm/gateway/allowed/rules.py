@@ -11,7 +11,6 @@ from dgm.gateway.allowed.walk import (
     STORED,
     UNPRICED,
     KeyRules,
-    Known,
     Rule,
     TypeRules,
     check_schema,
@@ -84,16 +83,10 @@ def check_template(value: Any, place: str) -> None:  # noqa: ANN401
         )
 
 
-def stored_answer_rule(known: Known) -> Rule:
-    """Return the rule of an id that must belong to an answer of this job."""
-
-    def rule(value: Any, place: str) -> None:  # noqa: ANN401
-        answer = parsing.read_name(value, place)
-        if not known(answer):
-            told = f"there is no earlier answer {answer[:80]!r} in this job"
-            raise BadRequest(told, "previous_response_not_found")
-
-    return rule
+def refuse_stored_answer(value: Any, place: str) -> None:  # noqa: ANN401
+    """Raise ``BadRequest`` for the id of an earlier answer; the gateway has resolved all that it knows."""
+    told = f"there is no earlier answer {parsing.read_name(value, place)[:80]!r} in this job"
+    raise BadRequest(told, "previous_response_not_found")
 
 
 def check_tools(value: Any, kinds: TypeRules, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
