@@ -104,7 +104,9 @@ def parse(body: bytes) -> ParsedCall:
         max_output_tokens=_parse_output_limit(given),
         top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
         stop=parsing.read_stops(given.get("stop"), "stop", MAX_STOPS),
-        tool_choice=parsing.read_choice(_parse_tool_choice(given.get("tool_choice")), tools),
+        tool_choice=parsing.read_choice(
+            parsing.read_function_choice(given.get("tool_choice"), "function"), tools
+        ),
         parallel=parsing.read_flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
         effort=parsing.read_effort(given.get("reasoning_effort"), "reasoning_effort"),
     )
@@ -231,25 +233,7 @@ def _parse_tool(given: JsonObject, place: str) -> Tool:
     parsing.check_keys(given, TOOL, place)
     function = parsing.read_record(given.get("function"), f"{place}.function")
     parsing.check_keys(function, FUNCTION, f"{place}.function")
-    description = function.get("description")
-    parameters = function.get("parameters")
-    return Tool(
-        parsing.read_name(function.get("name"), f"{place}.function.name"),
-        "" if description is None else parsing.read_text(description, f"{place}.function.description"),
-        {} if parameters is None else parsing.read_schema(parameters, f"{place}.function.parameters"),
-    )
-
-
-def _parse_tool_choice(value: Any) -> str:  # noqa: ANN401
-    if value is None:
-        return "auto"
-    if isinstance(value, str):
-        return parsing.read_one_of(value, "tool_choice", ("auto", "none", "required"))
-    given = parsing.read_record(value, "tool_choice")
-    if given.get("type") != "function":
-        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
-    function = parsing.read_record(given.get("function"), "tool_choice.function")
-    return "tool:" + parsing.read_name(function.get("name"), "tool_choice.function.name")
+    return parsing.read_function(function, f"{place}.function")
 
 
 def _parse_output_limit(given: JsonObject) -> int | None:

@@ -202,6 +202,30 @@ def read_tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Too
     return tuple(found.values())
 
 
+def read_function(given: JsonObject, place: str) -> Tool:
+    """Return a function of OpenAI's protocols as a tool; it has a name, and may have a description and parameters."""
+    described, parameters = given.get("description"), given.get("parameters")
+    return Tool(
+        read_name(given.get("name"), f"{place}.name"),
+        "" if described is None else read_text(described, f"{place}.description"),
+        {} if parameters is None else read_schema(parameters, f"{place}.parameters"),
+    )
+
+
+def read_function_choice(value: Any, within: str = "") -> str:  # noqa: ANN401
+    """Return a tool choice of OpenAI's protocols; ``within`` is the key of the object with a function's name."""
+    if value is None:
+        return "auto"
+    if isinstance(value, str):
+        return read_one_of(value, "tool_choice", ("auto", "none", "required"))
+    given, place = read_record(value, "tool_choice"), "tool_choice"
+    if given.get("type") != "function":
+        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
+    if within:
+        given, place = read_record(given.get(within), f"{place}.{within}"), f"{place}.{within}"
+    return "tool:" + read_name(given.get("name"), f"{place}.name")
+
+
 def read_choice(word: str, offered: Sequence[Tool]) -> str:
     """Return a choice ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
     if word == "required" and not offered:
