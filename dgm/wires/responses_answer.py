@@ -5,10 +5,9 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
-from dgm.wires.counts import openai_usage
 from dgm.wires.events import ErrorInAnswer, Event, UnusableReply, status_of
 from dgm.wires.responses_items import CALLS, Item, Names, mend_item, new_part
-from dgm.wires.values import characters, mend_halves, records, texts
+from dgm.wires.values import characters, mend_halves, openai_usage, records, texts
 
 _NOT_SAID = ("id", "type", "status", "role", "call_id", "encrypted_content")
 _FAILED = ("failed", "cancelled")
