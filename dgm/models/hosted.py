@@ -30,6 +30,7 @@ from dgm.models.fault_kinds import (
     TemporaryFault,
     UnsupportedPart,
     UnsupportedRequest,
+    judge_transport,
 )
 from dgm.models.faults import judge_refusal
 from dgm.models.keys import mask_secret_bytes
@@ -38,7 +39,6 @@ from dgm.models.listing import is_unknown_path
 from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import Throttle
-from dgm.models.transport_faults import judge_transport
 from dgm.models.tries import (
     CallInProgress,
     RetrySignal,

@@ -18,10 +18,10 @@ from dgm.models.fault_kinds import (
     AgentRequestFault,
     ContentRefused,
     TemporaryFault,
+    judge_transport,
 )
 from dgm.models.faults import judge_refusal
 from dgm.models.refusals import read_refusal
-from dgm.models.transport_faults import judge_transport
 from dgm.models.waits import waiting_time
 
 KEY = "k3y-0123456789-abcdefghij-ZZ"
