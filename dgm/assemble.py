@@ -20,9 +20,8 @@ from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
-from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.opening import open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
-from dgm.benchmarks.statements import statement_of
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
 from dgm.errors import AgentFault, Infrastructure, UserError

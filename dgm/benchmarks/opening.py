@@ -1,6 +1,7 @@
 """The opening of a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import cast
 
@@ -11,9 +12,10 @@ from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import BenchmarksSettings, Settings
-from dgm.errors import UserError
+from dgm.domain import TaskId
+from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
-from dgm.protocols import Benchmark, SandboxEngine
+from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
 from dgm.references import is_available
 
 DEFAULTS = BenchmarksSettings()
@@ -116,6 +118,29 @@ def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     )
 
 
+def statement_of(
+    name: str, version: str, task: TaskId, settings: BenchmarksSettings = DEFAULTS
+) -> str | None:
+    """Return the problem of a task as agents get it.
+
+    Return None if the benchmark is not on this machine, is of another version, or has no such task.
+
+    Args:
+        name: name of the benchmark, as in ``open_suite``.
+        version: the expected ``Benchmark.version``.
+        task: task of the benchmark.
+        settings: as in ``open_suite``.
+    """
+    try:
+        benchmark = open_suite(name, _Unused(), settings) if is_local(name) else None
+        if benchmark is None or benchmark.version != version:
+            return None
+        return benchmark.task(task).prompt
+    except (UserError, Infrastructure, OSError, ValueError):
+        # OSError and ValueError: the name is none that a file system takes.
+        return None
+
+
 def make_paths_absolute(settings: Settings) -> Settings:
     """Return the settings with absolute paths of benchmarks and subsets, valid in any other folder.
 
@@ -186,3 +211,15 @@ def _open(context: BenchmarkContext) -> Benchmark:
     raise UserError(
         f"no suite {name!r}: no suite.toml in {shipped} or {path.absolute()}, and no plug-in{hint}"
     )
+
+
+class _Unused:
+    """The engine of a benchmark that is only read."""
+
+    name = "none"
+
+    def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        raise Infrastructure(f"no sandbox of {spec.image} is opened to read a benchmark")
+
+    async def reap(self, labels: Mapping[str, str]) -> int:  # noqa: ARG002
+        return 0

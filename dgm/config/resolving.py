@@ -33,14 +33,14 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
-    for path, value in _leaves(_read(file) if file else {}):
+    for path, value in leaves(read_settings_file(file) if file else {}):
         _assign(merged, path, make_path_absolute(path, value, file.parent) if file else value)
         origin[".".join(path)] = str(file)
     for text in assignments:
         key, found, value = text.partition("=")
         if not found:
             raise UserError(f"--set {text}: expected KEY=VALUE, for example --set policy.alpha=0.5")
-        path = _parse_key(key.strip())
+        path = key_path(key.strip())
         _assign(merged, path, _parse_value(value.strip()))
         origin[".".join(path)] = "--set"
     for key, value in flags.items():
@@ -66,7 +66,7 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for source, table in layers:
-        for path, value in _leaves(table):
+        for path, value in leaves(table):
             _assign(merged, path, make_path_absolute(path, value, folder))
             origin[".".join(path)] = source
     settings = validate_settings(merged, origin)
@@ -80,17 +80,31 @@ def read_settings_file(file: Path) -> dict[str, Any]:
     Raises:
         UserError: the file does not exist, or is not TOML.
     """
-    return _read(file)
+    if not file.exists():
+        raise UserError(f"{file}: no such settings file")
+    return read_toml(file)
 
 
-def leaves(table: Mapping[str, Any]) -> Iterable[tuple[KeyPath, Any]]:
-    """Return each value of a nested table that is not a table itself, with the keys that lead to it."""
-    return _leaves(table)
+def leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
+    """Yield each value of a nested table that is not a table itself, with the keys that lead to it."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
 
 
 def key_path(key: str) -> KeyPath:
     """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
-    return _parse_key(key)
+    try:
+        inner: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return tuple(key.split("."))
+    path: list[str] = []
+    while isinstance(inner, dict):
+        name, inner = next(iter(inner.items()))
+        path.append(name)
+    return tuple(path)
 
 
 def validate_settings(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
@@ -124,33 +138,6 @@ def _known_keys(section: type[BaseModel], prefix: str) -> Iterable[str]:
             yield from _known_keys(kind, f"{prefix}{name}.")
         else:
             yield prefix + name
-
-
-def _read(file: Path) -> dict[str, Any]:
-    if not file.exists():
-        raise UserError(f"{file}: no such settings file")
-    return read_toml(file)
-
-
-def _leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[KeyPath, Any]]:
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*prefix, name))
-        else:
-            yield (*prefix, name), value
-
-
-def _parse_key(key: str) -> KeyPath:
-    """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
-    try:
-        inner: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
-        return tuple(key.split("."))
-    path: list[str] = []
-    while isinstance(inner, dict):
-        name, inner = next(iter(inner.items()))
-        path.append(name)
-    return tuple(path)
 
 
 def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: ANN401  (any TOML value)

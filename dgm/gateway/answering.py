@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
-from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall
-from dgm.gateway.http import EVENTS, JSON, read_request_body, stream_events
+from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
+from dgm.gateway.http import EVENTS, JSON, read_request_body
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
@@ -72,7 +72,7 @@ class CompletionHandler:
             self._caller.answer(lease, ordinal, request, call), name=f"call {lease.action}.{ordinal}"
         )
         lease.keep(task)
-        task.add_done_callback(_retrieve)
+        task.add_done_callback(retrieve_error)
         call.listeners += 1
         if request.body.get("stream"):
             try:
@@ -112,7 +112,7 @@ class CompletionHandler:
     # Requests between different protocols, and to models without a wire protocol
 
     async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
-        from starlette.responses import Response, StreamingResponse
+        from starlette.responses import Response
 
         if lease.role == DRY_RUN:
             request = build_request(wire.protocol, raw, http.headers, lease.memory)
@@ -141,8 +141,7 @@ class CompletionHandler:
         lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
         answer = WireAnswer(reply, answer_id, asked.model, int(time.time()), call.echo)
         if call.stream:
-            events = stream_events(wire.render_stream(answer, call.stream_usage))
-            return StreamingResponse(events, media_type=EVENTS)
+            return Response(b"".join(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS)
         return Response(wire.render(answer), media_type=JSON)
 
     async def said(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
@@ -211,9 +210,3 @@ async def _unless_gone(call: ProviderCall, http: "HttpRequest") -> WireReply | N
         if not call.outcome.done():
             return None
     return call.outcome.result()
-
-
-def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Retrieve a task's exception, so that asyncio does not warn; the listeners of the call receive it too."""
-    if not task.cancelled():
-        task.exception()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import CallKey, WireReply, WireRequest
@@ -50,8 +51,7 @@ class ProviderCall:
         self.quiet = False
         self.abandoned = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
-        # Retrieve the exception: there may be no listener for a failure.
-        self.outcome.add_done_callback(_retrieve_error)
+        self.outcome.add_done_callback(retrieve_error)
         self.begun = False
         self.most = Usage()
         self._began = began
@@ -172,7 +172,8 @@ class ProviderCall:
         await waiter
 
 
-def _retrieve_error(outcome: "asyncio.Future[WireReply]") -> None:
+def retrieve_error(outcome: "asyncio.Future[Any]") -> None:
+    """Retrieve a future's exception, so that asyncio does not warn where nobody waits for it."""
     if not outcome.cancelled():
         outcome.exception()
 

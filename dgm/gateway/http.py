@@ -1,6 +1,5 @@
 """Parsing of HTTP requests to the gateway, and the answers that do not come from a model."""
 
-from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 from dgm.gateway.translation import anthropic_messages, openai_chat
@@ -65,9 +64,3 @@ def invalid_key_response(wire: Wire) -> "Response":
     return refusal_response(
         wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
     )
-
-
-async def stream_events(events: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the events asynchronously, for a server that awaits each one."""
-    for event in events:
-        yield event

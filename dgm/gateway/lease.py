@@ -15,9 +15,8 @@ from typing import Any
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.calls import ProviderCall, total_span_s
-from dgm.gateway.ledger import WorstCase
+from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.sizes import AnyRequest, MeasuredRequest
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.masking import first_difference
-from dgm.gateway.sizes import AnyRequest
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,

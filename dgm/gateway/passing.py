@@ -11,21 +11,12 @@ from dgm.gateway.lease import Lease
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
-from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
+from dgm.messages import WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 CHARACTERS_PER_TOKEN = 4
 RULES = {WireProtocol.CHAT: chat, WireProtocol.RESPONSES: responses, WireProtocol.MESSAGES: messages}
 """Map of protocol to the allow-list of its requests."""
-
-
-def read_body(raw: bytes) -> JsonObject:
-    """Return the object in a request's body.
-
-    Raises:
-        BadRequest: it is no JSON object.
-    """
-    return parsing.parse_document(raw)
 
 
 def build_request(
@@ -42,7 +33,7 @@ def build_request(
     Raises:
         BadRequest: it is malformed, or it asks for something that is not offered.
     """
-    body = read_body(raw)
+    body = parsing.parse_document(raw)
     if protocol is WireProtocol.RESPONSES:
         body = memory.continued(body)
     rules = RULES[protocol]

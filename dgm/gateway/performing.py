@@ -12,9 +12,8 @@ from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
 from dgm.gateway.calls import JobEnded, ProviderCall
 from dgm.gateway.lease import Lease
-from dgm.gateway.ledger import Ledger, WorstCase
+from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
 from dgm.gateway.masking import first_difference
-from dgm.gateway.sizes import AnyRequest, output_limit
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,

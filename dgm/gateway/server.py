@@ -29,6 +29,7 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation.parsing import parse_document
 from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
@@ -276,9 +277,9 @@ class Gateway:
         from starlette.responses import JSONResponse
 
         from dgm.gateway.allowed import messages
-        from dgm.gateway.passing import estimate_input, read_body
+        from dgm.gateway.passing import estimate_input
 
-        body = read_body(await read_request_body(http, lease.limits.body_bytes))
+        body = parse_document(await read_request_body(http, lease.limits.body_bytes))
         messages.check_count(body)
         self._answering.check_model(str(body.get("model") or "default"), lease)
         counted = None

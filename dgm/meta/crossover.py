@@ -14,8 +14,8 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
-from dgm.meta.self_edit import WORKDIR, rationale
-from dgm.protocols import Brief, Completed, Job, JobKind, Needs, Proposal, Workbench
+from dgm.meta.self_edit import improve_job, rationale
+from dgm.protocols import Brief, Completed, Needs, Proposal, Workbench
 
 FOLDER = "merged"
 """Folder of the evidence with each parent's changes since the ancestor."""
@@ -61,18 +61,9 @@ class Crossover:
         return Proposal(merged.files, _merge_rationale(brief), b"merged without a conflict\n" + done.output)
 
     async def _settled(self, brief: Brief, bench: Workbench, merged: MergeResult, left: str) -> Proposal:
-        work = await bench.work(
-            Job(
-                kind=JobKind.IMPROVE,
-                problem=self._problem(brief, left),
-                source=brief.parents[0].source,
-                workspace=merged.files,
-                image=self.making.image,
-                workdir=WORKDIR,
-                time_limit_s=self.making.time_limit_s,
-                evidence={**brief.evidence, **await asyncio.to_thread(_parent_diffs, brief)},
-            )
-        )
+        evidence = {**brief.evidence, **await asyncio.to_thread(_parent_diffs, brief)}
+        job = improve_job(self.making, brief, self._problem(brief, left), merged.files, evidence)
+        work = await bench.work(job)
         still = find_unsettled(merged.conflicts, work.workspace)
         if still:
             raise AgentFault("conflict", f"places in conflict were left: {', '.join(still[:5])}")

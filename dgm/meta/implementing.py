@@ -9,8 +9,8 @@ from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
 from dgm.meta.evidence.layout import plain
-from dgm.meta.self_edit import WORKDIR, rationale
-from dgm.protocols import Brief, Case, Job, JobKind, Proposal, Workbench
+from dgm.meta.self_edit import improve_job, rationale
+from dgm.protocols import Brief, Case, Proposal, Workbench
 
 KEYS = ("log_summary", "problem", "proposal", "general")
 """Required keys in the answer to a question about an agent."""
@@ -70,25 +70,13 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Operat
         AgentFault: as ``bench.work``.
         Infrastructure: the sandbox or the model failed.
     """
-    source = brief.parents[0].source
     values = {
         "problem": issue.problem,
         "proposal": issue.proposal,
         "child_number": brief.child_number,
-        "check": " ".join(read_contract(source).check),
+        "check": " ".join(read_contract(brief.parents[0].source).check),
     }
-    work = await bench.work(
-        Job(
-            kind=JobKind.IMPROVE,
-            problem=making.prompts.fill("implement", values),
-            source=source,
-            workspace=source,
-            image=making.image,
-            workdir=WORKDIR,
-            time_limit_s=making.time_limit_s,
-            evidence=brief.evidence,
-        )
-    )
+    work = await bench.work(improve_job(making, brief, making.prompts.fill("implement", values)))
     log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
     return Proposal(work.workspace, rationale(work.conversation), log)
 

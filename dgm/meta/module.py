@@ -11,8 +11,8 @@ from dgm.messages import Message, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
-from dgm.meta.self_edit import WORKDIR, rationale
-from dgm.protocols import Brief, Job, JobKind, Needs, Proposal, Workbench
+from dgm.meta.self_edit import improve_job, rationale
+from dgm.protocols import Brief, Needs, Proposal, Workbench
 
 MEANINGS = {
     "loop": "how it asks the model and carries out what the model wants, again and again",
@@ -49,18 +49,8 @@ class Module:
         contract = read_contract(source)
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
         may = _editable_places(source, part, contract)
-        work = await bench.work(
-            Job(
-                kind=JobKind.IMPROVE,
-                problem=self._problem(brief, part, may, contract),
-                source=source,
-                workspace=source,
-                image=self.making.image,
-                workdir=WORKDIR,
-                time_limit_s=self.making.time_limit_s,
-                evidence=brief.evidence,
-            )
-        )
+        problem = self._problem(brief, part, may, contract)
+        work = await bench.work(improve_job(self.making, brief, problem))
         proposal = Proposal(
             work.workspace,
             rationale(work.conversation),

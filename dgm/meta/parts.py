@@ -12,19 +12,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from dgm.domain import Entry, Snapshot
-from dgm.meta.contract import PARTS, Contract
+from dgm.meta.contract import Contract
 from dgm.meta.syntax_key import digest, parse_source
-
-__all__ = [
-    "OTHERWISE",
-    "PARTS",
-    "TOP",
-    "Declared",
-    "SourcePlace",
-    "find_frozen_changes",
-    "parts_of",
-    "places",
-]
 
 OTHERWISE = "loop"
 """The part of definitions that belong to no other part."""

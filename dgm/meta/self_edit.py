@@ -27,20 +27,38 @@ class SelfEdit:
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Let the parent edit its own source once."""
-        source = brief.parents[0].source
-        work = await bench.work(
-            Job(
-                kind=JobKind.IMPROVE,
-                problem=prompt(self.making.prompts, source, brief),
-                source=source,
-                workspace=source,
-                image=self.making.image,
-                workdir=WORKDIR,
-                time_limit_s=self.making.time_limit_s,
-                evidence=brief.evidence,
-            )
-        )
+        problem = prompt(self.making.prompts, brief.parents[0].source, brief)
+        work = await bench.work(improve_job(self.making, brief, problem))
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+
+
+def improve_job(
+    making: OperatorContext,
+    brief: Brief,
+    problem: str,
+    workspace: Snapshot | None = None,
+    evidence: Snapshot | None = None,
+) -> Job:
+    """Return the job in which the first parent works on its own source with the brief's evidence.
+
+    Args:
+        making: of the operator.
+        brief: of the child.
+        problem: the parent's task.
+        workspace: to work on in place of the parent's source.
+        evidence: to show in place of the brief's.
+    """
+    source = brief.parents[0].source
+    return Job(
+        kind=JobKind.IMPROVE,
+        problem=problem,
+        source=source,
+        workspace=source if workspace is None else workspace,
+        image=making.image,
+        workdir=WORKDIR,
+        time_limit_s=making.time_limit_s,
+        evidence=brief.evidence if evidence is None else evidence,
+    )
 
 
 def prompt(prompts: Prompts, source: Snapshot, brief: Brief) -> str:

@@ -18,20 +18,11 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _HUNK = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
-def similarity(edit: bytes, edits: Sequence[bytes]) -> float:
-    """Return the resemblance of a patch to the nearest of several, from 0.0 to 1.0; 0.0 without others.
-
-    Args:
-        edit: a patch as ``repository.patch`` gives it.
-        edits: those that it may be a copy of.
-    """
-    return nearest(edit, edits)[1]
-
-
 def nearest(edit: bytes, edits: Sequence[bytes]) -> tuple[int, float]:
-    """Return the index of the most alike patch in ``edits`` (the first of equals), and the resemblance to it.
+    """Return the index of the most alike patch in ``edits`` (the first of equals), and the resemblance, up to 1.0.
 
-    The result is ``(-1, 0.0)`` if none has anything in common with ``edit``.
+    The result is ``(-1, 0.0)`` if none has anything in common with ``edit``. Patches are as ``repository.patch`` gives
+    them.
     """
     ours = shingles(edit)
     best, most = -1, 0.0

@@ -4,7 +4,7 @@ from dgm.errors import ProviderRefuses
 from dgm.messages import Message, Request, Role, Tool, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Change
 from dgm.models.connections import Connection
-from dgm.models.faults import judge_transport
+from dgm.models.fault_kinds import judge_transport
 from dgm.models.listing import list_models, suggest_url
 from dgm.wires import WIRES, whole_of
 

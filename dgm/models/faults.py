@@ -23,26 +23,9 @@ from dgm.models.fault_kinds import (
 )
 from dgm.models.fault_table import STATUS_OF_WORD, FaultRow, RefusalMeaning, matching_rows
 from dgm.models.parameters import BlameMeaning, find_blame
-from dgm.models.refusals import ProviderRefusal, read_refusal
+from dgm.models.refusals import ProviderRefusal
 from dgm.models.sizes import read_sizes
-from dgm.models.transport_faults import judge_transport
-from dgm.models.waits import told_wait, waiting_time
-
-__all__ = [
-    "AccountFault",
-    "AgentRequestFault",
-    "ContentRefused",
-    "Fault",
-    "MalformedOutput",
-    "ProviderRefusal",
-    "TemporaryFault",
-    "UnsupportedPart",
-    "UnsupportedRequest",
-    "judge_refusal",
-    "judge_transport",
-    "read_refusal",
-    "waiting_time",
-]  # fmt: skip
+from dgm.models.waits import told_wait
 
 _OVERLOAD = frozenset((429, 503, 529))
 _SHORTEST_QUOTE = 6

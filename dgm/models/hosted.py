@@ -21,7 +21,7 @@ from dgm.models.access import Access, Retries
 from dgm.models.checking import add_url_suggestion, check_request, check_warnings, read_listed_sizes
 from dgm.models.connections import Connection
 from dgm.models.extras import default_effort
-from dgm.models.faults import (
+from dgm.models.fault_kinds import (
     AccountFault,
     AgentRequestFault,
     ContentRefused,
@@ -30,9 +30,9 @@ from dgm.models.faults import (
     TemporaryFault,
     UnsupportedPart,
     UnsupportedRequest,
-    judge_refusal,
     judge_transport,
 )
+from dgm.models.faults import judge_refusal
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.listening import NullDelivery, NullListener
 from dgm.models.listing import is_unknown_path

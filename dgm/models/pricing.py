@@ -5,17 +5,16 @@ enforces budgets.
 """
 
 import difflib
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.models.proxies import is_loopback
 from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
@@ -170,20 +169,6 @@ class Prices:
         if row is not None:
             return row
         return FREE if model in FREE_MODELS or (self.local and model.startswith(COMPATIBLE)) else None
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether the text of a URL names this machine itself."""
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
-        return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _parse_price(row: Mapping[str, Any]) -> Price:

@@ -61,6 +61,14 @@ def find_proxy(url: str, environment: Mapping[str, str]) -> ProxyAddress | None:
     return _parse_proxy(variable, value)
 
 
+def is_loopback(url: str) -> bool:
+    """Return whether the text of a URL names this machine itself."""
+    try:
+        return is_loopback_host(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
+
+
 def is_loopback_host(host: str) -> bool:
     """Return whether a host's name or address is this machine's own."""
     host = host.lower().rstrip(".")

@@ -8,7 +8,7 @@ from tenacity import RetryCallState
 from dgm.domain import Usage
 from dgm.messages import JsonObject, WireRequest
 from dgm.models.abilities import Abilities
-from dgm.models.faults import TemporaryFault
+from dgm.models.fault_kinds import TemporaryFault
 from dgm.models.receiving import AnswerReceiver
 from dgm.protocols import Delivery
 from dgm.wires import WIRES

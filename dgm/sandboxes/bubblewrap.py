@@ -23,7 +23,6 @@ from dgm.sandboxes import cgroups, recipes, scratch, transfer
 from dgm.sandboxes.confined import ConfinedResult, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.container import IN_ENGINE
-from dgm.sandboxes.leftovers import reap
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
@@ -91,7 +90,7 @@ class BubblewrapEngine:
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this user that carries all of ``labels``; return their number."""
-        return await asyncio.to_thread(reap, labels)
+        return await asyncio.to_thread(scratch.reap, labels)
 
     def _make(self, spec: SandboxSpec, uid: int) -> "BubblewrapSandbox":
         name = scratch.fresh_name()

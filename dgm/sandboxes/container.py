@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import recipes
+from dgm.sandboxes.engine_client import find_image
 from dgm.sandboxes.seccomp import profile
 
 if TYPE_CHECKING:
@@ -104,14 +105,9 @@ def find_base(client: "DockerClient", reference: str) -> ContainerBase:
     Raises:
         Infrastructure: the engine does not have it.
     """
-    import docker
-
-    try:
-        found = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
-    except docker.errors.ImageNotFound as error:
-        raise Infrastructure(
-            f"the engine has no image {reference}: pull or build it, then try again"
-        ) from error
+    found = find_image(client, reference)
+    if found is None:
+        raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
     config = found["Config"]
     copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
     variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())

@@ -4,21 +4,18 @@
 inputs, so that a changed image or a changed set-up gives a new one.
 """
 
-import fcntl
 import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure, UserError
-from dgm.paths import cache_folder
 from dgm.sandboxes.container import COPIED_MB
-from dgm.sandboxes.trouble import convert_engine_errors
+from dgm.sandboxes.engine_client import convert_engine_errors, find_image, lock_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -72,7 +69,7 @@ def derive_image(client: "DockerClient", reference: str, tag: str = "") -> Deriv
         tag = tag or f"{REPOSITORY}:{_digest(made_of)[:16]}"
         if _is_fresh(client, tag, made_of):
             return DerivedImage(tag, made=False)
-        with _lock(tag):
+        with lock_image(tag.replace("/", "-").replace(":", "-")):
             if _is_fresh(client, tag, made_of):
                 return DerivedImage(tag, made=False)
             before = find_image(client, tag)
@@ -80,17 +77,6 @@ def derive_image(client: "DockerClient", reference: str, tag: str = "") -> Deriv
             if before is not None:
                 _forget(client, str(before["Id"]))
     return DerivedImage(tag, made=True)
-
-
-def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
-    """Return the engine's data about an image, or ``None`` if it has none of that name."""
-    import docker
-
-    try:
-        found: Mapping[str, Any] = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
-    except docker.errors.ImageNotFound:
-        return None
-    return found
 
 
 def script() -> str:
@@ -106,14 +92,6 @@ def _is_fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
 def _digest(base_id: str) -> str:
     """Return the digest of a derived image's inputs: the image and the set-up."""
     return hashlib.sha256(base_id.encode() + script().encode()).hexdigest()
-
-
-@contextmanager
-def _lock(tag: str) -> Iterator[None]:
-    """Hold a lock that allows one maker per image on this machine."""
-    with (cache_folder("locks") / tag.replace("/", "-").replace(":", "-")).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> None:

@@ -20,7 +20,12 @@ from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
-from dgm.sandboxes.engine_client import connect_engine, remove_container
+from dgm.sandboxes.engine_client import (
+    call_engine,
+    connect_engine,
+    convert_engine_errors,
+    remove_container,
+)
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.processor import (
     SIGNALLED,
@@ -31,7 +36,6 @@ from dgm.sandboxes.processor import (
     processor_of,
 )
 from dgm.sandboxes.threads import finish_work, make_or_dispose
-from dgm.sandboxes.trouble import call_engine, convert_engine_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient

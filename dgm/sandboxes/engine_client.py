@@ -1,11 +1,18 @@
-"""Connect to the Docker engine, and remove containers that may already be going away."""
+"""Connect to the Docker engine, and call it: errors that a person can act on, images by name, locks per image."""
 
-from typing import TYPE_CHECKING
+import asyncio
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dgm.sandboxes.trouble import convert_engine_errors
+from dgm.errors import Infrastructure
+from dgm.paths import cache_folder
 
 if TYPE_CHECKING:
     from docker import DockerClient
+
+T = TypeVar("T")
 
 
 def connect_engine() -> "DockerClient":
@@ -20,6 +27,59 @@ def connect_engine() -> "DockerClient":
         client = docker.from_env()
         client.ping()
     return client
+
+
+async def call_engine(purpose: str, call: Callable[[], T]) -> T:
+    """Run a blocking call to the engine in a thread, and return its result.
+
+    Raises:
+        Infrastructure: the engine failed.
+    """
+    with convert_engine_errors(purpose):
+        return await asyncio.to_thread(call)
+
+
+@contextlib.contextmanager
+def convert_engine_errors(purpose: str) -> Iterator[None]:
+    """Convert the library's errors to ones that give the attempted operation and the remedy.
+
+    Raises:
+        Infrastructure: the engine failed.
+    """
+    import docker
+    import requests
+
+    try:
+        yield
+    except docker.errors.NotFound as error:
+        raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
+    except docker.errors.APIError as error:
+        raise Infrastructure(
+            f"cannot {purpose}: the Docker engine says: {error.explanation or error}"
+        ) from error
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        raise Infrastructure(
+            f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
+        ) from error
+
+
+def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | None:
+    """Return the engine's data about an image, or ``None`` if it has none of that name."""
+    import docker
+
+    try:
+        found: Mapping[str, Any] = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
+    except docker.errors.ImageNotFound:
+        return None
+    return found
+
+
+@contextlib.contextmanager
+def lock_image(name: str) -> Iterator[None]:
+    """Hold a lock that allows one maker per image on this machine; ``name`` is the lock's file name."""
+    with (cache_folder("locks") / name).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def remove_container(client: "DockerClient", ident: str) -> None:

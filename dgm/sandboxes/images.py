@@ -1,6 +1,5 @@
 """Docker images of recipes: built once per recipe hash, from a registry's base or from Debian packages."""
 
-import fcntl
 import logging
 import os
 import re
@@ -8,14 +7,13 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure, UserError
-from dgm.paths import cache_folder
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bootstrap import bootstrap
+from dgm.sandboxes.engine_client import find_image, lock_image
 from dgm.sandboxes.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -37,10 +35,10 @@ def ensure(client: "DockerClient", recipe: Recipe) -> str:
         UserError: no registry answers and this machine cannot bootstrap.
         Infrastructure: the build failed.
     """
-    if _has_image(client, recipe.tag):
+    if find_image(client, recipe.tag) is not None:
         return recipe.tag
-    with _lock(recipe):
-        if not _has_image(client, recipe.tag):
+    with lock_image(f"{recipe.name}-{recipe.digest[:16]}"):
+        if find_image(client, recipe.tag) is None:
             _build(client, recipe)
     return recipe.tag
 
@@ -77,31 +75,13 @@ def collect(client: "DockerClient") -> list[str]:
     return removed
 
 
-def _has_image(client: "DockerClient", tag: str) -> bool:
-    import docker
-
-    try:
-        client.api.inspect_image(tag)  # type: ignore[no-untyped-call]
-    except docker.errors.ImageNotFound:
-        return False
-    return True
-
-
-@contextmanager
-def _lock(recipe: Recipe) -> Iterator[None]:
-    """Hold a lock that allows one builder per image on this machine."""
-    with (cache_folder("locks") / f"{recipe.name}-{recipe.digest[:16]}").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _build(client: "DockerClient", recipe: Recipe) -> None:
     started = time.monotonic()
     below = {
         f"dgm/{name}": ensure(client, recipes.load(name, recipe.folder.parent)) for name in recipe.stands_on
     }
     foreign = [base for base in recipe.bases if base not in below]
-    if all(_has_image(client, base) or is_offered(base) for base in foreign):
+    if all(find_image(client, base) is not None or is_offered(base) for base in foreign):
         _build_from_dockerfile(client, recipe, below)
     elif below:
         raise UserError(f"{recipe.folder / 'Dockerfile'}: no registry offers {', '.join(foreign)}")
@@ -180,5 +160,5 @@ def _import(client: "DockerClient", recipe: Recipe, archive: Path) -> None:
     client.api.import_image_from_file(
         str(archive), repository=name, tag=tag, changes=[f"LABEL {_LABEL}={recipe.name}"]
     )
-    if not _has_image(client, recipe.tag):
+    if find_image(client, recipe.tag) is None:
         raise Infrastructure(f"the engine did not import {archive} as {recipe.tag}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
 from dgm.sandboxes import derived, images, registry
-from dgm.sandboxes.trouble import convert_engine_errors
+from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -52,7 +52,7 @@ class InstanceStore:
     def has(self, reference: str) -> bool:
         """Return whether the engine has an image of that name."""
         with convert_engine_errors(f"look for the image {reference}"):
-            return derived.find_image(self._client, reference) is not None
+            return find_image(self._client, reference) is not None
 
     def offered(self, reference: str) -> bool:
         """Return whether a registry answers for the image; one that did not is asked again after a minute."""
@@ -149,7 +149,7 @@ class InstanceStore:
 
     def _layers(self, entry: PreparedImage) -> Mapping[str, int]:
         with convert_engine_errors(f"look at the image {entry.tag}"):
-            found = derived.find_image(self._client, entry.tag)
+            found = find_image(self._client, entry.tag)
             if found is None:
                 return {}
             names: list[str] = found["RootFS"].get("Layers") or []

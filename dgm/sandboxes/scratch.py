@@ -1,4 +1,4 @@
-"""The host folder behind one bubblewrap sandbox: its writable folders, and the note that identifies it later.
+"""The host folder behind one bubblewrap sandbox: its writable folders, and the note by which it is removed later.
 
 For root the folder holds a tmpfs of the allowed size, so that the kernel itself bounds it. For an ordinary user it is a
 plain folder, and a watcher checks ``usage``.
@@ -7,9 +7,11 @@ plain folder, and a watcher checks ``usage``.
 import contextlib
 import ctypes
 import json
+import logging
 import os
 import secrets
 import shutil
+import signal
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,6 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.errors import Infrastructure
+from dgm.sandboxes.cgroups import ControlGroup
+
+log = logging.getLogger(__name__)
 
 WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "shm": "/dev/shm"}
 """Folder of the scratch space → its path inside a sandbox."""
@@ -136,6 +141,19 @@ def list_sandboxes() -> list[tuple[Scratch, Note]]:
     return found
 
 
+def reap(labels: Mapping[str, str]) -> int:
+    """Remove every sandbox of this user that carries all of ``labels``; return their number."""
+    count = 0
+    for place, note in list_sandboxes():
+        if all(note.labels.get(key) == value for key, value in labels.items()):
+            log.info("removing the sandbox %s that process %d left", place.name, note.pid)
+            _kill_keepers(place)
+            ControlGroup(tuple(Path(folder) for folder in note.groups)).remove()
+            place.remove()
+            count += 1
+    return count
+
+
 def _write_note(folder: Path, note: Note) -> None:
     text = json.dumps({"labels": dict(note.labels), "groups": list(note.groups), "pid": note.pid})
     partial = folder / "sandbox.json.partial"
@@ -179,3 +197,13 @@ def _open_folders(top: Path) -> None:
         folder.chmod(0o700)
         with os.scandir(folder) as entries:
             folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _kill_keepers(place: Scratch) -> None:
+    """Kill the keepers of the sandbox's programs, which name its folder; the rest dies with them."""
+    mark = os.fsencode(place.folder) + b"/"
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (process / "cmdline").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)

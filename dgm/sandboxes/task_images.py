@@ -15,6 +15,7 @@ from dgm.archive.snapshots import to_tar
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.sandboxes import derived, images, recipes
+from dgm.sandboxes.engine_client import find_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -41,7 +42,7 @@ def build_task_image(client: "DockerClient", context: Snapshot, tag: str) -> Non
         UserError: it cannot be built here; the message quotes the builder.
         Infrastructure: the engine failed.
     """
-    if derived.find_image(client, tag) is not None:
+    if find_image(client, tag) is not None:
         return
     text = context["Dockerfile"].data.decode("utf-8", "replace")
     bases = {base: _find_base(client, base) for base in _bases(text)}
@@ -59,9 +60,9 @@ def hold_workspace(client: "DockerClient", image: str, folder: str, tag: str) ->
         UserError: there is no such image or folder, or the image lacks something that sandboxes need.
         Infrastructure: the engine failed.
     """
-    if derived.find_image(client, image) is None:
+    if find_image(client, image) is None:
         # The derived image does not need its source image.
-        if derived.find_image(client, tag) is not None:
+        if find_image(client, tag) is not None:
             return
         raise UserError(f"the engine has no image {image}: pull or build it first")
     held = f"{tag}-held"
@@ -91,7 +92,7 @@ def _find_base(client: "DockerClient", base: str) -> tuple[str, bool]:
     recipe = base.removeprefix(RECIPE)
     if base != recipe and recipe in recipes.names():
         return images.ensure(client, recipes.load(recipe)), True
-    if derived.find_image(client, base) is not None:
+    if find_image(client, base) is not None:
         return base, True
     if images.is_offered(base):
         return base, False

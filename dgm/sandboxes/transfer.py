@@ -1,9 +1,11 @@
 """``put`` and ``get`` of any sandbox, through its own ``exec``: only the sandbox's user touches the files.
 
-A link planted by an agent can therefore lead only to places that the agent can reach itself.
+A link planted by an agent can therefore lead only to places that the agent can reach itself. A folder that is too large
+to be read whole is listed, and selected files of it are read.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
@@ -31,6 +33,15 @@ _NO_FOLDER, _LINK = 66, 67
 _NO_COMMAND = (126, 127)
 _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
 _TAR_FILE_CHANGED = 1
+_LISTING_S = 60.0
+_LISTING_BYTES = 20_000_000
+_LIST = (
+    r"""cd -- "$1" && find . -name .git -prune -o '(' -type f -o -type l ')' -printf '%s %P\0' 2>/dev/null"""
+)
+_GET_NAMED = """
+cd -- "$1" && exec tar -c --hard-dereference --null --verbatim-files-from --no-recursion --ignore-failed-read \
+    -T - -f - 2>/dev/null
+"""
 
 
 async def put(sandbox: Sandbox, files: Snapshot, target: str) -> None:
@@ -85,3 +96,43 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
         raise Infrastructure(f"the sandbox has no tar or no find that works (exit {done.exit_code})")
     # The agent made everything below the folder itself, and its user could read all files that were put there.
     raise AgentFault("get", f"{source} cannot be read as the agent left it (tar exits {done.exit_code})")
+
+
+async def list_files(sandbox: Sandbox, folder: str) -> dict[str, int]:
+    """Return files and links below the folder with their sizes in bytes; the contents of a ``.git`` are left out.
+
+    Raises:
+        AgentFault: stage ``size``: there are so many that even their names are too much.
+        Infrastructure: the sandbox failed.
+    """
+    done = await sandbox.exec(
+        ["sh", "-c", _LIST, "list", folder], timeout_s=_LISTING_S, cwd="/", output_limit=_LISTING_BYTES
+    )
+    if done.truncated or done.timed_out or not done.output:
+        raise AgentFault("size", f"{folder} holds more files than can be listed")
+    rows = (row.partition(b" ") for row in done.output.split(b"\0") if row)
+    return {os.fsdecode(name): int(size) for size, _, name in rows}
+
+
+async def get_files(
+    sandbox: Sandbox, folder: str, names: Iterable[str], limit_bytes: int
+) -> dict[str, Entry]:
+    """Return the named files and links below the folder; missing ones are left out.
+
+    Raises:
+        AgentFault: stage ``size``: they have more than ``limit_bytes``; stage ``get``: they cannot be read.
+        Infrastructure: the sandbox failed.
+    """
+    bound = tarball.stream_limit(limit_bytes)
+    done = await sandbox.exec(
+        ["sh", "-c", _GET_NAMED, "get", folder],
+        timeout_s=_LISTING_S,
+        cwd="/",
+        stdin=b"".join(b"./" + os.fsencode(name) + b"\0" for name in names),
+        output_limit=bound,
+    )
+    if done.truncated:
+        raise tarball.size_fault(limit_bytes)
+    if done.timed_out or done.exit_code > 1:
+        raise AgentFault("get", f"{folder} cannot be read as the agent left it (tar exits {done.exit_code})")
+    return tarball.unpack(done.output, limit_bytes)

@@ -13,9 +13,8 @@ from dgm.config import BenchmarksSettings
 from dgm.domain import TaskId
 from dgm.errors import DgmError, UserError
 from dgm.protocols import Benchmark
-from dgm.sandboxes import derived
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.trouble import convert_engine_errors
+from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 from dgm.sessions.image_states import HERE, find_image_states
 from dgm.sessions.suites import list_all_tasks
 
@@ -121,7 +120,7 @@ def _check_here(reference: str, engine: DockerEngine) -> None:
         UserError: it does not.
     """
     with convert_engine_errors("look for an image"):
-        found = derived.find_image(engine.client, reference)
+        found = find_image(engine.client, reference)
     if found is None:
         raise UserError(f"{reference} is not here: pull or build it")
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
-from dgm.wires.counts import openai_usage
 from dgm.wires.events import DONE, ErrorInAnswer, Event, UnusableReply, status_of
-from dgm.wires.values import Ids, arguments_text, characters, mend_halves, records
+from dgm.wires.values import Ids, arguments_text, characters, mend_halves, openai_usage, records
 
 CALLED = ("tool_calls", "function_call")
 """Finish reasons that promise a call."""

@@ -199,7 +199,7 @@ def _turn(message: Message) -> JsonObject:
 def _assistant(message: Message) -> JsonObject:
     ours: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
     if message.calls:
-        ours["tool_calls"] = [_call(call) for call in message.calls]
+        ours["tool_calls"] = [write_call(call) for call in message.calls]
     if message.native is None or message.native.vendor != VENDOR:
         return ours
     theirs: dict[str, Any] = json.loads(message.native.data)
@@ -208,7 +208,8 @@ def _assistant(message: Message) -> JsonObject:
     return {**ours, **{name: theirs[name] for name in REASONING if name in theirs}}
 
 
-def _call(call: ToolCall) -> JsonObject:
+def write_call(call: ToolCall) -> JsonObject:
+    """Return a call as an assistant's turn holds it."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 

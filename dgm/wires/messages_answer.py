@@ -6,9 +6,17 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
-from dgm.wires.counts import count_request_chars
 from dgm.wires.events import ErrorInAnswer, Event, UnusableReply, status_of
-from dgm.wires.values import Ids, arguments_of, characters, count_of, estimate, mend_halves, records
+from dgm.wires.values import (
+    Ids,
+    arguments_of,
+    characters,
+    count_of,
+    count_request_chars,
+    estimate,
+    mend_halves,
+    records,
+)
 
 CALL = "tool_use"
 _STOPS: Mapping[str, Stop] = {
@@ -144,7 +152,7 @@ def split(whole: JsonObject) -> Sequence[Event]:
         field, kind, piece = _PIECES.get(str(block.get("type")), ("", "", ""))
         first, value = dict(block), block.get(field)
         deltas: list[JsonObject] = []
-        if value:
+        if value or field == "input":
             first[field] = {} if field == "input" else ""
             text = json.dumps(value, ensure_ascii=False) if field == "input" else value
             deltas.append({"type": kind, piece: text})

@@ -5,14 +5,15 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject, Stop
-from dgm.wires.counts import openai_usage
 from dgm.wires.events import ErrorInAnswer, Event, UnusableReply, status_of
 from dgm.wires.responses_items import CALLS, Item, Names, mend_item, new_part
-from dgm.wires.values import characters, mend_halves, records, texts
+from dgm.wires.values import characters, mend_halves, openai_usage, records, texts
 
 _NOT_SAID = ("id", "type", "status", "role", "call_id", "encrypted_content")
 _FAILED = ("failed", "cancelled")
 _TOLD = ("message", "detail", "msg")
+_PARTED = {"message": ("content", "content_index"), "reasoning": ("summary", "summary_index")}
+"""Types of items that consist of parts → the field with the parts, and the events' field with a part's number."""
 
 
 def error_of_event(event: JsonObject, kind: str) -> None:
@@ -95,21 +96,22 @@ def split(whole: JsonObject) -> Sequence[Event]:
     def add(kind: str, **fields: object) -> None:
         events.append(Event({"type": kind, "sequence_number": len(events), **fields}, kind))
 
-    begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+    unknown = dict.fromkeys(("completed_at", "incomplete_details", "usage"))
+    begun = {**whole, **unknown, "status": "in_progress", "output": []}
     add("response.created", response=begun)
     add("response.in_progress", response=begun)
     for index, item in enumerate(records(whole.get("output"))):
         kind, place = str(item.get("type")), {"item_id": item.get("id"), "output_index": index}
         first: dict[str, Any] = {**item, "status": "in_progress"} if "status" in item else dict(item)
-        if kind == "message":
-            first["content"] = []
+        parts, counted = _PARTED.get(kind, ("", ""))
+        if parts:
+            first[parts] = []
         if kind in CALLS:
             first[CALLS[kind]] = ""
         add("response.output_item.added", output_index=index, item=first)
-        if kind == "message":
-            for number, part in enumerate(records(item.get("content"))):
-                _split_part(add, {**place, "content_index": number}, part)
-        elif kind in CALLS:
+        for number, part in enumerate(records(item.get(parts))):
+            _split_part(add, {**place, counted: number}, part)
+        if kind in CALLS:
             name = "function_call_arguments" if kind == "function_call" else "custom_tool_call_input"
             add(f"response.{name}.delta", **place, delta=item.get(CALLS[kind]))
             add(
@@ -193,10 +195,14 @@ def _mend_item(item: object, names: Names, seen: set[str]) -> object:
 
 
 def _split_part(add: Any, place: JsonObject, part: JsonObject) -> None:  # noqa: ANN401  (a local function)
-    refused = part.get("type") == "refusal"
-    name, field = ("refusal", "refusal") if refused else ("output_text", "text")
-    logged: dict[str, object] = {} if refused else {"logprobs": []}
-    add("response.content_part.added", **place, part=new_part(name))
+    if "summary_index" in place:
+        whole, name, empty = "reasoning_summary_part", "reasoning_summary_text", {**part, "text": ""}
+    else:
+        whole, name = "content_part", "refusal" if part.get("type") == "refusal" else "output_text"
+        empty = new_part(name)
+    field = "refusal" if name == "refusal" else "text"
+    logged: dict[str, object] = {"logprobs": []} if name == "output_text" else {}
+    add(f"response.{whole}.added", **place, part=empty)
     add(f"response.{name}.delta", **place, delta=part.get(field), **logged)
     add(f"response.{name}.done", **place, **{field: part.get(field)}, **logged)
-    add("response.content_part.done", **place, part=part)
+    add(f"response.{whole}.done", **place, part=part)

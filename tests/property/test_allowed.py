@@ -14,9 +14,15 @@ from tests.property.test_wires import JSON, WELL_FORMED, nearly
 
 pytestmark = pytest.mark.slow
 
+REQUESTS = {
+    path: {key: value for key, value in body.items() if key != "previous_response_id"}
+    for path, body in WELL_FORMED.items()
+}
+"""The gateway puts an earlier answer in place of its id before it checks a request."""
+
 CHECKS = {
     "/chat/completions": chat.check,
-    "/responses": lambda body: responses.check(body, lambda _answer: True),
+    "/responses": responses.check,
     "/messages": messages.check,
 }
 KEPT = ("input", "parameters", "input_schema", "arguments")
@@ -69,22 +75,22 @@ def told(path, written):
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_whatever_arrives_passes_or_is_refused_in_one_line(path, data):
-    written = (nearly(WELL_FORMED[path]) | JSON).map(lambda value: json.dumps(value).encode())
+    written = (nearly(REQUESTS[path]) | JSON).map(lambda value: json.dumps(value).encode())
     assert told(path, data.draw(written | st.binary())).isprintable()
 
 
 @pytest.mark.parametrize("path", CHECKS)
 def test_well_formed_request_passes_and_is_not_changed(path):
-    body = copy.deepcopy(WELL_FORMED[path])
+    body = copy.deepcopy(REQUESTS[path])
     CHECKS[path](body)
-    assert body == WELL_FORMED[path]
+    assert body == REQUESTS[path]
 
 
 @pytest.mark.parametrize("path", CHECKS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_address_or_stored_data_is_refused_wherever_it_hides(path, data):
-    body = copy.deepcopy(WELL_FORMED[path])
+    body = copy.deepcopy(REQUESTS[path])
     turns = "input" if path == "/responses" else "messages"
     place = data.draw(st.sampled_from(list(places(body[turns]))))
     key, value = data.draw(FOREIGN)

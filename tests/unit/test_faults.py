@@ -13,16 +13,16 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.messages import WireProtocol
-from dgm.models.faults import (
+from dgm.models.fault_kinds import (
     AccountFault,
     AgentRequestFault,
     ContentRefused,
     TemporaryFault,
-    judge_refusal,
     judge_transport,
-    read_refusal,
-    waiting_time,
 )
+from dgm.models.faults import judge_refusal
+from dgm.models.refusals import read_refusal
+from dgm.models.waits import waiting_time
 
 KEY = "k3y-0123456789-abcdefghij-ZZ"
 CONTEXT = "context_length_exceeded"

@@ -9,6 +9,7 @@ from dgm.domain import Usage
 from dgm.gateway.translation import openai_chat
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Reply, Role, Stop, ToolCall
+from dgm.wires.chat_turns import write_call
 from tests.unit.gateway_bench import ACTION, Script, chat, client, gateway
 
 pytestmark = pytest.mark.slow
@@ -135,7 +136,7 @@ def test_conversation_with_tool_results_is_understood():
                 "role": "developer",
                 "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}],
             },
-            {"role": "assistant", "content": None, "tool_calls": [openai_chat._render_call(CALLS.calls[0])]},
+            {"role": "assistant", "content": None, "tool_calls": [write_call(CALLS.calls[0])]},
             {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
         ]
     )

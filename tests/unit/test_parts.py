@@ -5,7 +5,8 @@ import pytest
 from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
-from dgm.meta.parts import PARTS, TOP, SourcePlace, find_frozen_changes, parts_of, places
+from dgm.meta.contract import PARTS
+from dgm.meta.parts import TOP, SourcePlace, find_frozen_changes, parts_of, places
 
 SEED = read_seed(None)
 LOOP, TOOLS, PROMPTS = "agent/loop.py", "agent/tools.py", "agent/prompts.py"

@@ -110,7 +110,8 @@ def _check_local(value: object, place: str) -> None:
         )
 
 
-def _check_source(value: object, place: str) -> None:
+def check_source(value: object, place: str) -> None:
+    """Raise ``BadRequest`` where a source is another thing than inline data."""
     if isinstance(value, dict) and value.get("type") not in INLINE_SOURCES:
         kind = repr(str(value.get("type"))[:40])
         told = f"{place} is of the type {kind}; only data that is sent inline is offered here"
@@ -120,7 +121,7 @@ def _check_source(value: object, place: str) -> None:
 SPECIAL: Mapping[str, Rule] = {
     "caller": _check_direct,
     "environment": _check_local,
-    "source": _check_source,
+    "source": check_source,
     **dict.fromkeys(ENCODED, check_not_address),
 }
 """Map of key name to the rule for its value."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.gateway.allowed import rules, servers
-from dgm.gateway.allowed.addresses import check_inline, check_not_address
+from dgm.gateway.allowed.addresses import check_inline
 from dgm.gateway.allowed.chat_tools import (
     CALLS,
     TOOLS,
@@ -25,8 +25,8 @@ from dgm.gateway.allowed.walk import (
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 SPOKEN = frozenset(split_words("role content name cache_control prefix partial weight"))
 RESULT = SPOKEN | {"tool_call_id", "tool_name"}
@@ -116,14 +116,6 @@ def _check_assistant(message: JsonObject, place: str) -> None:
     check_inline(message, place)
 
 
-def _check_text(part: JsonObject, place: str) -> None:
-    parsing.read_text(part.get("text"), f"{place}.text")
-
-
-def _check_refusal(part: JsonObject, place: str) -> None:
-    parsing.read_text(part.get("refusal"), f"{place}.refusal")
-
-
 def _media_rule(key: str) -> Rule:
     """Return the rule of a part whose media stand, as a data: URL, in ``key`` or in the ``url`` within it."""
 
@@ -132,13 +124,6 @@ def _media_rule(key: str) -> Rule:
         parsing.read_name(held.get("url") if isinstance(held, dict) else held, f"{place}.{key}")
 
     return rule
-
-
-def _check_sound(part: JsonObject, place: str) -> None:
-    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
-    check_not_address(
-        parsing.read_name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data"
-    )
 
 
 def _check_file(part: JsonObject, place: str) -> None:
@@ -156,12 +141,12 @@ PARTS = TypeRules(
     "content",
     "unsupported_content",
     {
-        "text": _check_text,
-        "refusal": _check_refusal,
+        "text": rules.text_rule("text"),
+        "refusal": rules.text_rule("refusal"),
         "image_url": _media_rule("image_url"),
         "video_url": _media_rule("video_url"),
         "audio_url": _media_rule("audio_url"),
-        "input_audio": _check_sound,
+        "input_audio": rules.check_sound,
         "file": _check_file,
         "thinking": None,
         "redacted_thinking": None,

@@ -7,8 +7,8 @@ from dgm.gateway.allowed import rules
 from dgm.gateway.allowed.addresses import check_inline
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, TypeRules, split_words
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 CHOICES = ("auto", "none", "required", "any")
 

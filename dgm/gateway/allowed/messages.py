@@ -10,34 +10,28 @@ from dgm.gateway.allowed.walk import (
     STORED,
     UNPRICED,
     KeyRules,
-    Known,
     TypeRules,
     check_bounded,
     check_schema,
-    knows_no_answer,
     tool_names,
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.anthropic_messages import CHOICES, MAX_STOPS, MIN_BUDGET
 from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 TURN = frozenset(("role", "content"))
 SYSTEM_TURN = KeyRules(dict.fromkeys(("role", "content", "clear_at", "output_config")))
 
 
-def check(body: JsonObject, known: Known = knows_no_answer) -> None:
+def check(body: JsonObject) -> None:
     """Raise ``BadRequest`` unless the request may pass unchanged.
-
-    Args:
-        body: the request.
-        known: returns whether an id belongs to an answer of this job; diagnostics may name no other id.
 
     Raises:
         BadRequest: it is no request for a message, or it asks for something that is not offered.
     """
-    _check(body, KEYS, known)
+    _check(body, KEYS)
     if body.get("max_tokens") is None:
         raise BadRequest("max_tokens is missing")
     if body.get("thinking") is not None:
@@ -50,7 +44,7 @@ def check_count(body: JsonObject) -> None:
     Raises:
         BadRequest: it is no such request, or it holds something that is not offered.
     """
-    _check(body, COUNT_KEYS, knows_no_answer)
+    _check(body, COUNT_KEYS)
 
 
 def prepared(body: JsonObject) -> JsonObject:
@@ -58,7 +52,7 @@ def prepared(body: JsonObject) -> JsonObject:
     return servers.drop_empty_keys(body, KEYS)
 
 
-def _check(body: JsonObject, keys: KeyRules, known: Known) -> None:
+def _check(body: JsonObject, keys: KeyRules) -> None:
     check_bounded(body)
     if body.get("thread") is not None:
         # The vendor's tool runner sends this unasked; when refused with this code, it goes on without it.
@@ -69,7 +63,7 @@ def _check(body: JsonObject, keys: KeyRules, known: Known) -> None:
     if body.get("diagnostics") is not None:
         previous = parsing.read_record(body["diagnostics"], "diagnostics").get("previous_message_id")
         if previous is not None:
-            rules.stored_answer_rule(known)(previous, "diagnostics.previous_message_id")
+            rules.refuse_stored_answer(previous, "diagnostics.previous_message_id")
     tools = [] if body.get("tools") is None else rules.check_tools(body["tools"], TOOLS, type_of)
     rules.check_unique_names([tool.get("name") for tool in tools], "tools")
     if body.get("tool_choice") is not None:
@@ -153,17 +147,12 @@ def _check_format(value: Any, place: str) -> None:  # noqa: ANN401
         check_schema(given["schema"], f"{place}.schema")
 
 
-def _check_edits(value: Any, place: str) -> None:  # noqa: ANN401
-    EDITED.check(parsing.read_record(value, place), place)
-
-
 EDITS = TypeRules(
     "edits",
     "unsupported_parameter",
     dict.fromkeys(("clear_tool_uses_", "clear_thinking_")),
     {"compact_": "what summing up costs is not told; the conversation is the agent's to shorten"},
 )
-EDITED = KeyRules({"edits": EDITS.each})
 CHOICE = KeyRules(
     {
         "type": None,
@@ -197,7 +186,7 @@ COUNTED = {
     "tool_choice": None,
     "thinking": _check_thinking,
     "output_config": rules.record_rule(OUTPUT),
-    "context_management": _check_edits,
+    "context_management": rules.record_rule(KeyRules({"edits": EDITS.each})),
     "cache_control": None,
     "speed": rules.exact_value_rule("standard", why=UNPRICED),
 }

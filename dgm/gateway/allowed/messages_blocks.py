@@ -1,13 +1,10 @@
 """Blocks and tools in requests for Anthropic's messages."""
 
-from typing import Any
-
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.addresses import INLINE_SOURCES
+from dgm.gateway.allowed.addresses import check_source
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, TypeRules, check_schema, split_words
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
-from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 SEARCHED = "tools are offered from the start; searching among them is not offered"
 OTHERS = "another model is asked for it"
@@ -18,18 +15,9 @@ def type_of(tool: JsonObject) -> object:
     return "custom" if tool.get("type") is None else tool["type"]
 
 
-def _check_text(block: JsonObject, place: str) -> None:
-    parsing.read_text(block.get("text"), f"{place}.text")
-
-
-def _source(block: JsonObject, place: str) -> Any:  # noqa: ANN401  (what a stranger's JSON holds)
+def _source(block: JsonObject, place: str) -> JsonObject:
     source = parsing.read_record(block.get("source"), f"{place}.source")
-    if source.get("type") not in INLINE_SOURCES:
-        kind = repr(str(source.get("type"))[:40])
-        raise BadRequest(
-            f"{place}.source is of the type {kind}; only data that is sent inline is offered here",
-            "unsupported_content",
-        )
+    check_source(source, f"{place}.source")
     return source
 
 
@@ -102,28 +90,18 @@ CHANGED = TypeRules(
 CHANGES = TypeRules(
     "content", CODE, dict.fromkeys(("tool_addition", "tool_removal"), _check_tool_change), REFUSED
 )
-TEXTS = TypeRules("content", CODE, {"text": _check_text}, REFUSED)
+TEXTS = TypeRules("content", CODE, {"text": rules.text_rule("text")}, REFUSED)
 SYSTEM = TypeRules("content", CODE, {**TEXTS.passed, **CHANGES.passed}, REFUSED)
-WITHIN = TypeRules("content", CODE, {"text": _check_text, "image": _check_image}, REFUSED)
-RESULTS = TypeRules(
-    "content",
-    CODE,
-    {
-        **WITHIN.passed,
-        "document": _check_document,
-        "search_result": _check_search_result,
-        "browser_state": None,
-    },
-    REFUSED,
-)
+WITHIN = TypeRules("content", CODE, {"text": rules.text_rule("text"), "image": _check_image}, REFUSED)
+SHOWN = {**WITHIN.passed, "document": _check_document, "search_result": _check_search_result}
+"""Types of blocks with something to read or to look at."""
+RESULTS = TypeRules("content", CODE, {**SHOWN, "browser_state": None}, REFUSED)
 USER = TypeRules(
     "content",
     CODE,
     {
-        **WITHIN.passed,
+        **SHOWN,
         **CHANGES.passed,
-        "document": _check_document,
-        "search_result": _check_search_result,
         "tool_result": _check_tool_result,
         "compaction": _check_compaction,
     },
@@ -133,10 +111,8 @@ BLOCKS = TypeRules(
     "content",
     CODE,
     {
-        **WITHIN.passed,
+        **SHOWN,
         **CHANGES.passed,
-        "document": _check_document,
-        "search_result": _check_search_result,
         "thinking": None,
         "redacted_thinking": None,
         "tool_use": _check_tool_use,

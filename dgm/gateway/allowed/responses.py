@@ -17,15 +17,13 @@ from dgm.gateway.allowed.responses_items import (
 from dgm.gateway.allowed.walk import (
     PROVIDER_SIDE,
     KeyRules,
-    Known,
     check_bounded,
-    knows_no_answer,
     split_words,
 )
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 KEPT_HERE = "send the items, or previous_response_id"
 ENCRYPTED = "reasoning.encrypted_content"
@@ -42,12 +40,8 @@ NOT_INCLUDED = (
 """Values of ``include`` for tools that run at the provider."""
 
 
-def check(body: JsonObject, known: Known = knows_no_answer) -> None:
+def check(body: JsonObject) -> None:
     """Raise ``BadRequest`` unless the request may pass unchanged.
-
-    Args:
-        body: the request.
-        known: returns whether an id belongs to an answer of this job; ``previous_response_id`` must.
 
     Raises:
         BadRequest: it is no request for a response, or it asks for something that is not offered.
@@ -57,7 +51,7 @@ def check(body: JsonObject, known: Known = knows_no_answer) -> None:
     if body.get("input") is None:
         raise BadRequest("input must be a list")
     if body.get("previous_response_id") is not None:
-        rules.stored_answer_rule(known)(body["previous_response_id"], "previous_response_id")
+        rules.refuse_stored_answer(body["previous_response_id"], "previous_response_id")
     tools = [] if body.get("tools") is None else rules.check_tools(body["tools"], TOOLS, type_of)
     rules.check_unique_names([tool.get("name") for tool in tools], "tools")
     check_choice(body.get("tool_choice"))

@@ -3,7 +3,6 @@
 from typing import Any
 
 from dgm.gateway.allowed import rules
-from dgm.gateway.allowed.addresses import check_not_address
 from dgm.gateway.allowed.chat_tools import CHOICES
 from dgm.gateway.allowed.walk import (
     PROVIDER_SIDE,
@@ -16,8 +15,8 @@ from dgm.gateway.allowed.walk import (
     split_words,
 )
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 ROLES = ("system", "developer", "user", "assistant")
 SUMMED_UP = "what summing up costs is not told; the conversation is the agent's to shorten"
@@ -39,16 +38,6 @@ REASONING = KeyRules(
 )
 
 
-def check_thinking(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
-    """Check the reasoning options."""
-    REASONING.check(parsing.read_record(value, place), place)
-
-
-def check_text_form(value: Any, place: str) -> None:  # noqa: ANN401
-    """Check the text format of an answer."""
-    TEXT.check(parsing.read_record(value, place), place)
-
-
 def _check_format(value: Any, place: str) -> None:  # noqa: ANN401
     given = parsing.read_record(value, place)
     parsing.read_one_of(given.get("type"), f"{place}.type", ("text", "json_schema", "json_object"))
@@ -56,20 +45,13 @@ def _check_format(value: Any, place: str) -> None:  # noqa: ANN401
         check_schema(given["schema"], f"{place}.schema")
 
 
-TEXT = KeyRules({"format": _check_format, "verbosity": None})
+check_thinking = rules.record_rule(REASONING)
+check_text_form = rules.record_rule(KeyRules({"format": _check_format, "verbosity": None}))
 
 
 def _check_message(item: JsonObject, place: str) -> None:
     parsing.read_one_of(item.get("role"), f"{place}.role", ROLES)
     PARTS.content(item.get("content"), f"{place}.content")
-
-
-def _check_text(part: JsonObject, place: str) -> None:
-    parsing.read_text(part.get("text"), f"{place}.text")
-
-
-def _check_refusal(part: JsonObject, place: str) -> None:
-    parsing.read_text(part.get("refusal"), f"{place}.refusal")
 
 
 def _check_image(part: JsonObject, place: str) -> None:
@@ -91,23 +73,18 @@ def _check_no_file_id(part: JsonObject, place: str) -> None:
         raise BadRequest(f"{place}.file_id is not offered here: {STORED}", "unsupported_content")
 
 
-def _check_sound(part: JsonObject, place: str) -> None:
-    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
-    check_not_address(
-        parsing.read_name(held.get("data"), f"{place}.input_audio.data"), f"{place}.input_audio.data"
-    )
-
-
 PARTS = TypeRules(
     "content",
     "unsupported_content",
     {
-        **dict.fromkeys(("input_text", "output_text", "text", "summary_text", "reasoning_text"), _check_text),
-        "refusal": _check_refusal,
+        **dict.fromkeys(
+            ("input_text", "output_text", "text", "summary_text", "reasoning_text"), rules.text_rule("text")
+        ),
+        "refusal": rules.text_rule("refusal"),
         "input_image": _check_image,
         "computer_screenshot": _check_image,
         "input_file": _check_file,
-        "input_audio": _check_sound,
+        "input_audio": rules.check_sound,
     },
 )
 
@@ -144,10 +121,6 @@ def _check_reasoning(item: JsonObject, place: str) -> None:
             PARTS.each(item[key], f"{place}.{key}")
 
 
-def _check_compaction(item: JsonObject, place: str) -> None:
-    parsing.read_name(item.get("encrypted_content"), f"{place}.encrypted_content")
-
-
 def _check_update(item: JsonObject, place: str) -> None:
     if item.get("reasoning") is not None:
         check_thinking(item["reasoning"], f"{place}.reasoning")
@@ -180,7 +153,7 @@ ITEMS = TypeRules(
         "apply_patch_call": _call_rule(),
         "apply_patch_call_output": _call_rule(),
         "reasoning": _check_reasoning,
-        "compaction": _check_compaction,
+        "compaction": rules.name_rule("encrypted_content"),
         "configuration_update": _check_update,
         "additional_tools": _check_additional_tools,
     },
@@ -200,17 +173,15 @@ ITEMS = TypeRules(
 )
 
 
-def _check_custom_tool(tool: JsonObject, place: str) -> None:
-    parsing.read_name(tool.get("name"), f"{place}.name")
-
-
 def _check_namespace(tool: JsonObject, place: str) -> None:
     parsing.read_name(tool.get("name"), f"{place}.name")
     for at, one in enumerate(parsing.read_entries(tool.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)):
         rules.check_tool(one, f"{place}.tools[{at}]", OWN, type_of)
 
 
-OWN = TypeRules("tools", "unsupported_tool", {"function": rules.check_function, "custom": _check_custom_tool})
+OWN = TypeRules(
+    "tools", "unsupported_tool", {"function": rules.check_function, "custom": rules.name_rule("name")}
+)
 TOOLS = TypeRules(
     "tools",
     "unsupported_tool",
@@ -253,8 +224,8 @@ NAMED = TypeRules(
     "tools",
     "unsupported_parameter",
     {
-        "function": _check_custom_tool,
-        "custom": _check_custom_tool,
+        "function": rules.name_rule("name"),
+        "custom": rules.name_rule("name"),
         **dict.fromkeys(
             (
                 "namespace",

@@ -4,21 +4,20 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dgm.gateway.allowed.addresses import check_inline
+from dgm.gateway.allowed.addresses import check_inline, check_not_address
 from dgm.gateway.allowed.walk import (
     MAX_CHOICES,
     PROVIDER_SIDE,
     STORED,
     UNPRICED,
     KeyRules,
-    Known,
     Rule,
     TypeRules,
     check_schema,
 )
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 EFFORTS = (*parsing.EFFORTS, "default", "auto")
 TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")
@@ -34,6 +33,16 @@ def number_rule(most: float) -> Rule:
 def stops_rule(most: int) -> Rule:
     """Return the rule of stop sequences: one text, or at most ``most`` texts."""
     return lambda value, place: parsing.read_stops(value, place, most)
+
+
+def text_rule(key: str) -> Rule:
+    """Return the rule of an object with a text in ``key``."""
+    return lambda given, place: parsing.read_text(given.get(key), f"{place}.{key}")
+
+
+def name_rule(key: str) -> Rule:
+    """Return the rule of an object with a text in ``key`` that is not empty."""
+    return lambda given, place: parsing.read_name(given.get(key), f"{place}.{key}")
 
 
 def exact_value_rule(*accepted: object, why: str) -> Rule:
@@ -74,16 +83,10 @@ def check_template(value: Any, place: str) -> None:  # noqa: ANN401
         )
 
 
-def stored_answer_rule(known: Known) -> Rule:
-    """Return the rule of an id that must belong to an answer of this job."""
-
-    def rule(value: Any, place: str) -> None:  # noqa: ANN401
-        answer = parsing.read_name(value, place)
-        if not known(answer):
-            told = f"there is no earlier answer {answer[:80]!r} in this job"
-            raise BadRequest(told, "previous_response_not_found")
-
-    return rule
+def refuse_stored_answer(value: Any, place: str) -> None:  # noqa: ANN401
+    """Raise ``BadRequest`` for the id of an earlier answer; the gateway has resolved all that it knows."""
+    told = f"there is no earlier answer {parsing.read_name(value, place)[:80]!r} in this job"
+    raise BadRequest(told, "previous_response_not_found")
 
 
 def check_tools(value: Any, kinds: TypeRules, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
@@ -147,6 +150,13 @@ def check_offered(name: Any, offered: set[str], place: str) -> None:  # noqa: AN
     """Check that a tool choice names an offered tool."""
     if parsing.read_name(name, place) not in offered:
         raise BadRequest(f"tool_choice names {name[:80]!r}, which is not among the tools")
+
+
+def check_sound(part: JsonObject, place: str) -> None:
+    """Check a part with a sound in ``input_audio``, which must be the data itself."""
+    held = parsing.read_record(part.get("input_audio"), f"{place}.input_audio")
+    place = f"{place}.input_audio.data"
+    check_not_address(parsing.read_name(held.get("data"), place), place)
 
 
 def record_rule(keys: KeyRules) -> Rule:

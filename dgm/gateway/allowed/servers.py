@@ -21,8 +21,8 @@ from dgm.gateway.allowed.walk import (
     split_words,
 )
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 LIMIT = "use the output limit of the protocol"
 ACCOUNT = "the account is not the agent's"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import JsonObject
 
 MAX_BODY_DEPTH = 64
 """Maximum depth of a whole request; schemas and inputs have the lower bound of ``parsing.MAX_DEPTH``."""
@@ -17,8 +17,6 @@ MAX_CHOICES = 16
 
 Rule = Callable[[Any, str], object]
 """Check of a value at a place; raises ``BadRequest``."""
-Known = Callable[[str], bool]
-"""Test whether an id belongs to an answer of this job."""
 
 
 def split_words(text: str) -> list[str]:
@@ -118,11 +116,6 @@ class TypeRules:
         if reason:
             return BadRequest(f"{place}: {shown} is not offered here: {reason}", self.code)
         return BadRequest(f"{place}: {self.what} of the type {shown} are not known here", self.code)
-
-
-def knows_no_answer(_answer: str) -> bool:
-    """Return False for every answer id: the default where no answers are remembered."""
-    return False
 
 
 def asks_for_nothing(value: object) -> bool:

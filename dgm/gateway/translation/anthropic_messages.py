@@ -18,13 +18,12 @@ from dgm.gateway.translation.messages_answer import (
     UNREADABLE,
     models,
     one_model,
-    render,
     render_error,
-    render_stream,
+    write_answer,
 )
-from dgm.gateway.translation.parsing import JsonObject, make_keys
+from dgm.gateway.translation.parsing import make_keys
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
-from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
+from dgm.messages import JsonObject, Message, Request, Role, Tool, ToolCall, WireProtocol
 
 BUDGETS = ((4_000, "low"), (16_000, "medium"))
 MIN_BUDGET = 1024
@@ -115,8 +114,7 @@ WIRE = Wire(
     WireProtocol.MESSAGES,
     "/messages",
     parse,
-    render,
-    render_stream,
+    write_answer,
     render_error,
     models,
     one_model,

@@ -4,13 +4,14 @@ The requests come from untrusted programs: anything not understood is refused, a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import JsonObject, make_keys
+from dgm.gateway.translation.parsing import make_keys
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
-from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
+from dgm.messages import JsonObject, Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
+from dgm.wires.chat_turns import write_call
 
 ROLES = {
     "system": Role.SYSTEM,
@@ -103,7 +104,9 @@ def parse(body: bytes) -> ParsedCall:
         max_output_tokens=_parse_output_limit(given),
         top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
         stop=parsing.read_stops(given.get("stop"), "stop", MAX_STOPS),
-        tool_choice=parsing.read_choice(_parse_tool_choice(given.get("tool_choice")), tools),
+        tool_choice=parsing.read_choice(
+            parsing.read_function_choice(given.get("tool_choice"), "function"), tools
+        ),
         parallel=parsing.read_flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
         effort=parsing.read_effort(given.get("reasoning_effort"), "reasoning_effort"),
     )
@@ -112,38 +115,30 @@ def parse(body: bytes) -> ParsedCall:
     )
 
 
-def render(answer: WireAnswer) -> bytes:
-    """Return the body of a whole answer."""
-    reply = answer.reply
+def write_answer(answer: WireAnswer) -> JsonObject:
+    """Return the whole answer."""
+    reply, used = answer.reply, answer.reply.usage
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
     if reply.calls:
         message["content"] = reply.text or None
-        message["tool_calls"] = [_render_call(call) for call in reply.calls]
+        message["tool_calls"] = [write_call(call) for call in reply.calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISH[reply.stop]}
-    body = {**_render_head(answer, "chat.completion"), "choices": [choice], "usage": _render_usage(answer)}
-    return json.dumps(body).encode()
-
-
-def render_stream(answer: WireAnswer, with_usage: bool) -> Iterator[bytes]:
-    """Return the answer as server-sent events: role, reasoning, text, one event per tool call, the end."""
-    yield _render_event(answer, {"role": "assistant", "content": ""})
-    if answer.reply.reasoning:
-        yield _render_event(answer, {"reasoning_content": answer.reply.reasoning})
-    if answer.reply.text:
-        yield _render_event(answer, {"content": answer.reply.text})
-    for index, call in enumerate(answer.reply.calls):
-        yield _render_event(answer, {"tool_calls": [{"index": index, **_render_call(call)}]})
-    yield _render_event(answer, {}, FINISH[answer.reply.stop])
-    if with_usage:
-        body = {
-            **_render_head(answer, "chat.completion.chunk"),
-            "choices": [],
-            "usage": _render_usage(answer),
-        }
-        yield b"data: " + json.dumps(body).encode() + b"\n\n"
-    yield b"data: [DONE]\n\n"
+    return {
+        "id": answer.id,
+        "object": "chat.completion",
+        "created": answer.created,
+        "model": answer.model,
+        "choices": [choice],
+        "usage": {
+            "prompt_tokens": used.input_tokens,
+            "completion_tokens": used.output_tokens,
+            "total_tokens": used.tokens,
+            "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
+        },
+    }
 
 
 def render_error(status: int, code: str, message: str) -> bytes:
@@ -167,38 +162,12 @@ WIRE = Wire(
     WireProtocol.CHAT,
     "/chat/completions",
     parse,
-    render,
-    render_stream,
+    write_answer,
     render_error,
     models,
     one_model,
     "chatcmpl-",
 )
-
-
-def _render_head(answer: WireAnswer, kind: str) -> dict[str, Any]:
-    return {"id": answer.id, "object": kind, "created": answer.created, "model": answer.model}
-
-
-def _render_usage(answer: WireAnswer) -> JsonObject:
-    used = answer.reply.usage
-    return {
-        "prompt_tokens": used.input_tokens,
-        "completion_tokens": used.output_tokens,
-        "total_tokens": used.tokens,
-        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
-    }
-
-
-def _render_call(call: ToolCall) -> JsonObject:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-
-
-def _render_event(answer: WireAnswer, delta: Mapping[str, Any], finish: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    body = {**_render_head(answer, "chat.completion.chunk"), "choices": [choice]}
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
 def _parse_message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a stranger's JSON holds)
@@ -264,25 +233,7 @@ def _parse_tool(given: JsonObject, place: str) -> Tool:
     parsing.check_keys(given, TOOL, place)
     function = parsing.read_record(given.get("function"), f"{place}.function")
     parsing.check_keys(function, FUNCTION, f"{place}.function")
-    description = function.get("description")
-    parameters = function.get("parameters")
-    return Tool(
-        parsing.read_name(function.get("name"), f"{place}.function.name"),
-        "" if description is None else parsing.read_text(description, f"{place}.function.description"),
-        {} if parameters is None else parsing.read_schema(parameters, f"{place}.function.parameters"),
-    )
-
-
-def _parse_tool_choice(value: Any) -> str:  # noqa: ANN401
-    if value is None:
-        return "auto"
-    if isinstance(value, str):
-        return parsing.read_one_of(value, "tool_choice", ("auto", "none", "required"))
-    given = parsing.read_record(value, "tool_choice")
-    if given.get("type") != "function":
-        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
-    function = parsing.read_record(given.get("function"), "tool_choice.function")
-    return "tool:" + parsing.read_name(function.get("name"), "tool_choice.function.name")
+    return parsing.read_function(function, f"{place}.function")
 
 
 def _parse_output_limit(given: JsonObject) -> int | None:

@@ -1,4 +1,4 @@
-"""Requests of OpenAI's responses protocol as ``dgm.messages``; ``responses_answer`` translates the answers.
+"""OpenAI's responses protocol in JSON, to and from ``dgm.messages``.
 
 Items become turns: a message and the function calls around it, with only reasoning between them, are one assistant
 turn. Reasoning that comes back is ignored, because the gateway remembers it as the vendor wrote it.
@@ -9,10 +9,9 @@ from typing import Any
 
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import models, one_model, render_error
-from dgm.gateway.translation.parsing import JsonObject, make_keys
-from dgm.gateway.translation.responses_answer import render, render_stream
-from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
-from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol
+from dgm.gateway.translation.parsing import make_keys
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
+from dgm.messages import JsonObject, Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
@@ -62,6 +61,8 @@ CALL = make_keys(
 )
 RESULT = make_keys("type call_id output", ["id", "status", "name"], {"caller": ({"type": "direct"},)})
 PART = make_keys("type text refusal", ["annotations", "logprobs", "parsed", "prompt_cache_breakpoint"])
+INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
+"""Reasons of an answer that is incomplete."""
 
 
 def parse(body: bytes) -> ParsedCall:
@@ -88,7 +89,7 @@ def parse(body: bytes) -> ParsedCall:
         temperature=parsing.read_number(given.get("temperature"), "temperature", 2),
         max_output_tokens=parsing.read_whole(given.get("max_output_tokens"), "max_output_tokens"),
         top_p=parsing.read_number(given.get("top_p"), "top_p", 1),
-        tool_choice=parsing.read_choice(_parse_tool_choice(given.get("tool_choice")), tools),
+        tool_choice=parsing.read_choice(parsing.read_function_choice(given.get("tool_choice")), tools),
         parallel=parsing.read_flag(given.get("parallel_tool_calls"), "parallel_tool_calls", missing=True),
         effort=_parse_effort(given.get("reasoning")),
     )
@@ -102,12 +103,46 @@ def parse(body: bytes) -> ParsedCall:
     )
 
 
+def write_answer(answer: WireAnswer) -> JsonObject:
+    """Return the whole answer."""
+    used, reason = answer.reply.usage, INCOMPLETE.get(answer.reply.stop)
+    return {
+        "id": answer.id,
+        "object": "response",
+        "created_at": answer.created,
+        "completed_at": None if reason else answer.created,
+        "status": _response_status(answer),
+        "background": False,
+        "error": None,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "model": answer.model,
+        "output": _render_items(answer),
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        **answer.echo,
+        "text": {"format": {"type": "text"}},
+        "truncation": "disabled",
+        "store": True,
+        "metadata": {},
+        "usage": {
+            "input_tokens": used.input_tokens,
+            "input_tokens_details": {
+                "cached_tokens": used.cached_tokens,
+                "cache_write_tokens": used.written_tokens,
+            },
+            "output_tokens": used.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
+            "total_tokens": used.tokens,
+        },
+    }
+
+
 WIRE = Wire(
     WireProtocol.RESPONSES,
     "/responses",
     parse,
-    render,
-    render_stream,
+    write_answer,
     render_error,
     models,
     one_model,
@@ -250,21 +285,26 @@ def _parse_tool(given: JsonObject, place: str) -> Tool:
             "unsupported_tool",
         )
     parsing.check_keys(given, TOOL, place)
-    description = given.get("description")
-    parameters = given.get("parameters")
-    return Tool(
-        parsing.read_name(given.get("name"), f"{place}.name"),
-        "" if description is None else parsing.read_text(description, f"{place}.description"),
-        {} if parameters is None else parsing.read_schema(parameters, f"{place}.parameters"),
-    )
+    return parsing.read_function(given, place)
 
 
-def _parse_tool_choice(value: Any) -> str:  # noqa: ANN401
-    if value is None:
-        return "auto"
-    if isinstance(value, str):
-        return parsing.read_one_of(value, "tool_choice", ("auto", "none", "required"))
-    given = parsing.read_record(value, "tool_choice")
-    if given.get("type") != "function":
-        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
-    return "tool:" + parsing.read_name(given.get("name"), "tool_choice.name")
+def _render_items(answer: WireAnswer) -> list[dict[str, Any]]:
+    reply = answer.reply
+    status = _response_status(answer)
+    items: list[dict[str, Any]] = []
+    mark = answer.id.removeprefix("resp_")
+    if reply.reasoning:
+        summary = [{"type": "summary_text", "text": reply.reasoning}]
+        items.append({"id": f"rs_{mark}", "type": "reasoning", "summary": summary})
+    if reply.text or not reply.calls:
+        part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+        message = {"id": f"msg_{mark}", "type": "message", "status": status, "role": "assistant"}
+        items.append({**message, "content": [part]})
+    for index, call in enumerate(reply.calls):
+        head = {"id": f"fc_{mark}_{index}", "type": "function_call", "status": "completed"}
+        items.append({**head, "call_id": call.id, "name": call.name, "arguments": call.arguments})
+    return items
+
+
+def _response_status(answer: WireAnswer) -> str:
+    return "incomplete" if answer.reply.stop in INCOMPLETE else "completed"

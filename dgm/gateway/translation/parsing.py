@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dgm.gateway.translation.wire import BadRequest
-from dgm.messages import Tool
+from dgm.messages import JsonObject, Tool
 
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 200
 MAX_DEPTH = 40
 """Maximum depth of a schema or a call's input: not every JSON library can write deeper nesting."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-JsonObject = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def parse_document(body: bytes) -> JsonObject:
     """
     try:
         written = str(body, "utf-8-sig")
-        data = json.loads(written, parse_constant=_refuse_constant, parse_float=_parse_finite)
+        data = json.loads(written, parse_constant=refuse_constant, parse_float=_parse_finite)
         if "\\ud" in written or "\\uD" in written:
             # JSON can spell half a surrogate pair, which cannot be written to a file or a socket.
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
@@ -204,6 +202,30 @@ def read_tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Too
     return tuple(found.values())
 
 
+def read_function(given: JsonObject, place: str) -> Tool:
+    """Return a function of OpenAI's protocols as a tool; it has a name, and may have a description and parameters."""
+    described, parameters = given.get("description"), given.get("parameters")
+    return Tool(
+        read_name(given.get("name"), f"{place}.name"),
+        "" if described is None else read_text(described, f"{place}.description"),
+        {} if parameters is None else read_schema(parameters, f"{place}.parameters"),
+    )
+
+
+def read_function_choice(value: Any, within: str = "") -> str:  # noqa: ANN401
+    """Return a tool choice of OpenAI's protocols; ``within`` is the key of the object with a function's name."""
+    if value is None:
+        return "auto"
+    if isinstance(value, str):
+        return read_one_of(value, "tool_choice", ("auto", "none", "required"))
+    given, place = read_record(value, "tool_choice"), "tool_choice"
+    if given.get("type") != "function":
+        raise BadRequest("tool_choice can only name a function", "unsupported_parameter")
+    if within:
+        given, place = read_record(given.get(within), f"{place}.{within}"), f"{place}.{within}"
+    return "tool:" + read_name(given.get("name"), f"{place}.name")
+
+
 def read_choice(word: str, offered: Sequence[Tool]) -> str:
     """Return a choice ``auto``, ``none``, ``required`` or ``tool:NAME`` that the offered tools can satisfy."""
     if word == "required" and not offered:
@@ -217,7 +239,8 @@ def _child_values(value: Any) -> Sequence[Any]:  # noqa: ANN401
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _refuse_constant(written: str) -> None:
+def refuse_constant(written: str) -> None:
+    """Raise ``ValueError`` for ``NaN`` or ``Infinity``, which Python's parser would accept."""
     raise ValueError(f"{written} is not JSON")
 
 

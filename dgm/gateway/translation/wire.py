@@ -1,10 +1,13 @@
 """The gateway's interface to a wire protocol, so that a further one is one more module and one more route."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dgm.messages import CallKey, Message, Reply, Request, WireProtocol
+from dgm.messages import CallKey, JsonObject, Message, Reply, Request, WireProtocol
+from dgm.wires import WIRES
+from dgm.wires.events import Event
 
 
 class BadRequest(Exception):
@@ -71,9 +74,8 @@ class Wire:
     path: str
     parse: Callable[[bytes], ParsedCall]
     """Parser of a request body; raises ``BadRequest`` for anything that is no request of this protocol."""
-    render: Callable[[WireAnswer], bytes]
-    render_stream: Callable[[WireAnswer, bool], Iterator[bytes]]
-    """Renderer of server-sent events; the flag asks for the usage too."""
+    write_answer: Callable[[WireAnswer], JsonObject]
+    """Writer of a whole answer."""
     render_error: Callable[[int, str, str], bytes]
     """Renderer of the error body for a status, a code and a message."""
     models: Callable[[Sequence[str]], bytes]
@@ -82,6 +84,21 @@ class Wire:
     """Renderer of the body that describes one model by its name."""
     prefix: str
     """The prefix of answer ids in this protocol, including the separator before the numbers."""
+
+    def render(self, answer: WireAnswer) -> bytes:
+        """Return the body of a whole answer."""
+        return json.dumps(self.write_answer(answer)).encode()
+
+    def render_stream(self, answer: WireAnswer, with_usage: bool) -> Iterator[bytes]:
+        """Yield the answer as server-sent events; ``with_usage`` asks for the usage too."""
+        whole = dict(self.write_answer(answer))
+        used = whole.pop("usage") if self.protocol is WireProtocol.CHAT else None
+        *events, last = WIRES[self.protocol].split(whole)
+        if used and with_usage:
+            # OpenAI tells the usage in a chunk of its own, without a choice.
+            head = {name: whole[name] for name in ("id", "created", "model")}
+            events.append(Event({**head, "object": "chat.completion.chunk", "choices": [], "usage": used}))
+        return (event.render() for event in (*events, last))
 
     def rehearsed(self, request: Request, body: Mapping[str, Any]) -> ParsedCall:
         """Return the call of a rehearsal, which uses almost nothing of its request."""

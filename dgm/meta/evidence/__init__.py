@@ -3,8 +3,13 @@
 Hidden tests and reference solutions cannot get here: traces that hold them are never read.
 """
 
-from dgm.meta.evidence.budgeting import fit_to_budget
-from dgm.meta.evidence.cases import conversation_text, count_problems, cut_middle, program_end_of
+from dgm.meta.evidence.cases import (
+    conversation_text,
+    count_problems,
+    cut_middle,
+    fit_to_budget,
+    program_end_of,
+)
 from dgm.meta.evidence.flat import folder
 from dgm.meta.evidence.layout import EvidenceContents, evidence_folder
 from dgm.meta.evidence.reading import manifest, record_reading

@@ -1,4 +1,4 @@
-"""One evaluation as evidence: the signs in its output, its conversation as text, and counts over many."""
+"""One evaluation as evidence: the signs in its output, its conversation as text, counts over many, cuts to fit."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,6 +7,12 @@ from dgm.messages import CONTEXT_LENGTH, Message, Role
 from dgm.protocols import Case, ProgramEnd
 
 CUT = b"\n[... %d bytes left out ...]\n"
+MARK = "=== {title} ==="
+"""Heading of each part."""
+END = "=== end ==="
+"""End mark below the last part."""
+LEAST = 200
+"""Minimum characters of each part, however many there are."""
 
 
 def program_end_of(
@@ -57,3 +63,25 @@ def cut_middle(data: bytes, limit: int) -> bytes:
         return data
     half = limit // 2
     return data[:half] + CUT % (len(data) - 2 * half) + data[-half:]
+
+
+def fit_to_budget(parts: Sequence[tuple[str, bytes]], chars: int) -> str:
+    """Return the parts under their titles, with about ``chars`` characters of content in total.
+
+    A part shorter than its share is shown whole and leaves the rest to the others. A longer one keeps its first and
+    last half, with a line that gives the number of missing characters.
+
+    Args:
+        parts: title and content of each.
+        chars: bound on all contents together; each gets ``LEAST`` at least.
+    """
+    shares: dict[int, int] = {}
+    room = chars
+    for done, place in enumerate(sorted(range(len(parts)), key=lambda n: len(parts[n][1]))):
+        shares[place] = max(LEAST, room // (len(parts) - done))
+        room -= min(len(parts[place][1]), shares[place])
+    shown = [
+        f"{MARK.format(title=title)}\n{cut_middle(data, shares[n]).decode('utf-8', 'replace').rstrip()}\n"
+        for n, (title, data) in enumerate(parts)
+    ]
+    return "\n".join([*shown, END])

@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dgm.archive.repository import patch
+from dgm.archive.repository import applying_patch, patch, tree_id
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Snapshot
-from dgm.errors import AgentFault
+from dgm.errors import AgentFault, ArchiveCorrupt, UserError
 from dgm.meta.contract import read_contract
 from dgm.meta.syntax_key import syntax_key
-from dgm.meta.vetting.applying import check_applies
 from dgm.meta.vetting.novelty import AgentEdit, Judge, check_novel
 from dgm.meta.vetting.record import StageRecord, VettingTrace
 from dgm.protocols import Proposal
@@ -71,7 +70,7 @@ async def vet(
     if asks.patch:
         with record.stage("patch"):
             most = subject.limits.patch_bytes
-            await asyncio.to_thread(check_applies, subject.parent, child, most)
+            await asyncio.to_thread(_check_applies, subject.parent, child, most)
     await _compare(child, subject, record)
     key = await _check_syntax(child, subject, record) if asks.syntax else ""
     with record.stage("contract"):
@@ -89,6 +88,30 @@ async def vet(
         with record.stage("probe") as ran:
             await rooms.probe(child, ran)
     return key
+
+
+def _check_applies(parent: Snapshot, child: Snapshot, most: int) -> None:
+    """Make the patch from parent to child in its displayed, stored and reviewed form, and apply it.
+
+    Args:
+        parent: the first parent's source.
+        child: the source to vet.
+        most: maximum bytes of the patch.
+
+    Raises:
+        AgentFault: stage ``patch``: there is no such patch, it is too large, or its result differs from the child.
+        UserError: git is not installed.
+    """
+    try:
+        tree_id(child)
+    except UserError as error:
+        raise AgentFault("patch", f"it is no folder of files: {error}") from error
+    try:
+        diff = applying_patch(parent, child)
+    except ArchiveCorrupt as error:
+        raise AgentFault("patch", f"the change does not apply as a patch: {error}") from error
+    if len(diff) > most:
+        raise AgentFault("patch", f"the change has {len(diff)} bytes as a patch; {most} are allowed")
 
 
 async def _compare(child: Snapshot, subject: VettingReference, record: VettingTrace) -> None:

@@ -57,7 +57,6 @@ PASSING = {
         {**CALL, "id": "fc_1", "status": "completed"},
         output("a.py"),
     ),
-    "openai-agents, going on from an answer": {"previous_response_id": "resp_7_1", "input": [output("a.py")]},
     "Codex": {
         "instructions": "You are a coding agent.",
         "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}],

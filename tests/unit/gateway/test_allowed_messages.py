@@ -265,11 +265,6 @@ def test_vendors_runner_learns_that_there_are_no_threads():
     assert caught.value.code == NO_THREADS
 
 
-def test_diagnostics_may_name_an_answer_of_the_job():
-    body = {"max_tokens": 9, "messages": [USER], "diagnostics": {"previous_message_id": "msg_7_1"}}
-    messages.check(body, known=lambda answer: answer == "msg_7_1")
-
-
 def test_what_asks_for_nothing_is_left_out():
     body = {"max_tokens": 9, "messages": [USER], "betas": [], "mcp_servers": [], "whatever": None}
     assert messages.prepared(body) == {"max_tokens": 9, "messages": [USER]}
