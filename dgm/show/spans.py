@@ -66,6 +66,16 @@ def plain_text(line: Line) -> str:
     return "".join(span.text for span in line).rstrip(" ")
 
 
+def line_width(line: Line) -> int:
+    """Return the cells of a terminal that the line takes."""
+    return sum(cell_width(span.text) for span in line)
+
+
+def pad_line(line: Line, width: int) -> Line:
+    """Return the line with blanks behind it, up to ``width`` cells; a longer line stays whole."""
+    return (*line, Span(" " * max(0, width - line_width(line))))
+
+
 def crop_line(line: Line, width: int) -> Line:
     """Return the line's beginning, at most ``width`` cells of it; ``…`` where it is cut."""
     left = width

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from dgm.domain import Tally, Usage, Verdict
 from dgm.show.safe import cell_width, fit, one_line
-from dgm.show.spans import Tone
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.stats import wilson
 
 BAR = 8
@@ -87,6 +87,13 @@ def bar_text(rate: float, width: int = BAR) -> str:
     """Return a small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
     full = round(min(max(rate, 0.0), 1.0) * width)
     return "█" * full + "░" * (width - full)
+
+
+def bar_line(rate: float) -> Line:
+    """Return the bar of ``bar_text`` in the tones of its full and its empty part."""
+    drawn = bar_text(rate)
+    full = drawn.rstrip("░")
+    return make_line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
 
 
 def operator_text(operator: str, aim: str) -> str:

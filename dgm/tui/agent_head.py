@@ -7,7 +7,7 @@ from dgm.domain import AgentId
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, make_line
-from dgm.show.words import BEST, MARKED, bar_text, interval_text, operator_text, tally_text
+from dgm.show.words import BEST, MARKED, bar_line, interval_text, operator_text, tally_text
 from dgm.stats import lower_bound
 from dgm.tui.reader import RunReader
 from dgm.tui.wrapping import wrap_line
@@ -53,12 +53,9 @@ def head_lines(
         ],
         "  ",
     )
-    drawn = bar_text(row.own.rate)
-    full = drawn.rstrip("░")
     own = make_line(
         Span("own ", Tone.DIM),
-        Span(full, Tone.GOOD),
-        Span(drawn[len(full) :], Tone.DIM),
+        *bar_line(row.own.rate),
         f" {tally_text(row.own)} ",
         Span(interval_text(row.own), Tone.DIM),
         Span("  lower bound ", Tone.DIM),

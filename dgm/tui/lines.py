@@ -10,8 +10,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from dgm.show.safe import cell_width
-from dgm.show.spans import Line, Span, Tone
+from dgm.show.spans import Line, Span, Tone, line_width
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.strips import CURSOR, cursor_style, make_strip, tones_of
 
@@ -65,7 +64,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the cells of the longest line that is in the window."""
         top = self.scroll_offset.y
         seen = range(top, min(self.count(), top + self.page))
-        return max((sum(cell_width(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
+        return max((line_width(self.line(n, self.room)) for n in seen), default=0)
 
     def handle_press(self, number: int, x: int) -> None:
         """Handle a mouse press on cell ``x`` of a line; the cursor is on it already."""

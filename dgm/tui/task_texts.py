@@ -14,7 +14,7 @@ from dgm.errors import DgmError
 from dgm.evaluation.exam import OPERATOR
 from dgm.show.safe import cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import bar_text, interval_text, tally_text
+from dgm.show.words import BAR, bar_line, interval_text, tally_text
 from dgm.tui.bodies import (
     Body,
     LineBody,
@@ -84,14 +84,11 @@ def task_list_body(reader: RunReader, tallies: Mapping[TaskId, Tally]) -> Body:
 
 
 def _task_line(task: TaskId, tally: Tally, width: int) -> Line:
-    drawn = bar_text(tally.rate) if tally.n else " " * len(bar_text(0))
-    full = drawn.rstrip("░")
     return make_line(
         "  ",
         Span(fit(one_line(task, width), width), Tone.STRONG),
         "  ",
-        Span(full, Tone.GOOD),
-        Span(drawn[len(full) :], Tone.DIM),
+        *(bar_line(tally.rate) if tally.n else (" " * BAR,)),
         f"  {tally_text(tally):<12} ",
         Span(interval_text(tally), Tone.DIM),
     )

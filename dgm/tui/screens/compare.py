@@ -16,7 +16,7 @@ from dgm.show.words import (
     SIGNIFICANT,
     VERDICT_MARKS,
     VERDICT_TONES,
-    bar_text,
+    bar_line,
     interval_text,
     mcnemar_text,
     tally_text,
@@ -164,12 +164,9 @@ def _summary_lines(found: Comparison, first: AgentId, second: AgentId) -> Iterat
         yield ()
         return
     for agent, tally in ((first, found.first), (second, found.second)):
-        drawn = bar_text(tally.rate)
-        full = drawn.rstrip("░")
         yield make_line(
             Span(f"  agent {agent:<6} ", Tone.KEY),
-            Span(full, Tone.GOOD),
-            Span(drawn[len(full) :], Tone.DIM),
+            *bar_line(tally.rate),
             f"  {tally_text(tally)}  ",
             Span(interval_text(tally), Tone.DIM),
         )
