@@ -66,8 +66,7 @@ def mcnemar_text(p: float, mid_p: float) -> str:
 
 def usage_text(usage: Usage) -> str:
     """Return ``12 model calls, 34,567 tokens, 0.0123 USD``."""
-    calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"
-    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+    return f"{count_text(usage.calls, 'model call')}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
 def usd_text(limit: float) -> str:

@@ -14,7 +14,7 @@ from dgm.errors import DgmError
 from dgm.evaluation.exam import OPERATOR
 from dgm.show.safe import cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import BAR, bar_line, interval_text, tally_text
+from dgm.show.words import BAR, bar_line, count_text, interval_text, tally_text
 from dgm.tui.bodies import (
     Body,
     LineBody,
@@ -75,12 +75,12 @@ def task_list_body(reader: RunReader, tallies: Mapping[TaskId, Tally]) -> Body:
         return LineBody([(), make_line(Span("  no task was tried yet", Tone.DIM))])
     solved = sum(tallies.get(task, Tally()).resolved > 0 for task in tasks)
     width = min(WIDEST, max(cell_width(one_line(task, WIDEST)) for task in tasks))
-    count = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
     rows = [_task_line(task, tallies.get(task, Tally()), width) for task in tasks]
     targets = {number: LineTarget("task", task=task) for number, task in enumerate(tasks, 1)}
-    return LineBody(
-        [heading_line(count, f", {solved:,} of them resolved by somebody: resolved / tries"), *rows], targets
+    title = heading_line(
+        count_text(len(tasks), "task"), f", {solved:,} of them resolved by somebody: resolved / tries"
     )
+    return LineBody([title, *rows], targets)
 
 
 def _task_line(task: TaskId, tally: Tally, width: int) -> Line:

@@ -9,6 +9,7 @@ from dgm.archive.events import AgentBorn
 from dgm.domain import Agent, AgentId, Tally
 from dgm.show.agents import agent_line, root_text, row_of
 from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import count_text
 from dgm.tui.bodies import Body, LineTarget, WrappedBody, heading_line, paragraph_lines
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
@@ -57,9 +58,9 @@ def _title_texts(line: Sequence[AgentId], root: str) -> tuple[str, str]:
     steps = len(line) - 1
     if not steps:
         return root, ""
-    count = "1 step" if steps == 1 else f"{steps:,} steps"
     whence = root if root == "the seed" else f"agent {line[0]}, {root}"
-    return count, f" from {whence}" + (f"; the last {MOST:,} of them" if steps >= MOST else "")
+    last = f"; the last {MOST:,} of them" if steps >= MOST else ""
+    return count_text(steps, "step"), f" from {whence}{last}"
 
 
 def _step_lines(
