@@ -99,6 +99,11 @@ class LineBody(Body):
         return self._targets.get(number)
 
 
+def notice_body(text: str, tone: Tone = Tone.WARN) -> LineBody:
+    """Return a note in the place of a text that is not there."""
+    return LineBody([(), make_line(Span(f"  {text}", tone))])
+
+
 class UnreadableBody(LineBody):
     """A note in the place of an unreadable text: its name, and the reason."""
 

@@ -24,6 +24,7 @@ from dgm.tui.bodies import (
     UnreadableBody,
     WrappedBody,
     heading_line,
+    notice_body,
     paragraph_lines,
 )
 from dgm.tui.reader import RunReader
@@ -72,7 +73,7 @@ def task_list_body(reader: RunReader, tallies: Mapping[TaskId, Tally]) -> Body:
     known = list_offered_tasks(reader.run.tree) if reader.run else ()
     tasks = list(dict.fromkeys((*known, *sorted(tallies))))
     if not tasks:
-        return LineBody([(), make_line(Span("  no task was tried yet", Tone.DIM))])
+        return notice_body("no task was tried yet", Tone.DIM)
     solved = sum(tallies.get(task, Tally()).resolved > 0 for task in tasks)
     width = min(WIDEST, max(cell_width(one_line(task, WIDEST)) for task in tasks))
     rows = [_task_line(task, tallies.get(task, Tally()), width) for task in tasks]

@@ -6,8 +6,8 @@ from typing import ClassVar
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.show.spans import Span, Tone, make_line
-from dgm.tui.bodies import Body, LineBody
+from dgm.show.spans import Tone
+from dgm.tui.bodies import Body, notice_body
 from dgm.tui.lines import LineList
 from dgm.tui.page import Page
 from dgm.tui.tabs import Load, load_or_explain
@@ -123,4 +123,4 @@ class TextPage(Page):
         if self._wanted == key and self._shown != key and self.is_mounted:
             self._leave()
             self._shown = None
-            self.view.show(LineBody([(), make_line(Span(f"  reading {what} …", Tone.DIM))]))
+            self.view.show(notice_body(f"reading {what} …", Tone.DIM))

@@ -13,7 +13,7 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
-from dgm.tui.bodies import LineBody
+from dgm.tui.bodies import notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.page import agent_of, reading_text
@@ -93,7 +93,7 @@ class AgentScreen(TextPage):
         if agent is None:
             read = self.reader.members is not None
             why = "the run has no agent yet: waiting for the seed" if read else reading_text(self.reader)
-            self.put("nobody", LineBody([(), make_line(Span(f"  {why}", Tone.WARN))]))
+            self.put("nobody", notice_body(why))
             return
         if agent != self.agent:
             self.agent, self._account = agent, None

@@ -21,7 +21,7 @@ from dgm.show.words import (
     mcnemar_text,
     tally_text,
 )
-from dgm.tui.bodies import Body, LineBody, LineTarget, StackedBody, WrappedBody, heading_line
+from dgm.tui.bodies import Body, LineBody, LineTarget, StackedBody, WrappedBody, heading_line, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.tabs import Load, load_or_explain
@@ -54,7 +54,7 @@ class CompareScreen(TextPage):
         marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
-            self.put(marks, LineBody([(), make_line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
+            self.put(marks, notice_body(f"{marked}{_HOW}"))
         elif self.loading and self._wanted == marks:
             self._stale = True
         else:

@@ -19,8 +19,7 @@ from dgm.archive.store import EventStore
 from dgm.domain import ActionId
 from dgm.errors import DgmError
 from dgm.report.curve import CurvePoint, compute_curve
-from dgm.show.spans import Span, Tone, make_line
-from dgm.tui.bodies import LineBody
+from dgm.tui.bodies import LineBody, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.page import reading_text
@@ -136,7 +135,7 @@ class RunningScreen(TextPage):
     def _draw(self) -> None:
         run = self.reader.run
         if run is None:
-            self.put("reading", LineBody([(), make_line(Span(f"  {reading_text(self.reader)}", Tone.WARN))]))
+            self.put("reading", notice_body(reading_text(self.reader)))
             return
         pending = run.tree.pending
         self._begun = {action: at for action, at in self._begun.items() if action in pending}

@@ -12,7 +12,7 @@ from dgm.domain import ActionId, AgentId, Evaluation, Verdict
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import refusal_lines
-from dgm.tui.bodies import Body, LineBody, LineTarget, WrappedBody, heading_line
+from dgm.tui.bodies import Body, LineTarget, WrappedBody, heading_line, notice_body
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import UNREADABLE, Load
 from dgm.tui.tabs.evaluations import ONE
@@ -37,7 +37,7 @@ def load(reader: RunReader, agent: AgentId) -> Load:
 
     def look() -> Body:
         if reader.run is None:
-            return LineBody([(), make_line(Span("  the run is still being read", Tone.WARN))])
+            return notice_body("the run is still being read")
         return reader.ask_tree(lambda run: _build_body(run, agent))
 
     return look
