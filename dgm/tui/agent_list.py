@@ -212,15 +212,10 @@ class AgentList(LineList):
         elif forest.children(agent):
             self.goto(forest.children(agent)[0])
 
-    def action_shallower(self) -> None:
-        """Show one generation less."""
+    def action_deepen(self, generations: int) -> None:
+        """Show some generations more, or fewer if the number is negative."""
         if self.forest is not None:
-            self.fold(max(0, self.forest.deepest() - 1))
-
-    def action_deeper(self) -> None:
-        """Show one generation more."""
-        if self.forest is not None:
-            self.fold(self.forest.deepest() + 1)
+            self.fold(max(0, self.forest.deepest() + generations))
 
     def action_fold_all(self) -> None:
         """Fold everything, or unfold everything if it is folded."""

@@ -157,13 +157,14 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.handle_move()
         self.go(number)
 
-    def action_down(self) -> None:
-        """Move a line down."""
-        self._by_key(self.cursor + 1)
+    def action_move(self, lines: int) -> None:
+        """Move the cursor some lines down, or up if ``lines`` is negative."""
+        self._by_key(self.cursor + lines)
 
-    def action_up(self) -> None:
-        """Move a line up."""
-        self._by_key(self.cursor - 1)
+    def action_page(self, pages: float) -> None:
+        """Move the cursor some pages down, or up if ``pages`` is negative; at least a line."""
+        lines = max(1, int(abs(pages) * self.page))
+        self.action_move(lines if pages > 0 else -lines)
 
     def action_first(self) -> None:
         """Go to the first line."""
@@ -172,22 +173,6 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def action_last(self) -> None:
         """Go to the last line."""
         self._by_key(self.count() - 1)
-
-    def action_half_down(self) -> None:
-        """Move half a page down."""
-        self._by_key(self.cursor + max(1, self.page // 2))
-
-    def action_half_up(self) -> None:
-        """Move half a page up."""
-        self._by_key(self.cursor - max(1, self.page // 2))
-
-    def action_page_down(self) -> None:
-        """Move a page down."""
-        self._by_key(self.cursor + self.page)
-
-    def action_page_up(self) -> None:
-        """Move a page up."""
-        self._by_key(self.cursor - self.page)
 
     def action_left(self) -> None:
         """Show more of the lines' beginnings."""

@@ -194,14 +194,14 @@ async def leave(browser: Browser, pilot: Pilot[None], key: str) -> None:
 
 
 for action, begin, end in (
-    ("down", 2, 3),
-    ("up", 2, 1),
+    ("move(1)", 2, 3),
+    ("move(-1)", 2, 1),
     ("first", 5, 0),
     ("last", 0, -1),
-    ("half_down", 0, 5),
-    ("half_up", 6, 1),
-    ("page_down", 0, 10),
-    ("page_up", 11, 1),
+    ("page(0.5)", 0, 5),
+    ("page(-0.5)", 6, 1),
+    ("page(1)", 0, 10),
+    ("page(-1)", 11, 1),
 ):
 
     @checks(KeyScope.LIST, action)
@@ -277,8 +277,8 @@ async def toggle(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.count() == whole > 1
 
 
-@checks(KeyScope.TREE, "shallower")
-@checks(KeyScope.TREE, "deeper")
+@checks(KeyScope.TREE, "deepen(-1)")
+@checks(KeyScope.TREE, "deepen(1)")
 async def generations(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None

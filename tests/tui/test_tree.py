@@ -364,10 +364,10 @@ def test_a_folder_without_a_run_is_a_line(tmp_path: Path) -> None:
 
 def test_keys_that_are_typed_fast_act_on_the_agent_that_the_cursor_has_come_to(example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        agents(browser).action_down()
+        agents(browser).action_move(1)
         browser.action_mark()
         assert browser.marks == [agents(browser).agent] != [0]
-        agents(browser).action_down()
+        agents(browser).action_move(1)
         browser.go("agent")
         assert browser.agent == agents(browser).agent
 

@@ -121,13 +121,9 @@ class AgentScreen(TextPage):
             self._draw_head()
             self._read()
 
-    def action_next_tab(self) -> None:
-        """Open the tab to the right."""
-        self.open(TABS[(TABS.index(_tab_of(self.tab)) + 1) % len(TABS)])
-
-    def action_previous_tab(self) -> None:
-        """Open the tab to the left."""
-        self.open(TABS[(TABS.index(_tab_of(self.tab)) - 1) % len(TABS)])
+    def action_turn_tab(self, tabs: int) -> None:
+        """Open the tab that is so many to the right, or to the left if ``tabs`` is negative."""
+        self.open(TABS[(TABS.index(_tab_of(self.tab)) + tabs) % len(TABS)])
 
     def action_against(self) -> None:
         """Compare the agent with the next possible choice."""
