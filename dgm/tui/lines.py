@@ -1,5 +1,6 @@
 """A list of lines that are made when they are seen: a cursor, keys, the mouse. Subclasses give the lines."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -23,13 +24,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.LIST)]
 
+    @dataclass
     class Moved(Message):
         """A message: the cursor is on another line, or another item is under it."""
 
-        def __init__(self, lines: "LineList", number: int) -> None:
-            self.lines = lines
-            self.number = number
-            super().__init__()
+        lines: "LineList"
+        number: int
 
         @property
         def control(self) -> "LineList":

@@ -1,6 +1,7 @@
 """Screens that are mostly one text: loading it beside the drawing, finding words in it, following its lines."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.message import Message
@@ -23,13 +24,12 @@ class TextPage(Page):
 
     AUTO_FOCUS: ClassVar[str | None] = "TextView"
 
+    @dataclass
     class Loaded(Message):
         """A message: a text is there."""
 
-        def __init__(self, key: Hashable, body: Body) -> None:
-            self.key = key
-            self.body = body
-            super().__init__()
+        key: Hashable
+        body: Body
 
     def __init__(self) -> None:
         super().__init__()

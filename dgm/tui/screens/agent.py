@@ -1,5 +1,6 @@
 """One agent: its identity, and in tabs its changes, source, evaluations, lineage, making and refusals."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -61,13 +62,12 @@ class AgentScreen(TextPage):
     .low #agent-head, .flat #agent-head, .flat #agent-tabs {{ display: none; }}
     """
 
+    @dataclass
     class Counted(Message):
         """A message: the agent's spend is added up."""
 
-        def __init__(self, agent: AgentId, account: AgentAccount) -> None:
-            self.agent = agent
-            self.account = account
-            super().__init__()
+        agent: AgentId
+        account: AgentAccount
 
     def __init__(self) -> None:
         super().__init__()

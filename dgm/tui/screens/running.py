@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -43,21 +44,19 @@ class RunningScreen(TextPage):
     WHERE = (KeyScope.RUNNING, KeyScope.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNNING)]
 
+    @dataclass
     class Counted(Message):
         """A message: curve and failures are there."""
 
-        def __init__(self, points: Sequence[CurvePoint], failed: FailureCounts, took_s: float) -> None:
-            self.points = points
-            self.failed = failed
-            self.took_s = took_s
-            super().__init__()
+        points: Sequence[CurvePoint]
+        failed: FailureCounts
+        took_s: float
 
+    @dataclass
     class Failed(Message):
         """A message: curve and failures could not be read."""
 
-        def __init__(self, why: str) -> None:
-            self.why = why
-            super().__init__()
+        why: str
 
     def __init__(self) -> None:
         super().__init__()

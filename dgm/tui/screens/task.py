@@ -1,6 +1,7 @@
 """Tasks: the list of all; one with its statement and its solvers, along the tree; attempts at it, two at once too."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -49,25 +50,17 @@ class TaskScreen(TextPage):
     #statement.away, .low #statement, .flat #statement { display: none; }
     """
 
+    @dataclass
     class Known(Message):
         """A message: the tallies of all tasks, or the tries and the statement of one task."""
 
-        def __init__(
-            self,
-            task: TaskId | None,
-            tallies: Mapping[TaskId, Tally] | None,
-            tries: Sequence[TaskVerdict],
-            body: Body,
-            until: int = 0,
-        ) -> None:
-            self.task = task
-            self.tallies = tallies
-            """None where they could not be counted."""
-            self.tries = tries
-            self.body = body
-            self.until = until
-            """Number of the last event that ``tallies`` include."""
-            super().__init__()
+        task: TaskId | None
+        tallies: Mapping[TaskId, Tally] | None
+        """None where they could not be counted."""
+        tries: Sequence[TaskVerdict]
+        body: Body
+        until: int = 0
+        """Number of the last event that ``tallies`` include."""
 
     def __init__(self) -> None:
         super().__init__()
