@@ -50,7 +50,7 @@ def report_record(found: EvaluationReport) -> dict[str, Any]:
             _agent_record(found, name, result)
             for name, result in zip(found.names, found.results, strict=True)
         ],
-        "comparison": _comparison_record(found),
+        "comparison": compare_first_attempts(*found.results).record() if len(found.results) == 2 else None,
         "spend": spend_record(_sum_spend(found)),
     }
 
@@ -73,20 +73,6 @@ def _agent_record(found: EvaluationReport, name: str, result: AgentResult) -> di
         record["any_attempt"] = tally_record(result.any)
         record["all_attempts"] = {"resolved": result.attempts.resolved, "n": result.attempts.n}
     return record
-
-
-def _comparison_record(found: EvaluationReport) -> dict[str, Any] | None:
-    if len(found.results) != 2:
-        return None
-    pairs = compare_first_attempts(*found.results)
-    return {
-        "first": tally_record(pairs.first),
-        "second": tally_record(pairs.second),
-        "gained": list(pairs.gained),
-        "lost": list(pairs.lost),
-        "mcnemar_p": pairs.p,
-        "mcnemar_mid_p": pairs.mid_p,
-    }
 
 
 def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:

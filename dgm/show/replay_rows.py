@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Evaluation
@@ -139,18 +138,6 @@ def again_record(again: EvaluationAgain) -> dict[str, Any]:
 def live_text(agent: AgentId, done: Evaluation) -> str:
     """Return one live verdict on one line."""
     return f"agent {agent:<4} {done.verdict} {done.task}: {one_line(done.reason, 100)}"
-
-
-def comparison_record(found: Comparison) -> dict[str, Any]:
-    """Return two tallies and the test between them as a document."""
-    return {
-        "first": tally_record(found.first),
-        "second": tally_record(found.second),
-        "gained": list(found.gained),
-        "lost": list(found.lost),
-        "mcnemar_p": found.p,
-        "mcnemar_mid_p": found.mid_p,
-    }
 
 
 def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
