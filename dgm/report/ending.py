@@ -120,7 +120,7 @@ def build_tasks(report: RunReport) -> PageSection:
     rows = []
     for row in found.rows:
         cells = [_verdict_cell(verdict) for verdict in row.verdicts]
-        everyone = h("td", {"class": "s"}, f"{row.solved:,} of {row.tried:,}" if row.tried else "not tried")
+        everyone = h("td", {"class": "s"}, f"{row.resolved:,} of {row.tried:,}" if row.tried else "not tried")
         name = h("th", {"scope": "row"}, h("bdi", {}, one_line(row.task, 80)))
         rows.append(h("tr", {}, name, *cells, everyone))
     left_out = [

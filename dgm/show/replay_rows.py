@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dgm.archive.run import Run
@@ -84,15 +85,9 @@ def step_text(step: StepAgain) -> str:
 
 def step_record(step: StepAgain) -> dict[str, Any]:
     """Return one step of a lineage as a document."""
-    return {
-        "agent": step.agent,
-        "action": step.action,
-        "match": step.match.value,
-        "commit": step.commit,
-        "again": step.again,
-        "divergence": divergence_record(step.divergence),
-        "seconds": round(step.seconds, 3),
-    }
+    divergence = divergence_record(step.divergence)
+    seconds = round(step.seconds, 3)
+    return {**asdict(step), "match": step.match.value, "divergence": divergence, "seconds": seconds}
 
 
 def divergence_record(divergence: Divergence | None) -> dict[str, Any] | None:
