@@ -6,9 +6,9 @@ from dgm.analysis.summary import corrected_rate_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
 from dgm.evaluation.exam import Comparison
-from dgm.report.cache_saving import compute_cache_saving
 from dgm.report.control import control_sentences, exam_command, no_control_sentence
 from dgm.report.ending import saving_text
+from dgm.report.facts import compute_cache_saving
 from dgm.report.headline import (
     POWERFUL,
     WORDS,
