@@ -12,7 +12,7 @@ from dgm.report.headline import difference_record
 from dgm.show.safe import Side, cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.sweep_rows import spent_usd_text
-from dgm.show.words import BEST, count_text, interval_text, mcnemar_text, tally_text
+from dgm.show.words import BEST, OFFLINE_NOTE, count_text, interval_text, mcnemar_text, tally_text
 
 _WIDEST = 40
 _SHOWN = 12
@@ -71,7 +71,7 @@ def comparison_notes(
             f"settings that differ between these runs: {'; '.join(_values_text(subjects, key) for key in also)}"
         )
     if any("offline" in each.facts["models"].values() for each in subjects):
-        notes.append("offline model: a repair program, not a language model; scores are a demonstration")
+        notes.append(OFFLINE_NOTE)
     return notes
 
 

@@ -12,7 +12,7 @@ from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.evaluation.exam import Comparison
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
 from dgm.show.safe import one_line
-from dgm.show.words import count_text, interval_text, mcnemar_text, operator_text, tally_text
+from dgm.show.words import OFFLINE_NOTE, count_text, interval_text, mcnemar_text, operator_text, tally_text
 
 WORDS = {Match.SAME: "identical", Match.DIFFERENT: "differs"}
 SHOWN = 300
@@ -151,9 +151,7 @@ def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
         )
         lines += _comparison_lines(one, "seed", f"agent {agent}")
     if settings.model == "offline":
-        lines.append(
-            "note: offline model: a repair program, not a language model; scores are a demonstration"
-        )
+        lines.append(f"note: {OFFLINE_NOTE}")
     if done.missing:
         lines.append(f"{count_text(done.missing, 'pair')} without a live verdict")
     lines.append(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum, auto
 from typing import NamedTuple
 
-from dgm.show.safe import ELLIPSIS, cell_width, cut
+from dgm.show.safe import ELLIPSIS, cell_width, cut, fit
 
 
 class Tone(StrEnum):
@@ -50,6 +50,11 @@ def make_line(*pieces: str | Span) -> Line:
     """Return a line of the pieces; a string is a plain piece, empty ones are left out."""
     spans = (Span(piece) if isinstance(piece, str) else piece for piece in pieces)
     return tuple(span for span in spans if span.text)
+
+
+def fact_line(name: str, *text: str | Span, width: int = 11) -> Line:
+    """Return a name in a column of ``width`` cells, and its text behind it."""
+    return make_line(Span(fit(name, width), Tone.KEY), *text)
 
 
 def join_lines(parts: Iterable[Line], between: str) -> Line:

@@ -29,6 +29,7 @@ OPERATOR_WIDTH = 80
 SIGNIFICANT = 0.05
 """Upper limit of an exact p that is called a difference."""
 AIM_WIDTH = 40
+OFFLINE_NOTE = "offline model: a repair program, not a language model; scores are a demonstration"
 _ROLE_WIDTH = 80
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dgm.domain import AgentId, TaskId
 from dgm.show.code import TAB, colour_code_line
 from dgm.show.diffs import SEEN, Patch, left_out_note
-from dgm.show.safe import Side, decode_beginning, fit, neutralise
+from dgm.show.safe import decode_beginning, neutralise
 from dgm.show.spans import Line, Span, Tone, crop_line, make_line, pad_line, plain_text
 from dgm.tui.wrapping import Flow
 
@@ -365,11 +365,6 @@ def find_line(
 def heading_line(text: str, *more: str | Span) -> Line:
     """Return the heading of a part."""
     return make_line(Span(text, Tone.STRONG), *more)
-
-
-def fact_line(name: str, *text: str | Span, width: int = 11) -> Line:
-    """Return a name in its column, and its text behind it."""
-    return make_line(Span(fit(name, width, Side.LEFT), Tone.KEY), *text)
 
 
 def paragraph_lines(text: str, tone: Tone = Tone.PLAIN, indent: str = "") -> Sequence[Line]:

@@ -10,7 +10,7 @@ from dgm.errors import DgmError
 from dgm.show.diffs import Patch
 from dgm.show.evaluations import evaluation_line
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, count_text, usage_text
 from dgm.tui.bodies import (
     LONGEST,
@@ -22,7 +22,6 @@ from dgm.tui.bodies import (
     StackedBody,
     UnreadableBody,
     WrappedBody,
-    fact_line,
     heading_line,
     paragraph_lines,
 )

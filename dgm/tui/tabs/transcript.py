@@ -11,7 +11,7 @@ from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.transcripts import CallTranscript, read_exchanges
 from dgm.show.words import operator_text, usage_text
 from dgm.tui.bodies import (
@@ -21,7 +21,6 @@ from dgm.tui.bodies import (
     StackedBody,
     UnreadableBody,
     WrappedBody,
-    fact_line,
     heading_line,
     paragraph_lines,
 )
