@@ -25,13 +25,12 @@ from dgm.errors import UserError
 from dgm.show.agents import find_tree_states, root_text
 from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line
-from dgm.show.lineages import step_lines
 from dgm.show.making import making_lines, making_record
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
 from dgm.show.terminal import write_lines
-from dgm.show.trees import tree_lines
+from dgm.show.trees import step_lines, tree_lines
 from dgm.show.words import interval_text, operator_text, tally_text
 
 STARRED = 5_000
