@@ -84,7 +84,8 @@ def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     )
     width = max(map(len, found.names))
     for name, result in zip(found.names, found.results, strict=True):
-        yield f"  {neutralise(name):<{width}}  {_tally_cells(result)}{_cost_text(found, result)}"
+        tally = f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
+        yield f"  {neutralise(name):<{width}}  {tally}{_cost_text(found, result)}"
         if found.attempts > 1:
             yield f"  {'':<{width}}  {_attempts_text(found, result)}"
     yield from _tag_lines(found, width)
@@ -97,10 +98,6 @@ def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     yield from _unresolved_lines(found, verbose=verbose)
     spend = _sum_spend(found)
     yield f"recorded in {found.folder}" + (f"; {usage_text(spend)}" if spend.calls else "")
-
-
-def _tally_cells(result: AgentResult) -> str:
-    return f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
 
 
 def _cost_text(found: EvaluationReport, result: AgentResult) -> str:

@@ -1,6 +1,6 @@
 """Small texts that every list is made of: tallies, intervals, amounts, bars, marks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dgm.domain import Tally, Usage, Verdict
 from dgm.show.safe import cell_width, fit, one_line
@@ -47,6 +47,12 @@ def interval_text(tally: Tally) -> str:
     """Return the 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
     low, high = wilson(tally)
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
+
+
+def list_text(items: Sequence[object], most: int) -> str:
+    """Return ``1, 2, 3``, of a long list the first ``most`` and ``and 12 more``; a dash for an empty one."""
+    shown = ", ".join(map(str, items[:most]))
+    return f"{shown} and {len(items) - most:,} more" if len(items) > most else shown or "–"
 
 
 def p_text(p: float) -> str:

@@ -7,7 +7,7 @@ from dgm.domain import AgentId
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, make_line
-from dgm.show.words import BEST, MARKED, bar_line, interval_text, operator_text, tally_text
+from dgm.show.words import BEST, MARKED, bar_line, interval_text, list_text, operator_text, tally_text
 from dgm.stats import lower_bound
 from dgm.tui.reader import RunReader
 from dgm.tui.wrapping import wrap_line
@@ -49,7 +49,7 @@ def head_lines(
             else make_line(root_text(born)),
             make_line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
             make_line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
-            make_line(Span("children ", Tone.DIM), _list_agents(members.children(agent))),
+            make_line(Span("children ", Tone.DIM), list_text(members.children(agent), 6)),
         ],
         "  ",
     )
@@ -71,8 +71,3 @@ def head_lines(
         else [make_line(Span("no rationale", Tone.DIM))]
     )
     return [who, own, make_line(Span("…", Tone.DIM)) if spent is None else spent, *rationale]
-
-
-def _list_agents(agents: Sequence[AgentId]) -> str:
-    shown = ", ".join(map(str, agents[:6]))
-    return f"{shown} and {len(agents) - 6:,} more" if len(agents) > 6 else shown or "–"
