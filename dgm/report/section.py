@@ -66,9 +66,9 @@ def facts_table(pairs: Sequence[tuple[str, str]]) -> Html:
     return h("div", {"class": "wide"}, h("table", {}, h("tbody", {}, *rows)))
 
 
-def html_figure(drawing: SvgDrawing | None, caption: str, kind: str = "wide") -> Html:
+def html_figure(drawing: SvgDrawing | None, caption: str) -> Html:
     """Return a picture with its caption; the caption alone where there is nothing to draw."""
-    picture = [h("div", {"class": kind}, drawing.html())] if drawing else []
+    picture = [h("div", {"class": "wide"}, drawing.html())] if drawing else []
     return h("figure", {}, *picture, h("figcaption", {}, caption))
 
 

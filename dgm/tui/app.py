@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
-from textual.driver import Driver
 from textual.screen import Screen
 
 from dgm.domain import AgentId, TaskId
@@ -68,7 +67,6 @@ class Browser(App[None]):
         follow: bool = False,
         theme: str | None = None,
         agent: AgentId | None = None,
-        driver_class: type[Driver] | None = None,
     ) -> None:
         """Show a run.
 
@@ -77,12 +75,11 @@ class Browser(App[None]):
             follow: whether the cursor follows the newest event.
             theme: of ``THEMES``; None for the theme of ``TEXTUAL_THEME``, else dark.
             agent: the agent on which the cursor stands first.
-            driver_class: for tests.
         """
         plain = bool(os.environ.get("NO_COLOR"))
         if not plain and "NO_COLOR" in os.environ:
             del os.environ["NO_COLOR"]  # an empty value asks for nothing, but Textual would obey it
-        super().__init__(driver_class=driver_class, ansi_color=True if plain else None)
+        super().__init__(ansi_color=True if plain else None)
         if plain:
             self.theme = THEMES["ansi"]
         elif theme is not None:

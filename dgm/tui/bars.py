@@ -16,8 +16,8 @@ SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "
 class Block(Widget):
     """Lines at a fixed place; lines that do not fit are not seen."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:

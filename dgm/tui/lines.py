@@ -39,8 +39,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     class Chosen(Moved):
         """A message: a line was opened, by key or by mouse."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self.cursor = 0
         self._in_view = True
         self.left = 0

@@ -34,8 +34,8 @@ class TextView(LineList):
         body: Body
         put: Callable[[], None]
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self.body: Body = LineBody([])
         self._words = ""
         self._wrapping = False
