@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
-from textual.color import Color
 from textual.strip import Strip
 
 from dgm.show.spans import Line, Tone
@@ -79,18 +78,6 @@ def cursor_style(app: "App[object]") -> Style:
 def make_strip(line: Line, tones: Tones) -> Strip:
     """Return the line as a strip; its texts are never read as markup."""
     return Strip([Segment(span.text, tones[span.tone]) for span in line if span.text])
-
-
-def contrast_ratio(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
-    low, high = sorted(map(_luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [part / 255 for part in Color.parse(colour).rgb]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _make_tones(which: int) -> Tones:
