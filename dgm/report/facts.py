@@ -1,7 +1,9 @@
 """All facts of a report, gathered once and as plain values; the other modules decide how they are shown."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dgm.analysis.accounts import Purpose
@@ -17,7 +19,6 @@ from dgm.report.layout import TreeLayout, place_tree
 from dgm.report.matrix import TaskMatrix, build_matrix
 from dgm.report.reproduce import Reproduction, read_reproduction
 from dgm.report.steps import LineagePath, read_lineage
-from dgm.report.traces import missing_traces
 from dgm.search.run_settings import settings_of
 from dgm.show.events import time_text
 from dgm.simulate import PLAN as SIMULATION
@@ -25,6 +26,10 @@ from dgm.simulate import PLAN as SIMULATION
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
 FROM events WHERE kind = 'action_started' AND seq <= ?
+"""
+_NAMED = """
+SELECT DISTINCT trace.value FROM events, json_each(events.body, '$.traces') AS trace
+WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed') AND seq <= ?
 """
 _FIRST_AND_LAST = "SELECT min(at), max(at) FROM events WHERE seq <= ?"
 
@@ -157,6 +162,31 @@ def compute_cache_saving(run: Run) -> float:
         for (_, model), usage in run.tree.spend_by.items()
         if model in cached and prices.knows(model)
     )
+
+
+def missing_traces(run: Run) -> Sequence[str]:
+    """Return a sentence if traces are missing; their content is not read (``dgm archive verify`` reads it)."""
+    named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
+    there = len(named & _list_traces(run.folder / "traces"))
+    if there == len(named):
+        return []
+    return [f"not there: traces of evaluations and of agents' making ({there:,} of {len(named):,} are)"]
+
+
+def _list_traces(folder: Path) -> set[str]:
+    """Return the digests of the traces in the folder.
+
+    One look at each folder is cheaper than one at each trace.
+    """
+    found: set[str] = set()
+    try:
+        parts = [part for part in os.scandir(folder) if part.is_dir()]
+    except OSError:
+        return found
+    for part in parts:
+        with os.scandir(part.path) as files:
+            found.update(part.name + file.name.removesuffix(".z") for file in files)
+    return found
 
 
 def is_going_on(report: RunReport) -> bool:

@@ -9,7 +9,7 @@ from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS
-from dgm.show.columns import CLADE, RowColumns, gap_before
+from dgm.show.columns import CLADE, LEAST_USE, RowColumns, gap_before
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, line_width, make_line, pad_line
 from dgm.show.words import (
@@ -165,7 +165,7 @@ def agent_line(row: AgentRow, width: int | None = None) -> Line:
     left = width - line_width(_join_parts(parts)) - 2
     if left >= _LEAST:
         return _join_parts({**parts, "rationale": make_line(one_line(row.rationale, left))})
-    for name in ("clade interval", "children", "operator", "clade", "interval", "bar"):
+    for name in LEAST_USE:
         if line_width(_join_parts(parts)) <= width:
             break
         parts.pop(name, None)

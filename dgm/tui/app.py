@@ -15,6 +15,7 @@ from textual.screen import Screen
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.show.safe import one_line
+from dgm.tui.bars import SCREENS
 from dgm.tui.changes import RunChanges
 from dgm.tui.finding import Finder
 from dgm.tui.keys import KeyScope, bindings_of
@@ -22,7 +23,7 @@ from dgm.tui.page import Page, agent_of
 from dgm.tui.pager import show_pager_from
 from dgm.tui.palette import TypedCommandProvider, system_commands
 from dgm.tui.reader import RunReader
-from dgm.tui.screens import SCREENS, make_screen
+from dgm.tui.screens import make_screen
 from dgm.tui.screens.help import HelpScreen
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Browser(App[None]):
 
     CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
-    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name in SCREENS}
+    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name, _ in SCREENS}
     DEFAULT_MODE = "tree"
     COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, TypedCommandProvider}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EVERYWHERE)]

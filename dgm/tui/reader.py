@@ -197,7 +197,7 @@ class RunReader:
         """Return the answer of the folded run, which does not change meanwhile.
 
         Raises:
-            Closed: it is not folded yet.
+            RunUnavailable: it is not folded yet.
         """
         if self.run is None:
             raise RunUnavailable("the run is still being read")

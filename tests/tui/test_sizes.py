@@ -12,14 +12,13 @@ from dgm.show.spans import Tone, plain_text
 from dgm.show.trees import tree_lines
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import THEMES, Browser
-from dgm.tui.bars import Head
-from dgm.tui.screens import SCREENS
+from dgm.tui.bars import SCREENS, Head
 from dgm.tui.strips import tones_of
 from tests.tui.driving import drive, grid, settle
 from tests.tui.growing import Growing
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", [name for name, _ in SCREENS])
 def test_a_terminal_may_shrink_to_20_by_5_and_grow_again(screen: str, example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         browser.go(screen)
@@ -110,7 +109,7 @@ def test_no_color_means_no_colour(wish: str, example: Path, monkeypatch: pytest.
     monkeypatch.setenv("NO_COLOR", wish)
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        for screen in SCREENS:
+        for screen, _ in SCREENS:
             browser.go(screen)
             await settle(browser, pilot)
             for strip in browser.screen._compositor.render_strips():
