@@ -1,7 +1,6 @@
 """An agent in six lines: its identity, quality, spend and aim."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from dgm.domain import AgentId
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
@@ -32,17 +31,15 @@ def head_lines(
     born = reader.born([agent]).get(agent)
     if members is None or born is None:
         return [make_line(Span(f"agent {agent}", Tone.STRONG), ": not there yet")]
-    row = replace(
-        row_of(members, born, aim=reader.aim(agent), best=reader.best, marked=marks),
-        state=reader.activity_of(agent),
-    )
-    signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[row.state]]
+    state = reader.activity_of(agent)
+    row = row_of(members, born, aim=reader.aim(agent), state=state, best=reader.best, marked=marks)
+    signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[state]]
     who = join_lines(
         [
             make_line(
                 Span(f"agent {agent}", Tone.STRONG),
                 Span("".join(f" {sign}" for sign in signs if sign), Tone.MARK),
-                Span(f" {row.state}" if row.state is not AgentActivity.QUIET else "", Tone.DIM),
+                Span(f" {state}" if state is not AgentActivity.QUIET else "", Tone.DIM),
             ),
             make_line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
             if row.parents
