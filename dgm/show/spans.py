@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum, auto
+from itertools import groupby
 from typing import NamedTuple
 
 from dgm.show.safe import ELLIPSIS, cell_width, cut, fit
@@ -69,6 +70,12 @@ def join_lines(parts: Iterable[Line], between: str) -> Line:
 def plain_text(line: Line) -> str:
     """Return the line's text without the blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
+
+
+def merge_spans(spans: Iterable[Span]) -> Line:
+    """Return the spans as a line in which neighbours of one tone are one span; empty ones are left out."""
+    groups = groupby((span for span in spans if span.text), key=lambda span: span.tone)
+    return tuple(Span("".join(span.text for span in group), tone) for tone, group in groups)
 
 
 def line_width(line: Line) -> int:
