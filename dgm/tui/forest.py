@@ -120,10 +120,6 @@ class Forest:
         parent = self._parent[agent]
         return AgentId(parent) if parent != _ROOT else None
 
-    def depth(self, agent: AgentId) -> int:
-        """Return the number of steps to the root of the line."""
-        return self._depth[agent]
-
     def children(self, agent: AgentId) -> Sequence[AgentId]:
         """Return the children that are shown when the agent is unfolded, in their order."""
         return self._seen(agent)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from dgm.analysis.outline import trace_lineage
 from dgm.archive.repository import AgentRepository, patch
 from dgm.domain import AgentId, CommitId
 from dgm.show.agents import root_text
@@ -12,7 +13,6 @@ from dgm.show.words import count_text
 from dgm.tui.bodies import Body, DiffBody, LineBody, LineTarget, StackedBody, heading_line
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
-from dgm.tui.tabs.lineage import trace_lineage
 
 FILES = 40
 """Maximum number of file names that stand above a patch."""

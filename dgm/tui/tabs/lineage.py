@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.analysis.lookups import read_births
-from dgm.analysis.outline import Members
+from dgm.analysis.outline import Members, trace_lineage
 from dgm.archive.events import AgentBorn
 from dgm.domain import Agent, AgentId, Tally
 from dgm.show.agents import agent_line, root_text, row_of
@@ -43,14 +43,6 @@ def load(reader: RunReader, agent: AgentId, marks: Collection[AgentId] = ()) -> 
         return WrappedBody(rows, targets)
 
     return look
-
-
-def trace_lineage(members: Members, agent: AgentId) -> list[AgentId]:
-    """Return the agents from a root to the agent, along first parents."""
-    found = [agent]
-    while (parent := members.first_parent(found[-1])) is not None:
-        found.append(parent)
-    return found[::-1]
 
 
 def _title_texts(line: Sequence[AgentId], root: str) -> tuple[str, str]:
