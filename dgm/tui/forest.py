@@ -71,16 +71,6 @@ class Forest:
 
     # Lines and their agents
 
-    def at(self, line: int) -> ForestLine:
-        """Return the content of a line.
-
-        Raises:
-            IndexError: there is no such line.
-        """
-        for place in self.walk(line):
-            return place
-        raise IndexError(line)
-
     def walk(self, line: int = 0) -> Iterator[ForestLine]:
         """Yield the content of this line and of all below it; nothing may change meanwhile."""
         if not 0 <= line < self._lines:

@@ -70,7 +70,9 @@ def test_a_click_on_the_guides_folds(example: Path) -> None:
         lines = agents(browser)
         assert lines.forest is not None
         lines.goto(AgentId(1))
-        line = next(n for n in range(1, lines.count()) if lines.forest.children(lines.forest.at(n).agent))
+        line = next(
+            n for n in range(1, lines.count()) if lines.forest.children(next(lines.forest.walk(n)).agent)
+        )
         whole = lines.count()
         await pilot.click(AgentList, offset=(2, line))
         await pilot.pause()

@@ -33,11 +33,10 @@ class Tabs(Block):
 
     def name_here(self, tab: str) -> None:
         """Show which tab is open."""
-        names = [Span(f" {name} ", Tone.MARK if name == tab else Tone.DIM) for name in TABS]
-        marked = [
-            Span(f"[{each.text.strip()}]", each.tone) if each.tone is Tone.MARK else each for each in names
-        ]
-        self.show([tuple(marked)])
+        names = (
+            Span(f"[{name}]", Tone.MARK) if name == tab else Span(f" {name} ", Tone.DIM) for name in TABS
+        )
+        self.show([tuple(names)])
 
     def on_click(self, event: events.Click) -> None:
         """Open the tab whose name is there."""
