@@ -1,5 +1,6 @@
 """The failures of a run, counted by kind: where its evaluations and expansions went."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ seq <= ? AND (
     OR kind = 'task_graded' AND body LIKE '%"verdict":"invalid"%'
     AND json_extract(body, '$.verdict') = 'invalid'
 )
+"""
+# Half a surrogate pair in a reason is read by Python and not by SQL, which cannot hand it out.
+_UNRESOLVED = """
+SELECT seq, body FROM events WHERE seq <= ? AND kind = 'task_graded' AND body LIKE '%"verdict":"unresolved"%'
 """
 _Key = TypeVar("_Key", str, tuple[str, str])
 
@@ -62,15 +67,26 @@ def count_failures(run: Run) -> FailureCounts:
             case CallRefused(_, _, _, code, _):
                 refused[code] += 1
     return FailureCounts(
-        _sort_counts(stillborn), most_frequent(invalid), most_frequent(lost), _sort_counts(refused)
+        _sort_counts(stillborn), _most_frequent(invalid), _most_frequent(lost), _sort_counts(refused)
     )
+
+
+def count_unresolved(run: Run) -> Sequence[tuple[str, int]]:
+    """Count the unresolved verdicts that stand, by kind of reason, ordered by frequency."""
+    counts: Counter[str] = Counter()
+    gone = run.store.withdrawn(run.tree.seq)
+    for seq, body in run.store.query(_UNRESOLVED, (run.tree.seq,)):
+        graded = json.loads(body)
+        if graded["verdict"] == "unresolved" and seq not in gone:
+            counts[kind_of(graded["reason"])] += 1
+    return _most_frequent(counts)
 
 
 def _sort_counts(counts: Counter[_Key]) -> dict[_Key, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def most_frequent(counts: Counter[str]) -> list[tuple[str, int]]:
+def _most_frequent(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the ``MOST`` most frequent reasons, and all others as one entry."""
     kinds = list(_sort_counts(counts).items())
     rest = sum(count for _, count in kinds[MOST:])

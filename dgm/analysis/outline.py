@@ -176,6 +176,14 @@ class Outline:
         return self._children.get(agent, ())
 
 
+def trace_lineage(members: Members, agent: AgentId) -> list[AgentId]:
+    """Return the agents from a root to the agent, along first parents."""
+    found = [agent]
+    while (parent := members.first_parent(found[-1])) is not None:
+        found.append(parent)
+    return found[::-1]
+
+
 def has_indices(store: EventStore) -> bool:
     """Return whether the log has the indices for an outline.
 

@@ -128,7 +128,8 @@ def _task_lines(tasks: Sequence[TaskPairs]) -> Iterator[Line]:
             Span(f"{one_line(each.second.name, _KEPT)}", Tone.STRONG), f"  {_task_pairs_text(each)}"
         )
         if found.gained or found.lost:
-            yield make_line(f"    gained {len(found.gained)}, lost {len(found.lost)}; {_test_text(each)}")
+            test = mcnemar_text(found.p, found.mid_p)
+            yield make_line(f"    gained {len(found.gained)}, lost {len(found.lost)}; {test}")
     if any(each.tasks == SEARCH for each in tasks):
         yield make_line(
             "on search tasks both agents were chosen for their verdicts on these very tasks, which flatters; "
@@ -147,7 +148,3 @@ def _task_pairs_text(each: TaskPairs) -> str:
         low, high = record["interval"]
         said += f", difference {record['mean']:+.2f} (95 % {low:+.2f} to {high:+.2f}, bootstrap over tasks)"
     return said
-
-
-def _test_text(each: TaskPairs) -> str:
-    return mcnemar_text(each.found.p, each.found.mid_p)

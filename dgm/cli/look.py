@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from itertools import starmap
 
 import click
 
@@ -25,13 +26,12 @@ from dgm.show.agents import find_tree_states, root_text
 from dgm.show.attempts import find_attempt
 from dgm.show.best import STAR_MEANS, best_lines, bound_text
 from dgm.show.evaluations import evaluation_line
-from dgm.show.lineages import step_lines
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
 from dgm.show.terminal import write_lines
-from dgm.show.trees import tree_lines
+from dgm.show.trees import step_lines, tree_lines
 from dgm.show.words import interval_text, operator_text, tally_text
 
 STARRED = 5_000
@@ -150,21 +150,17 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
         "operator": operator_text(agent.operator, tree.aim(agent.id)),
         "rationale": one_line(agent.rationale, 200),
     }
-    star = [_fact_line(("best", STAR_MEANS))] if agent.id == best_of(run) else []
+    star = [fact_line("best", STAR_MEANS)] if agent.id == best_of(run) else []
     tallies = {
         "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}",
         "clade": f"{tally_text(clade)}  {interval_text(clade)}",
     }
     return [
-        *map(_fact_line, facts.items()),
+        *starmap(fact_line, facts.items()),
         *star,
         *making_lines(run, agent),
-        *map(_fact_line, tallies.items()),
+        *starmap(fact_line, tallies.items()),
     ]
-
-
-def _fact_line(named: tuple[str, str]) -> Line:
-    return make_line(Span(f"{named[0]:<11}", Tone.KEY), named[1])
 
 
 @click.command()

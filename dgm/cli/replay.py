@@ -29,7 +29,6 @@ from dgm.show.replay_rows import (
     action_text,
     again_record,
     again_text,
-    comparison_record,
     head_record,
     live_lines,
     live_step_text,
@@ -301,11 +300,9 @@ def _live_evaluations(
                 "folder": str(done.folder),
                 "ended": done.ending.reason.value,
                 "missing": done.missing,
-                "against_record": done.against_record and comparison_record(done.against_record),
-                "agents": {str(agent): comparison_record(one) for agent, one in done.agents.items()},
-                "against_seed": {
-                    str(agent): comparison_record(one) for agent, one in done.against_seed.items()
-                },
+                "against_record": done.against_record and done.against_record.record(),
+                "agents": {str(agent): one.record() for agent, one in done.agents.items()},
+                "against_seed": {str(agent): one.record() for agent, one in done.against_seed.items()},
                 "spend": spend_record(done.spend),
             }
         )

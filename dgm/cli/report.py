@@ -25,7 +25,7 @@ from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
-from dgm.report.facts import RunReport, gather_report
+from dgm.report.facts import RunReport, gather_report, missing_traces
 from dgm.report.figures import write_figures
 from dgm.report.headline import ExamFindings, read_findings
 from dgm.report.opening import opening_lines
@@ -33,7 +33,6 @@ from dgm.report.page import render_page
 from dgm.report.people import holdout_lines, note_line, search_lines
 from dgm.report.record import report_record
 from dgm.report.targets import check_file, check_folder
-from dgm.report.traces import missing_traces
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line

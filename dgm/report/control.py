@@ -8,7 +8,7 @@ from dgm.analysis.summary import spend_record, tally_record
 from dgm.evaluation.control import ControlFindings, Unit
 from dgm.report.drawing import short_number
 from dgm.show.safe import one_line
-from dgm.show.words import mcnemar_text
+from dgm.show.words import count_text, mcnemar_text
 
 
 def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
@@ -19,7 +19,7 @@ def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]
         offline: whether the offline model answered.
     """
     price, pairs = found.price, found.pairs
-    spent, bought = amount_text(price.search, price.unit), _attempts_text(price.affordable)
+    spent, bought = amount_text(price.search, price.unit), count_text(price.affordable, "attempt")
     took = amount_text(found.took, price.unit)
     bound = f", of which it was given at most {found.bound}" if found.wanted < price.affordable else ""
     n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
@@ -28,7 +28,7 @@ def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]
         f"holdout task{bound}. No task is tried again once it is solved, so the further attempts took {took}."
     )
     seed = (
-        f"With {_attempts_text(found.attempts)} at each it resolves {pairs.first.resolved} of {n} tasks, as if "
+        f"With {count_text(found.attempts, 'attempt')} at each it resolves {pairs.first.resolved} of {n} tasks, as if "
         f"somebody picked the right attempt each time; with one, {found.once.resolved} of {found.once.n}."
     )
     best = (
@@ -39,8 +39,8 @@ def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]
     said = [what, seed, best]
     if found.missing:
         said.append(
-            f"The control is not complete: every task has had {found.attempts} of {_attempts_text(found.wanted)}, "
-            f"and up to {found.missing:,} more can be made."
+            f"The control is not complete: every task has had {found.attempts} of "
+            f"{count_text(found.wanted, 'attempt')}, and up to {found.missing:,} more can be made."
         )
     if offline:
         said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
@@ -89,7 +89,3 @@ def amount_text(value: float, unit: Unit) -> str:
             return f"{short_number(value)} tokens"
         case Unit.SECONDS:
             return f"{value / 3600:.1f} hours of work" if value >= 3600 else f"{value:.0f} seconds of work"
-
-
-def _attempts_text(count: int) -> str:
-    return "1 attempt" if count == 1 else f"{count:,} attempts"

@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dgm.domain import Tally
 from dgm.report.markup import Html, Value, h, join_html, number_text
+from dgm.stats import wilson
 
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1d2228 }
@@ -132,6 +134,13 @@ class Axes:
             drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
             drawing.text(self.x(tick), foot + 15, short_number(tick), "soft", 10, "middle")
         drawing.text(self.left + self.width / 2, foot + 30, x_name, "soft", 11, "middle")
+
+    def draw_interval(self, drawing: SvgDrawing, y: float, tally: Tally, kind: str, radius: float) -> None:
+        """Draw a rate as a dot of ``radius`` pixels on the line of its 95 % interval, at the pixel ``y``."""
+        low, high = wilson(tally)
+        drawing.line(self.x(low), y, self.x(high), y, f"{kind}line" if kind else "interval", 3)
+        look = f"{kind}dot" if kind else "dot"
+        drawing.add("circle", {"class": look, "cx": self.x(tally.rate), "cy": y, "r": radius})
 
 
 def round_ticks(highest: float, most: int = 5) -> list[float]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from dgm.analysis.accounts import Purpose
 from dgm.domain import Usage, Verdict
-from dgm.report import patches
 from dgm.report.facts import RunReport
 from dgm.report.markup import Html, h
+from dgm.report.patches import render_diff
 from dgm.report.section import PageSection, facts_table, html_table, lead_paragraph, paragraph, points_text
 from dgm.report.steps import PathStep
 from dgm.show.safe import one_line
@@ -37,17 +37,6 @@ PURPOSES = {
 }
 LEAST_SAVING_USD = 0.00005
 """Smallest saving that is mentioned."""
-
-
-def build_ending_sections(report: RunReport) -> Sequence[PageSection]:
-    """Return the sections in their order."""
-    return [
-        build_lineage(report),
-        build_tasks(report),
-        build_spend(report),
-        build_failures(report),
-        build_reproduction(report),
-    ]
 
 
 def build_lineage(report: RunReport) -> PageSection:
@@ -101,9 +90,9 @@ def _step_numbers(step: PathStep) -> list[str]:
 
 def _diff_part(report: RunReport, step: PathStep, room: int) -> Html:
     if step.damage:
-        return patches.missing_diff_note(one_line(step.damage, 200))
+        return h("p", {"class": "soft"}, f"The diff is not there: {one_line(step.damage, 200)}")
     command = f"dgm diff {shlex.quote(one_line(report.run['run'], 100))} {step.agent.id}"
-    found = patches.render_diff(step.patch, room, command)
+    found = render_diff(step.patch, room, command)
     files = count_text(found.files, "file")
     summary = h("summary", {}, f"What it changed: {files}, +{found.added:,} −{found.removed:,} lines")
     printed = {"data-p": ""} if found.lines <= PRINTED else {}
@@ -120,7 +109,7 @@ def build_tasks(report: RunReport) -> PageSection:
     rows = []
     for row in found.rows:
         cells = [_verdict_cell(verdict) for verdict in row.verdicts]
-        everyone = h("td", {"class": "s"}, f"{row.solved:,} of {row.tried:,}" if row.tried else "not tried")
+        everyone = h("td", {"class": "s"}, f"{row.resolved:,} of {row.tried:,}" if row.tried else "not tried")
         name = h("th", {"scope": "row"}, h("bdi", {}, one_line(row.task, 80)))
         rows.append(h("tr", {}, name, *cells, everyone))
     left_out = [

@@ -1,30 +1,35 @@
 """All facts of a report, gathered once and as plain values; the other modules decide how they are shown."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dgm.analysis.accounts import Purpose
-from dgm.analysis.failures import FailureCounts, count_failures
+from dgm.analysis.failures import FailureCounts, count_failures, count_unresolved
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.summary import corrected_rate_record, run_facts
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
-from dgm.report.cache_saving import compute_cache_saving
+from dgm.models.pricing import Prices
 from dgm.report.curve import CurvePoint, compute_curve
 from dgm.report.headline import ExamFindings, HoldoutVerdict, make_verdict, trust_note
 from dgm.report.layout import TreeLayout, place_tree
 from dgm.report.matrix import TaskMatrix, build_matrix
-from dgm.report.reasons import count_unresolved
 from dgm.report.reproduce import Reproduction, read_reproduction
 from dgm.report.steps import LineagePath, read_lineage
-from dgm.report.traces import missing_traces
+from dgm.search.run_settings import settings_of
+from dgm.show.events import time_text
 from dgm.simulate import PLAN as SIMULATION
 
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.task') IS NULL
 FROM events WHERE kind = 'action_started' AND seq <= ?
+"""
+_NAMED = """
+SELECT DISTINCT trace.value FROM events, json_each(events.body, '$.traces') AS trace
+WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn', 'child_proposed') AND seq <= ?
 """
 _FIRST_AND_LAST = "SELECT min(at), max(at) FROM events WHERE seq <= ?"
 
@@ -117,8 +122,8 @@ def gather_report(
     first, last = run.store.query(_FIRST_AND_LAST, (tree.seq,))[0]
     return RunReport(
         run=run_facts(run, best),
-        began=_date_text(first),
-        ended=_date_text(last),
+        began=time_text(first)[:-3],
+        ended=time_text(last)[:-3],
         tasks=len(tree.tasks),
         members=[_make_report_agent(run, agent) for agent in tree.agents],
         best=best,
@@ -142,6 +147,48 @@ def gather_report(
     )
 
 
+def compute_cache_saving(run: Run) -> float:
+    """Return the USD that cached input saved, over all models whose price is known; 0 if nothing was cached.
+
+    The sum of many calls is priced like one call, at the rates of short calls.
+    """
+    cached = {model: usage for (_, model), usage in run.tree.spend_by.items() if usage.cached_tokens}
+    if not cached:
+        return 0.0
+    settings = settings_of(run)
+    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    return sum(
+        prices.of(model).saved(usage)
+        for (_, model), usage in run.tree.spend_by.items()
+        if model in cached and prices.knows(model)
+    )
+
+
+def missing_traces(run: Run) -> Sequence[str]:
+    """Return a sentence if traces are missing; their content is not read (``dgm archive verify`` reads it)."""
+    named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
+    there = len(named & _list_traces(run.folder / "traces"))
+    if there == len(named):
+        return []
+    return [f"not there: traces of evaluations and of agents' making ({there:,} of {len(named):,} are)"]
+
+
+def _list_traces(folder: Path) -> set[str]:
+    """Return the digests of the traces in the folder.
+
+    One look at each folder is cheaper than one at each trace.
+    """
+    found: set[str] = set()
+    try:
+        parts = [part for part in os.scandir(folder) if part.is_dir()]
+    except OSError:
+        return found
+    for part in parts:
+        with os.scandir(part.path) as files:
+            found.update(part.name + file.name.removesuffix(".z") for file in files)
+    return found
+
+
 def is_going_on(report: RunReport) -> bool:
     """Return whether a process still writes the run."""
     return report.run["state"] in ("running", "paused")
@@ -151,10 +198,6 @@ def _make_report_agent(run: Run, agent: Agent) -> ReportAgent:
     tree = run.tree
     own, clade = tree.own(agent.id), tree.clade(agent.id)
     return ReportAgent(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id))
-
-
-def _date_text(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _sum_by_purpose(run: Run) -> Mapping[Purpose, Usage]:

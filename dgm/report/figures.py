@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dgm.archive.durable import write_all_durably
-from dgm.domain import AgentId, Tally, Verdict
+from dgm.domain import AgentId, Verdict
 from dgm.report.curve import CurvePoint
 from dgm.report.drawing import Axes, SvgDrawing, round_ticks, short_number, stairs_path
 from dgm.report.facts import RunReport
@@ -14,7 +14,6 @@ from dgm.report.targets import check_folder
 from dgm.report.tree_picture import draw_tree_picture
 from dgm.show.safe import one_line
 from dgm.show.words import UNTRIED, VERDICT_MARKS, interval_text, tally_text
-from dgm.stats import wilson
 
 WIDTH, HEIGHT = 360, 236
 
@@ -118,18 +117,10 @@ def draw_holdout(report: RunReport) -> SvgDrawing | None:
     for number, (name, tally, kind) in enumerate(rows):
         y = axes.top + 34 * number + 17
         drawing.text(axes.left - 10, y + 4, name, "strong", 13, "end")
-        _draw_interval(drawing, axes, y, tally, kind)
+        axes.draw_interval(drawing, y, tally, kind, 6)
         said = f"{tally_text(tally)}  ({interval_text(tally)})"
         drawing.text(axes.left + axes.width + 12, y + 4, said, "", 12)
     return drawing
-
-
-def _draw_interval(drawing: SvgDrawing, axes: Axes, y: float, tally: Tally, kind: str) -> None:
-    low, high = wilson(tally)
-    drawing.line(axes.x(low), y, axes.x(high), y, f"{kind}line" if kind else "interval", 3)
-    drawing.add(
-        "circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": y, "r": 6}
-    )
 
 
 def draw_operators(report: RunReport) -> SvgDrawing | None:

@@ -11,7 +11,7 @@ from typing import Any
 from dgm.analysis.accounts import Accounts, RoleAndModel
 from dgm.analysis.summary import models_of, models_text, spend_record, tally_record, usage_records
 from dgm.archive.run import Run
-from dgm.domain import Agent, AgentId, Evaluate, Tally, Usage
+from dgm.domain import SEED, Agent, AgentId, Evaluate, Tally, Usage
 from dgm.evaluation.control import ControlFindings, compute_findings, control_of
 from dgm.evaluation.exam import FOLDER, OPERATOR, Comparison, compare_candidates, find_candidate
 from dgm.report import control
@@ -146,48 +146,49 @@ def make_verdict(
         run: its name, for the command that continues the examination.
         simulated: whether the run has no benchmark, and so no tasks for an examination.
     """
-    more, answer = control.exam_command(run), answer_of(found)
     if simulated:
-        return HoldoutVerdict(
-            answer,
-            "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on.",
+        sentence = (
+            "Nothing is shown: the search is simulated, and there are no holdout tasks to compare agents on."
         )
-    if best == 0 and (found is None or not found.tasks):
-        return HoldoutVerdict(
-            answer,
-            "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on holdout "
-            f"tasks ({more} does it).",
-        )
+    elif best == SEED:
+        sentence = _seed_sentence(found, control.exam_command(run))
+    else:
+        sentence = _best_sentence(found, control.exam_command(run))
+    return HoldoutVerdict(answer_of(found), sentence)
+
+
+def _seed_sentence(found: ExamFindings | None, more: str) -> str:
+    """Return the answer where the best agent is the seed; ``more`` is the command that continues the examination."""
     if found is None or not found.tasks:
-        return HoldoutVerdict(
-            answer,
-            "Nothing is shown yet: seed and best agent have not been compared on holdout tasks "
-            f"({more} does it).",
+        return (
+            "Nothing is shown yet: the search recommends the seed itself, which has not been evaluated on holdout "
+            f"tasks ({more} does it)."
         )
-    pairs = found.comparison
-    if found.missing and best == 0:
-        return HoldoutVerdict(
-            answer,
-            f"Nothing is shown yet: the search recommends the seed itself, which has a verdict on {pairs.first.n} of "
-            f"{found.tasks} holdout tasks ({more} goes on).",
-        )
+    own = found.comparison.first
     if found.missing:
-        return HoldoutVerdict(
-            answer,
-            f"Nothing is shown yet: of {found.tasks} holdout tasks, {pairs.first.n} have a verdict on both the seed "
-            f"and the best agent ({more} goes on).",
+        return (
+            f"Nothing is shown yet: the search recommends the seed itself, which has a verdict on {own.n} of "
+            f"{found.tasks} holdout tasks ({more} goes on)."
         )
-    counts = (
-        f"On {pairs.first.n} holdout tasks that the search never saw, the best agent resolves {pairs.second.resolved} "
-        f"and the seed {pairs.first.resolved}"
+    return (
+        f"The search recommends the seed itself, which resolves {own.resolved} of {own.n} "
+        "holdout tasks: no agent that it made is believed to be better."
     )
-    if best == 0:
-        return HoldoutVerdict(
-            answer,
-            f"The search recommends the seed itself, which resolves {pairs.first.resolved} of {pairs.first.n} "
-            "holdout tasks: no agent that it made is believed to be better.",
+
+
+def _best_sentence(found: ExamFindings | None, more: str) -> str:
+    if found is None or not found.tasks:
+        return f"Nothing is shown yet: seed and best agent have not been compared on holdout tasks ({more} does it)."
+    pairs = found.comparison
+    if found.missing:
+        return (
+            f"Nothing is shown yet: of {found.tasks} holdout tasks, {pairs.first.n} have a verdict on both the seed "
+            f"and the best agent ({more} goes on)."
         )
-    return HoldoutVerdict(answer, f"{counts}: it is {WORDS[answer]} (exact McNemar {p_text(pairs.p)}).")
+    return (
+        f"On {pairs.first.n} holdout tasks that the search never saw, the best agent resolves {pairs.second.resolved} "
+        f"and the seed {pairs.first.resolved}: it is {WORDS[answer_of(found)]} (exact McNemar {p_text(pairs.p)})."
+    )
 
 
 def repeated_exam_note(found: ExamFindings) -> str:

@@ -14,7 +14,7 @@ class MatrixRow:
     task: TaskId
     verdicts: Sequence[Verdict | None]
     """Verdicts of first attempts, by column; None: no verdict."""
-    solved: int
+    resolved: int
     """Number of agents of the whole archive that resolved it at the first attempt."""
     tried: int
     """Number of agents with a verdict on it."""
@@ -64,5 +64,5 @@ def _drop_invalid(verdict: Verdict | None) -> Verdict | None:
 def _sort_key(row: MatrixRow, columns: int) -> tuple[int, int]:
     first = next((n for n, verdict in enumerate(row.verdicts) if verdict is Verdict.RESOLVED), None)
     if first is not None:
-        return first, -row.solved
-    return columns + all(verdict is None for verdict in row.verdicts), -row.solved
+        return first, -row.resolved
+    return columns + all(verdict is None for verdict in row.verdicts), -row.resolved

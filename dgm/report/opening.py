@@ -13,7 +13,7 @@ from dgm.show.words import clock_text, interval_text, p_text, tally_text
 from dgm.simulate import PLAN as SIMULATION
 
 _NAMES = 14
-_TONES = {HoldoutAnswer.BETTER: Tone.GOOD, HoldoutAnswer.WORSE_SHOWN: Tone.BAD}
+ANSWER_TONES = {HoldoutAnswer.BETTER: Tone.GOOD, HoldoutAnswer.WORSE_SHOWN: Tone.BAD}
 _SAID = {
     HoldoutAnswer.BETTER: "yes",
     HoldoutAnswer.WORSE_SHOWN: "no, it is worse",
@@ -29,7 +29,7 @@ def opening_lines(run: Run, found: ExamFindings | None, best: AgentId) -> Sequen
         found: the examination of its seed and ``best``.
         best: the agent that it recommends.
     """
-    tone = Tone.WARN if best == SEED else _TONES.get(answer_of(found), Tone.WARN)
+    tone = Tone.WARN if best == SEED else ANSWER_TONES.get(answer_of(found), Tone.WARN)
     return [
         _named_line("better?", Span(_answer_text(run, found, best), tone)),
         _named_line("by how much?", Span(_gain_text(run, found, rate_best(run.tree, best)))),

@@ -32,7 +32,11 @@ def render_page(report: RunReport) -> bytes:
         build_progress(report),
         build_tree(report),
         build_operators(report),
-        *ending.build_ending_sections(report),
+        ending.build_lineage(report),
+        ending.build_tasks(report),
+        ending.build_spend(report),
+        ending.build_failures(report),
+        ending.build_reproduction(report),
     ]
     head = h(
         "head",

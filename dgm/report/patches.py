@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgm.report.markup import Html, escape_text, h, join_html
+from dgm.report.markup import Html, escape_text, h
 
 LONGEST = 1_000
 """Maximum characters of a line that are shown."""
@@ -85,8 +85,3 @@ def _count_fitting(sizes: Sequence[int], room: int) -> int:
         if room < 0:
             return count
     return len(sizes)
-
-
-def missing_diff_note(why: str) -> Html:
-    """Return the note in the place of a diff that cannot be read."""
-    return join_html(h("p", {"class": "soft"}, f"The diff is not there: {why}"))

@@ -6,15 +6,14 @@ from dgm.analysis.summary import corrected_rate_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
 from dgm.evaluation.exam import Comparison
-from dgm.report.cache_saving import compute_cache_saving
 from dgm.report.control import control_sentences, exam_command, no_control_sentence
 from dgm.report.ending import saving_text
+from dgm.report.facts import compute_cache_saving
 from dgm.report.headline import (
     POWERFUL,
     WORDS,
     WORTH_FINDING,
     ExamFindings,
-    HoldoutAnswer,
     answer_of,
     difference_record,
     make_verdict,
@@ -23,6 +22,7 @@ from dgm.report.headline import (
     trust_note,
     usd_each,
 )
+from dgm.report.opening import ANSWER_TONES
 from dgm.show.best import RECOMMENDED, bound_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
@@ -34,7 +34,7 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
     """Return the lines about the search."""
     spent = [
         make_line(f"  spent on the search: {usage_text(run.tree.spend)}"),
-        *map(_plain_line, usage_lines(run.tree.spend_by, "    ")),
+        *map(make_line, usage_lines(run.tree.spend_by, "    ")),
         *([make_line(f"  {saving}")] if (saving := saving_text(compute_cache_saving(run))) else []),
     ]
     if best == SEED:
@@ -95,7 +95,7 @@ def holdout_lines(run: Run, found: ExamFindings | None, best: AgentId) -> Sequen
     ]
     spent = [
         make_line(f"  spent on the holdout tasks: {usage_text(found.spend)}"),
-        *map(_plain_line, usage_lines(found.by, "    ")),
+        *map(make_line, usage_lines(found.by, "    ")),
     ]
     if found.missing or found.itself:
         return [*lines, *spent]
@@ -117,10 +117,6 @@ def note_line(run: Run) -> Line:
     return make_line(Span(f"note: {trust_note(run)}", Tone.WARN))
 
 
-def _plain_line(text: str) -> Line:
-    return make_line(text)
-
-
 def _interval_span(tally: Tally, width: int = 0) -> Span:
     return Span(f"{interval_text(tally):<{width}}", Tone.DIM)
 
@@ -136,8 +132,7 @@ def _candidate_line(name: str, agent: int, tally: Tally, usage: Usage, *, interv
 
 def _answer_span(found: ExamFindings) -> Span:
     answer = answer_of(found)
-    tones = {HoldoutAnswer.BETTER: Tone.GOOD, HoldoutAnswer.WORSE_SHOWN: Tone.BAD}
-    return Span(WORDS[answer], tones.get(answer, Tone.WARN))
+    return Span(WORDS[answer], ANSWER_TONES.get(answer, Tone.WARN))
 
 
 def _difference_lines(pairs: Comparison) -> Iterator[Line]:

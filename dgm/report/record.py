@@ -1,6 +1,7 @@
 """The facts of a report for programs; facts older than the page keep their names."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dgm.analysis.summary import (
@@ -17,6 +18,7 @@ from dgm.evaluation.exam import Comparison
 from dgm.report.curve import CurvePoint
 from dgm.report.facts import RunReport
 from dgm.report.headline import holdout_record
+from dgm.report.reproduce import Reproduction
 from dgm.report.steps import PathStep
 
 
@@ -48,7 +50,7 @@ def report_record(run: Run, report: RunReport, operators: list[dict[str, Any]]) 
         },
         "matrix": _matrix_record(report),
         "failures": _failures_record(report),
-        "reproduce": _reproduction_record(report),
+        "reproduce": _reproduction_record(report.reproduction),
         "not_there": list(report.damage),
     }
 
@@ -91,20 +93,21 @@ def _comparison_record(pairs: Comparison) -> dict[str, Any]:
 
 
 def _matrix_record(report: RunReport) -> dict[str, Any]:
+    found = report.matrix
     rows = [
-        {
-            "task": row.task,
-            "verdicts": [verdict.value if verdict else None for verdict in row.verdicts],
-            "resolved": row.solved,
-            "tried": row.tried,
-        }
-        for row in report.matrix.rows
+        {**asdict(row), "verdicts": [verdict.value if verdict else None for verdict in row.verdicts]}
+        for row in found.rows
     ]
     return {
-        "agents": list(report.matrix.agents),
+        "agents": list(found.agents),
         "tasks": rows,
-        "left_out": {"agents": report.matrix.agents_left_out, "tasks": report.matrix.tasks_left_out},
+        "left_out": {"agents": found.agents_left_out, "tasks": found.tasks_left_out},
     }
+
+
+def _reproduction_record(found: Reproduction) -> dict[str, Any]:
+    commits = {str(agent): commit for agent, commit in found.commits.items()}
+    return {**asdict(found), "command": found.command or None, "commits": commits}
 
 
 def _failures_record(report: RunReport) -> dict[str, Any]:
@@ -123,17 +126,3 @@ def _failures_record(report: RunReport) -> dict[str, Any]:
 
 def _count_records(kinds: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"reason": what, "times": times} for what, times in kinds]
-
-
-def _reproduction_record(report: RunReport) -> dict[str, Any]:
-    found = report.reproduction
-    return {
-        "command": found.command or None,
-        "replays": list(found.replays),
-        "versions": dict(found.versions),
-        "seed": found.seed,
-        "commits": {str(agent): commit for agent, commit in found.commits.items()},
-        "sandbox": found.sandbox,
-        "sessions": found.sessions,
-        "changed": list(found.changed),
-    }

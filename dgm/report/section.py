@@ -66,9 +66,9 @@ def facts_table(pairs: Sequence[tuple[str, str]]) -> Html:
     return h("div", {"class": "wide"}, h("table", {}, h("tbody", {}, *rows)))
 
 
-def html_figure(drawing: SvgDrawing | None, caption: str, kind: str = "wide") -> Html:
+def html_figure(drawing: SvgDrawing | None, caption: str) -> Html:
     """Return a picture with its caption; the caption alone where there is nothing to draw."""
-    picture = [h("div", {"class": kind}, drawing.html())] if drawing else []
+    picture = [h("div", {"class": "wide"}, drawing.html())] if drawing else []
     return h("figure", {}, *picture, h("figcaption", {}, caption))
 
 
@@ -80,10 +80,7 @@ def interval_bar(tally: Tally, kind: str = "") -> Html:
     drawing = SvgDrawing(f"{tally.rate:.0%}, 95 % interval {low:.0%} to {high:.0%}", 170, 18)
     axes = Axes(5, 0, 160, 18, 1)
     drawing.line(axes.left, 9, axes.left + axes.width, 9, "track", 1)
-    drawing.line(axes.x(low), 9, axes.x(high), 9, f"{kind}line" if kind else "interval", 3)
-    drawing.add(
-        "circle", {"class": f"{kind}dot" if kind else "dot", "cx": axes.x(tally.rate), "cy": 9, "r": 4.5}
-    )
+    axes.draw_interval(drawing, 9, tally, kind, 4.5)
     return h("span", {"class": "bar"}, drawing.html())
 
 

@@ -176,21 +176,13 @@ def _draw_mark(
 def _shape_path(form: str, x: float, y: float, radius: float) -> str:
     """Return the path of a shape with about the area of a circle of this radius."""
     if form == "cross":
-        a, b = radius * 1.1, radius * 0.4
-        corners = [
-            (-b, -a),
-            (b, -a),
-            (b, -b),
-            (a, -b),
-            (a, b),
-            (b, b),
-            (b, a),
-            (-b, a),
-            (-b, b),
-            (-a, b),
-            (-a, -b),
-        ]
-        return _polygon_path([(x + dx, y + dy) for dx, dy in [*corners, (-b, -b)]])
+        reach, half = radius * 1.1, radius * 0.4
+        arm = [(-half, -reach), (half, -reach), (half, -half)]
+        corners: list[tuple[float, float]] = []
+        for _ in range(4):
+            corners += [(x + dx, y + dy) for dx, dy in arm]
+            arm = [(-dy, dx) for dx, dy in arm]
+        return _polygon_path(corners)
     count, turn, grow = {
         "square": (4, math.pi / 4, 1.25),
         "diamond": (4, 0.0, 1.25),

@@ -9,9 +9,9 @@ from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, Agent, AgentId, Evaluate, Tally
 from dgm.policies.limits import BARREN as FRUITLESS
-from dgm.show.columns import CLADE, RowColumns, gap_before
-from dgm.show.safe import cell_width, one_line
-from dgm.show.spans import Line, Span, Tone, join_lines, make_line
+from dgm.show.columns import CLADE, LEAST_USE, RowColumns, gap_before
+from dgm.show.safe import one_line
+from dgm.show.spans import Line, Span, Tone, join_lines, line_width, make_line, pad_line
 from dgm.show.words import (
     BARREN,
     BEST,
@@ -19,7 +19,7 @@ from dgm.show.words import (
     EXPANDING,
     MARKED,
     WAITING,
-    bar_text,
+    bar_line,
     interval_text,
     operator_text,
     tally_text,
@@ -75,8 +75,6 @@ class AgentRow:
 
 def root_text(born: Agent | AgentBorn) -> str:
     """Return the words for an agent without parents.
-
-    A run may have several such agents; an examination has no others.
 
     A run may have several such agents; an examination has no others.
     """
@@ -164,11 +162,11 @@ def agent_line(row: AgentRow, width: int | None = None) -> Line:
     parts["operator"] = _operator_line(row)
     if width is None:
         return _join_parts({**parts, "rationale": make_line(one_line(row.rationale, RATIONALE_WIDTH))})
-    left = width - _line_width(_join_parts(parts)) - 2
+    left = width - line_width(_join_parts(parts)) - 2
     if left >= _LEAST:
         return _join_parts({**parts, "rationale": make_line(one_line(row.rationale, left))})
-    for name in ("clade interval", "children", "operator", "clade", "interval", "bar"):
-        if _line_width(_join_parts(parts)) <= width:
+    for name in LEAST_USE:
+        if line_width(_join_parts(parts)) <= width:
             break
         parts.pop(name, None)
     return _join_parts(parts)
@@ -184,32 +182,28 @@ def aligned_line(row: AgentRow, lead: Line, columns: RowColumns) -> Line:
     """
     bounded = columns.line is not None
     parts = _row_parts(row, moment=bounded)
-    shown = _pad_line((*lead, *parts["id"]), columns.stem)
+    shown = pad_line((*lead, *parts["id"]), columns.stem)
     # An agent without children has more room for the texts at the end, where room is short.
     names = [name for name in columns.widths if row.children or not bounded or name not in CLADE]
     for name in names:
-        shown = (*shown, Span(" " * gap_before(name)), *_pad_line(parts.get(name, ()), columns.widths[name]))
+        shown = (*shown, Span(" " * gap_before(name)), *pad_line(parts.get(name, ()), columns.widths[name]))
     operator = _operator_line(row)
     if not bounded:
         return join_lines([shown, operator, make_line(one_line(row.rationale, RATIONALE_WIDTH))], "  ")
     room = columns.room(names)
-    if _line_width(operator) > room:
+    if line_width(operator) > room:
         return shown
-    left = room - _line_width(operator) - 2
+    left = room - line_width(operator) - 2
     return join_lines(
         [shown, operator, make_line(one_line(row.rationale, left)) if left >= _LEAST else ()], "  "
     )
-
-
-def _pad_line(shown: Line, width: int) -> Line:
-    return (*shown, Span(" " * max(0, width - _line_width(shown))))
 
 
 def _row_parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
     """Return the parts of a row by name, without the texts at its end."""
     parts: dict[str, Line] = {
         "id": _identity_line(row, moment=moment),
-        "bar": _bar_line(row.own.rate),
+        "bar": bar_line(row.own.rate),
         "own": make_line(Span("own ", Tone.DIM), tally_text(row.own)),
         "interval": _interval_line(row.own),
     }
@@ -250,15 +244,5 @@ def _identity_line(row: AgentRow, *, moment: bool) -> Line:
     )
 
 
-def _bar_line(rate: float) -> Line:
-    drawn = bar_text(rate)
-    full = drawn.rstrip("░")
-    return make_line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
-
-
 def _interval_line(tally: Tally) -> Line:
     return make_line(Span(interval_text(tally), Tone.DIM))
-
-
-def _line_width(shown: Line) -> int:
-    return sum(cell_width(span.text) for span in shown)

@@ -7,6 +7,7 @@ from dgm.archive.approvals import UnreadableApproval, WaitingChild, read_answer
 from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.show.safe import one_line
+from dgm.show.times import rough_duration_text
 
 
 def diff_against_parent(run: Run, one: WaitingChild) -> bytes:
@@ -60,14 +61,6 @@ def child_lines(record: dict[str, Any], now: float) -> list[str]:
     if record["fault"]:
         lines.append(f"  no answer: {one_line(record['fault'], 200)}")
     return lines
-
-
-def rough_duration_text(seconds: float) -> str:
-    """Return a duration in seconds as people say it: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
 
 
 def parse_action_id(text: str) -> ActionId | None:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from dgm.show.safe import neutralise
-from dgm.show.spans import Line, Span, Tone
+from dgm.show.spans import Line, Span, Tone, merge_spans
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -48,15 +48,8 @@ def _colour_code(language: str, text: str) -> Line:
         return ()
     if not language or len(text) > LONGEST:
         return (Span(text),)
-    spans: list[Span] = []
-    for kind, piece in _find_lexer(language).get_tokens(text):
-        words = piece.replace("\n", "")
-        tone = _tone_of(str(kind))
-        if words and spans and spans[-1].tone is tone:
-            spans[-1] = Span(spans[-1].text + words, tone)
-        elif words:
-            spans.append(Span(words, tone))
-    return tuple(spans)
+    tokens = _find_lexer(language).get_tokens(text)
+    return merge_spans(Span(piece.replace("\n", ""), _tone_of(str(kind))) for kind, piece in tokens)
 
 
 @lru_cache

@@ -17,7 +17,7 @@ _INTERVAL = len("34–100%")
 _COUNTING = len("counting …")
 _OPERATOR = 10
 """Minimum number of cells for the operator."""
-_LEAST_USE = ("clade interval", "children", "operator", "clade", "interval", "bar")
+LEAST_USE = ("clade interval", "children", "operator", "clade", "interval", "bar")
 """Parts in the order in which they are left out where a line is too narrow for all."""
 CLADE = ("clade", "clade interval", "children")
 """Parts that only an agent with children has."""
@@ -118,7 +118,7 @@ def columns_of(extent: RowExtent, width: int | None, marks: int) -> RowColumns:
     }
     if width is not None:
         widths |= {"children": len("children ") + len(str(extent.agents)), "operator": _OPERATOR}
-        for name in _LEAST_USE:
+        for name in LEAST_USE:
             if stem + _sum_widths(widths) <= width:
                 break
             widths.pop(name)

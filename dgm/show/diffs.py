@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from dgm.show.code import TAB, colour_code_line
-from dgm.show.safe import Side, cell_width, decode_beginning, fit, neutralise
-from dgm.show.spans import Line, Span, Tone, crop_line, make_line
+from dgm.show.safe import Side, decode_beginning, fit, neutralise
+from dgm.show.spans import Line, Span, Tone, crop_line, make_line, pad_line
 
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@").match
 _ESCAPE = re.compile(r'\\([0-7]{3}|[abtnvfr"\\])')
@@ -149,8 +149,7 @@ class Patch:
             fit(str(numbers[number]), NUMBER, Side.RIGHT) + " " + (sign or " "), _TONES.get(kind, Tone.DIM)
         )
         shown = make_line(gutter, *self._code(number, kind, text), left_out_note(left))
-        whole = crop_line(shown, width)
-        return (*whole, Span(" " * (width - sum(cell_width(span.text) for span in whole))))
+        return pad_line(crop_line(shown, width), width)
 
     def _parts(self, number: int, most: int | None) -> tuple[str, str, int]:
         """Return a line's sign, its text behind the sign, neutralised, and the number of bytes left out.

@@ -50,7 +50,7 @@ def report_record(found: EvaluationReport) -> dict[str, Any]:
             _agent_record(found, name, result)
             for name, result in zip(found.names, found.results, strict=True)
         ],
-        "comparison": _comparison_record(found),
+        "comparison": compare_first_attempts(*found.results).record() if len(found.results) == 2 else None,
         "spend": spend_record(_sum_spend(found)),
     }
 
@@ -75,20 +75,6 @@ def _agent_record(found: EvaluationReport, name: str, result: AgentResult) -> di
     return record
 
 
-def _comparison_record(found: EvaluationReport) -> dict[str, Any] | None:
-    if len(found.results) != 2:
-        return None
-    pairs = compare_first_attempts(*found.results)
-    return {
-        "first": tally_record(pairs.first),
-        "second": tally_record(pairs.second),
-        "gained": list(pairs.gained),
-        "lost": list(pairs.lost),
-        "mcnemar_p": pairs.p,
-        "mcnemar_mid_p": pairs.mid_p,
-    }
-
-
 def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     """Yield the evaluation as lines for people."""
     by = f" by {one_line(found.model, 80)}" if found.model else ""
@@ -98,7 +84,8 @@ def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     )
     width = max(map(len, found.names))
     for name, result in zip(found.names, found.results, strict=True):
-        yield f"  {neutralise(name):<{width}}  {_tally_cells(result)}{_cost_text(found, result)}"
+        tally = f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
+        yield f"  {neutralise(name):<{width}}  {tally}{_cost_text(found, result)}"
         if found.attempts > 1:
             yield f"  {'':<{width}}  {_attempts_text(found, result)}"
     yield from _tag_lines(found, width)
@@ -111,10 +98,6 @@ def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     yield from _unresolved_lines(found, verbose=verbose)
     spend = _sum_spend(found)
     yield f"recorded in {found.folder}" + (f"; {usage_text(spend)}" if spend.calls else "")
-
-
-def _tally_cells(result: AgentResult) -> str:
-    return f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
 
 
 def _cost_text(found: EvaluationReport, result: AgentResult) -> str:

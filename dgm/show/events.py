@@ -73,8 +73,7 @@ def event_line(
             )
         case ChildProposed(action, child):
             parents = " and ".join(map(str, child.parents))
-            waits = f"child {action} of {parents} waits for you"
-            return make_line(Span(waits, Tone.WARN), f": {one_line(child.rationale, 60)}")
+            return _warning_line(f"child {action} of {parents} waits for you", child.rationale, 60)
         case AgentStillborn(_, dead):
             died = f"a child of {dead.parents[0]} is stillborn ({one_line(dead.stage, 40)})"
             return make_line(Span(died, Tone.DIM), f": {one_line(dead.reason, 60)}")
@@ -87,40 +86,40 @@ def event_line(
             )
         case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
             said = f"{agent_name(what.agent, names)}: the verdict {verdict} on {one_line(what.task, 120)} is withdrawn"
-            return make_line(Span(said, Tone.WARN), f": {one_line(reason, 120)}")
+            return _warning_line(said, reason, 120)
         case RunChanged(settings):
-            return make_line(
-                Span("settings are changed", Tone.WARN),
-                f": {one_line(', '.join(format_assignments(settings)), 200)}",
-            )
+            return _warning_line("settings are changed", ", ".join(format_assignments(settings)), 200)
         case ActionLost() | RunPaused():
             return _halted_line(event)
         case ModelLearned() | ModelNoted() | CallBooked():
             return _model_line(event, at)
         case CallRefused(action, _, _, code, message):
-            refused = f"action {action} was refused {one_line(code, 30)}"
-            return make_line(Span(refused, Tone.WARN), f": {one_line(message, 80)}")
+            return _warning_line(f"action {action} was refused {one_line(code, 30)}", message, 80)
         case _:
             return ()
 
 
+def _warning_line(said: str, why: str, width: int) -> Line:
+    """Return what happened, and why in at most ``width`` cells."""
+    return make_line(Span(said, Tone.WARN), f": {one_line(why, width)}")
+
+
 def _halted_line(event: ActionLost | RunPaused) -> Line:
     if isinstance(event, ActionLost):
-        return make_line(Span(f"action {event.action} is lost", Tone.WARN), f": {one_line(event.reason, 80)}")
-    said = "paused until the model's provider answers again"
-    return make_line(Span(said, Tone.WARN), f": {one_line(event.reason, 120)}")
+        return _warning_line(f"action {event.action} is lost", event.reason, 80)
+    return _warning_line("paused until the model's provider answers again", event.reason, 120)
 
 
 def _model_line(event: ModelLearned | ModelNoted | CallBooked, at: float) -> Line:
     match event:
         case ModelLearned(model, _, words) if words:
-            return make_line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 200)}")
+            return _warning_line(f"model {one_line(model, 80)}", words, 200)
         case ModelNoted(model, NoteKind.WAITS, words, until):
             left = until - at if at else 0.0
             said = f"model {one_line(model, 80)} waits {clock_text(max(left, 0.0))} for its provider"
-            return make_line(Span(said, Tone.WARN), f": {one_line(words, 160)}")
+            return _warning_line(said, words, 160)
         case ModelNoted(model, _, words):
-            return make_line(Span(f"model {one_line(model, 80)}", Tone.WARN), f": {one_line(words, 160)}")
+            return _warning_line(f"model {one_line(model, 80)}", words, 160)
         case CallBooked(action, number, model, _, usage, True):
             cut = f"call {number} of action {action} was cut off with its process"
             return make_line(Span(cut, Tone.WARN), f": counted at its worst case, {usage.tokens:,} tokens")

@@ -10,7 +10,7 @@ from dgm.archive.run import Run
 from dgm.domain import Agent, Cost, Expand
 from dgm.show.operators import vetting_text
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, fact_line
 
 FILES = 5
 """Names of files that people are shown."""
@@ -25,17 +25,17 @@ def making_lines(run: Run, agent: Agent) -> Sequence[Line]:
     cost = _find_birth_cost(run, agent)
     lines = []
     if stages := vetting_text(stage_times(run, cost)):
-        lines.append(_fact_line("vetting", stages))
+        lines.append(fact_line("vetting", stages))
     if offered := _read_json_trace(run, cost, "evidence"):
         read = _read_json_trace(run, cost, "reading")
         most = sorted(read, key=lambda path: (-read[path][0], path))
         names = ", ".join(one_line(path, 60) for path in most[:FILES])
         more = f" and {len(most) - FILES} more" if len(most) > FILES else ""
         told = f"{len(read)} of {len(offered)} files of evidence{': ' * bool(read)}{names}{more}"
-        lines.append(_fact_line("read", told))
+        lines.append(fact_line("read", told))
     if stated := cost.traces.get("statement"):
         text = run.traces.get(stated).decode("utf-8", "replace")
-        lines.append(_fact_line("general", one_line(text, 200)))
+        lines.append(fact_line("general", one_line(text, 200)))
     return lines
 
 
@@ -52,10 +52,6 @@ def making_record(run: Run, agent: Agent) -> dict[str, Any]:
         "read": {path: counts[0] for path, counts in _read_json_trace(run, cost, "reading").items()},
         "traces": dict(cost.traces),
     }
-
-
-def _fact_line(name: str, text: str) -> Line:
-    return make_line(Span(f"{name:<11}", Tone.KEY), text)
 
 
 def _find_birth_cost(run: Run, agent: Agent) -> Cost:

@@ -3,16 +3,16 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Action, AgentId, Evaluate, Evaluation
 from dgm.evaluation.exam import Comparison
 from dgm.replay import Divergence, EvaluationAgain, LiveEvaluations, LiveStep, Match, StepAgain
 from dgm.show.safe import one_line
-from dgm.show.words import count_text, interval_text, mcnemar_text, operator_text, tally_text
+from dgm.show.words import OFFLINE_NOTE, count_text, interval_text, mcnemar_text, operator_text, tally_text
 
 WORDS = {Match.SAME: "identical", Match.DIFFERENT: "differs"}
 SHOWN = 300
@@ -85,15 +85,9 @@ def step_text(step: StepAgain) -> str:
 
 def step_record(step: StepAgain) -> dict[str, Any]:
     """Return one step of a lineage as a document."""
-    return {
-        "agent": step.agent,
-        "action": step.action,
-        "match": step.match.value,
-        "commit": step.commit,
-        "again": step.again,
-        "divergence": divergence_record(step.divergence),
-        "seconds": round(step.seconds, 3),
-    }
+    divergence = divergence_record(step.divergence)
+    seconds = round(step.seconds, 3)
+    return {**asdict(step), "match": step.match.value, "divergence": divergence, "seconds": seconds}
 
 
 def divergence_record(divergence: Divergence | None) -> dict[str, Any] | None:
@@ -141,18 +135,6 @@ def live_text(agent: AgentId, done: Evaluation) -> str:
     return f"agent {agent:<4} {done.verdict} {done.task}: {one_line(done.reason, 100)}"
 
 
-def comparison_record(found: Comparison) -> dict[str, Any]:
-    """Return two tallies and the test between them as a document."""
-    return {
-        "first": tally_record(found.first),
-        "second": tally_record(found.second),
-        "gained": list(found.gained),
-        "lost": list(found.lost),
-        "mcnemar_p": found.p,
-        "mcnemar_mid_p": found.mid_p,
-    }
-
-
 def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
     """Return the results of live evaluations for people."""
     lines = []
@@ -169,9 +151,7 @@ def live_lines(done: LiveEvaluations, settings: Settings) -> list[str]:
         )
         lines += _comparison_lines(one, "seed", f"agent {agent}")
     if settings.model == "offline":
-        lines.append(
-            "note: offline model: a repair program, not a language model; scores are a demonstration"
-        )
+        lines.append(f"note: {OFFLINE_NOTE}")
     if done.missing:
         lines.append(f"{count_text(done.missing, 'pair')} without a live verdict")
     lines.append(

@@ -7,6 +7,7 @@ from dgm.analysis.run_list import RunRow
 from dgm.archive.history import LIVING
 from dgm.show.safe import Side, cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.times import rough_duration_text
 from dgm.show.words import clock_text, count_text, tally_text, usd_text
 
 NAME_WIDTH = 40
@@ -16,7 +17,6 @@ _FIRST_TO_GO = ("AGE", "AGENTS", "SPENT", "LAST", "BEST")
 _LEFT_TO = ("RUN", "STATE", "BEST", "LEFT")
 _KINDS = {"evaluation": "an evaluation", "simulation": "a simulated search", "replay": "a live replay"}
 _PROBLEMS = ("not a run", "damaged", "unreadable")
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def run_lines(
@@ -53,14 +53,6 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes / 1e3:.0f} kB"
 
 
-def age_text(seconds: float) -> str:
-    """Return ``3 d``, ``5 h``, ``12 min``, ``40 s``; 0 s where a clock was set back."""
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0.0):.0f} s"
-
-
 def left_text(use: BudgetUse) -> str:
     """Return the rest of a limit: ``94 of 160 evaluations``, ``3.20 of 20.00 USD``."""
     match use.name:
@@ -82,8 +74,8 @@ def _row_cells(row: RunRow, now: float) -> list[str]:
     return [
         name,
         state,
-        age_text(now - seen.created) if seen.created else "–",
-        age_text(now - seen.last_at) if seen.last_at else "–",
+        rough_duration_text(now - seen.created, 1) if seen.created else "–",
+        rough_duration_text(now - seen.last_at, 1) if seen.last_at else "–",
         f"{seen.agents:,}",
         f"{best.agent}: {tally_text(best.own)}, ≥ {best.lower_bound:.2f}" if best and best.own.n else "–",
         f"{seen.usd:.2f} USD" if seen.usd else f"{seen.tokens:,} tokens",

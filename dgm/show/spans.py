@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from enum import StrEnum, auto
+from itertools import groupby
 from typing import NamedTuple
 
-from dgm.show.safe import ELLIPSIS, cell_width, cut
+from dgm.show.safe import ELLIPSIS, cell_width, cut, fit
 
 
 class Tone(StrEnum):
@@ -52,6 +53,11 @@ def make_line(*pieces: str | Span) -> Line:
     return tuple(span for span in spans if span.text)
 
 
+def fact_line(name: str, *text: str | Span, width: int = 11) -> Line:
+    """Return a name in a column of ``width`` cells, and its text behind it."""
+    return make_line(Span(fit(name, width), Tone.KEY), *text)
+
+
 def join_lines(parts: Iterable[Line], between: str) -> Line:
     """Join the lines into one, with the same text between each two; empty ones are left out."""
     spans: list[Span] = []
@@ -64,6 +70,22 @@ def join_lines(parts: Iterable[Line], between: str) -> Line:
 def plain_text(line: Line) -> str:
     """Return the line's text without the blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
+
+
+def merge_spans(spans: Iterable[Span]) -> Line:
+    """Return the spans as a line in which neighbours of one tone are one span; empty ones are left out."""
+    groups = groupby((span for span in spans if span.text), key=lambda span: span.tone)
+    return tuple(Span("".join(span.text for span in group), tone) for tone, group in groups)
+
+
+def line_width(line: Line) -> int:
+    """Return the cells of a terminal that the line takes."""
+    return sum(cell_width(span.text) for span in line)
+
+
+def pad_line(line: Line, width: int) -> Line:
+    """Return the line with blanks behind it, up to ``width`` cells; a longer line stays whole."""
+    return (*line, Span(" " * max(0, width - line_width(line))))
 
 
 def crop_line(line: Line, width: int) -> Line:

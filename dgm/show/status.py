@@ -15,7 +15,7 @@ from dgm.show.best import HIGHEST, STAR_MEANS, best_text, highest_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import spend_lines
-from dgm.show.words import BEST, clock_text, count_text
+from dgm.show.words import BEST, OFFLINE_NOTE, clock_text, count_text
 
 _STATES = {
     "running": Tone.GOOD,
@@ -56,8 +56,7 @@ def status_lines(run: Run, facts: Mapping[str, Any] | None = None) -> Sequence[L
         if highest := highest_text(run.tree, named):
             lines.append(make_line(Span(f"{HIGHEST}: ", Tone.KEY), highest))
     if "offline" in facts["models"].values():
-        said = "offline model: a repair program, not a language model; scores are a demonstration"
-        lines.append(fact_line("note", said, Tone.WARN))
+        lines.append(fact_line("note", OFFLINE_NOTE, Tone.WARN))
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import TextIO
 from dgm.show.ascii import marks_to_ascii
 from dgm.show.spans import Line, Tone, crop_line, plain_text
 
-_SGR: Mapping[Tone, str] = {
+SGR: Mapping[Tone, str] = {
     Tone.DIM: "2",
     Tone.STRONG: "1",
     Tone.GOOD: "32",
@@ -28,6 +28,7 @@ _SGR: Mapping[Tone, str] = {
     Tone.CODE_BUILTIN: "36",
     Tone.CODE_DECORATOR: "33",
 }
+"""Codes of each tone in the terminal's own colours; ECMA-48, section 8.3.117. A tone without one is plain."""
 
 
 def write_lines(lines: Iterable[Line], stream: TextIO | None = None, *, crop: bool = False) -> None:
@@ -88,7 +89,7 @@ def draws_marks(stream: TextIO) -> bool:
 def colour_line(shown: Line) -> str:
     """Return the line with the escape sequences of its tones."""
     return "".join(
-        f"\x1b[{_SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in _SGR else span.text for span in shown
+        f"\x1b[{SGR[span.tone]}m{span.text}\x1b[0m" if span.tone in SGR else span.text for span in shown
     )
 
 

@@ -3,6 +3,7 @@
 import time
 
 DAY_S = 86_400
+_UNITS = ((DAY_S, "d"), (3_600, "h"), (60, "min"))
 YEAR_S = 366 * DAY_S
 
 
@@ -27,3 +28,11 @@ def duration_text(seconds: float) -> str:
             rest = whole % size // smaller
             return f"{whole // size} {name}" + (f" {rest} {other}" if rest else "")
     return f"{whole} s"
+
+
+def rough_duration_text(seconds: float, least: int = 2) -> str:
+    """Return a duration in one unit, with a number of at least ``least``: ``40 s``, ``5 min``, ``3 h``, ``2 d``."""
+    for size, name in _UNITS:
+        if seconds >= least * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(seconds, 0.0):.0f} s"

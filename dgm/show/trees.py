@@ -1,11 +1,11 @@
-"""A tree of agents as lines: guides in front, one agent a line."""
+"""A tree of agents, and the line from the seed to one of them, as lines: guides in front, one agent a line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId
-from dgm.show.agents import AgentActivity, aligned_line, row_of
+from dgm.show.agents import AgentActivity, agent_line, aligned_line, row_of
 from dgm.show.columns import (
     STEP,
     columns_of,
@@ -21,6 +21,8 @@ _BESIDE, _BELOW = "│  ", "   "
 _ON_BESIDE, _ON_BELOW = "│↓ ", " ↓ "
 """Guides in front of an only child, which stands straight below its parent."""
 _LEFT_OUT = "‹"
+_WITH = "   with "
+"""Text in front of a step's other parents."""
 _QUIET: Mapping[AgentId, AgentActivity] = {}
 _MARKS = 4
 """Cells for the marks behind an agent's number: the star, and its activity at this moment."""
@@ -66,6 +68,26 @@ class _PendingRow(NamedTuple):
     agent: AgentId
     last: tuple[bool, ...]
     follows: bool
+
+
+def step_lines(tree: Tree, agent: AgentId, *, width: int | None = None) -> Iterator[tuple[AgentId, Line]]:
+    """Yield a step of a lineage, a crossover's other parents before it.
+
+    The line of another parent names that parent; it is no step.
+
+    Args:
+        tree: the archive.
+        agent: the step.
+        width: as in ``agent_line``.
+    """
+    for parent in tree.agents[agent].parents[1:]:
+        room = None if width is None else max(0, width - len(_WITH))
+        yield parent, (Span(_WITH, Tone.DIM), *_step_line(tree, parent, room))
+    yield agent, _step_line(tree, agent, width)
+
+
+def _step_line(tree: Tree, agent: AgentId, width: int | None) -> Line:
+    return agent_line(row_of(tree, tree.agents[agent], aim=tree.aim(agent)), width)
 
 
 def tree_lines(

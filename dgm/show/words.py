@@ -1,10 +1,10 @@
 """Small texts that every list is made of: tallies, intervals, amounts, bars, marks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dgm.domain import Tally, Usage, Verdict
 from dgm.show.safe import cell_width, fit, one_line
-from dgm.show.spans import Tone
+from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.stats import wilson
 
 BAR = 8
@@ -29,6 +29,7 @@ OPERATOR_WIDTH = 80
 SIGNIFICANT = 0.05
 """Upper limit of an exact p that is called a difference."""
 AIM_WIDTH = 40
+OFFLINE_NOTE = "offline model: a repair program, not a language model; scores are a demonstration"
 _ROLE_WIDTH = 80
 
 
@@ -46,6 +47,12 @@ def interval_text(tally: Tally) -> str:
     """Return the 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
     low, high = wilson(tally)
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
+
+
+def list_text(items: Sequence[object], most: int) -> str:
+    """Return ``1, 2, 3``, of a long list the first ``most`` and ``and 12 more``; a dash for an empty one."""
+    shown = ", ".join(map(str, items[:most]))
+    return f"{shown} and {len(items) - most:,} more" if len(items) > most else shown or "–"
 
 
 def p_text(p: float) -> str:
@@ -66,8 +73,7 @@ def mcnemar_text(p: float, mid_p: float) -> str:
 
 def usage_text(usage: Usage) -> str:
     """Return ``12 model calls, 34,567 tokens, 0.0123 USD``."""
-    calls = "1 model call" if usage.calls == 1 else f"{usage.calls:,} model calls"
-    return f"{calls}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
+    return f"{count_text(usage.calls, 'model call')}, {usage.tokens:,} tokens, {usage.usd:.4f} USD"
 
 
 def usd_text(limit: float) -> str:
@@ -87,6 +93,13 @@ def bar_text(rate: float, width: int = BAR) -> str:
     """Return a small bar of ``width`` cells for a rate; below 0 and above 1 it is empty and full."""
     full = round(min(max(rate, 0.0), 1.0) * width)
     return "█" * full + "░" * (width - full)
+
+
+def bar_line(rate: float) -> Line:
+    """Return the bar of ``bar_text`` in the tones of its full and its empty part."""
+    drawn = bar_text(rate)
+    full = drawn.rstrip("░")
+    return make_line(Span(full, Tone.GOOD), Span(drawn[len(full) :], Tone.DIM))
 
 
 def operator_text(operator: str, aim: str) -> str:

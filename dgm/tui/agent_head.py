@@ -1,13 +1,12 @@
 """An agent in six lines: its identity, quality, spend and aim."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from dgm.domain import AgentId
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, make_line
-from dgm.show.words import BEST, MARKED, bar_text, interval_text, operator_text, tally_text
+from dgm.show.words import BEST, MARKED, bar_line, interval_text, list_text, operator_text, tally_text
 from dgm.stats import lower_bound
 from dgm.tui.reader import RunReader
 from dgm.tui.wrapping import wrap_line
@@ -32,33 +31,28 @@ def head_lines(
     born = reader.born([agent]).get(agent)
     if members is None or born is None:
         return [make_line(Span(f"agent {agent}", Tone.STRONG), ": not there yet")]
-    row = replace(
-        row_of(members, born, aim=reader.aim(agent), best=reader.best, marked=marks),
-        state=reader.activity_of(agent),
-    )
-    signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[row.state]]
+    state = reader.activity_of(agent)
+    row = row_of(members, born, aim=reader.aim(agent), state=state, best=reader.best, marked=marks)
+    signs = [BEST * row.best, MARKED * row.marked, STATE_MARKS[state]]
     who = join_lines(
         [
             make_line(
                 Span(f"agent {agent}", Tone.STRONG),
                 Span("".join(f" {sign}" for sign in signs if sign), Tone.MARK),
-                Span(f" {row.state}" if row.state is not AgentActivity.QUIET else "", Tone.DIM),
+                Span(f" {state}" if state is not AgentActivity.QUIET else "", Tone.DIM),
             ),
             make_line(Span("of ", Tone.DIM), " and ".join(map(str, row.parents)))
             if row.parents
             else make_line(root_text(born)),
             make_line(Span(operator_text(row.operator, row.aim), Tone.KEY)),
             make_line(Span("commit ", Tone.DIM), one_line(born.commit[:12], 12)),
-            make_line(Span("children ", Tone.DIM), _list_agents(members.children(agent))),
+            make_line(Span("children ", Tone.DIM), list_text(members.children(agent), 6)),
         ],
         "  ",
     )
-    drawn = bar_text(row.own.rate)
-    full = drawn.rstrip("░")
     own = make_line(
         Span("own ", Tone.DIM),
-        Span(full, Tone.GOOD),
-        Span(drawn[len(full) :], Tone.DIM),
+        *bar_line(row.own.rate),
         f" {tally_text(row.own)} ",
         Span(interval_text(row.own), Tone.DIM),
         Span("  lower bound ", Tone.DIM),
@@ -74,8 +68,3 @@ def head_lines(
         else [make_line(Span("no rationale", Tone.DIM))]
     )
     return [who, own, make_line(Span("…", Tone.DIM)) if spent is None else spent, *rationale]
-
-
-def _list_agents(agents: Sequence[AgentId]) -> str:
-    shown = ", ".join(map(str, agents[:6]))
-    return f"{shown} and {len(agents) - 6:,} more" if len(agents) > 6 else shown or "–"

@@ -1,12 +1,12 @@
 """A tree of agents as a list of lines: folding, the line of the cursor's agent, the content of a row."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.message import Message
 
-from dgm.analysis.outline import Members
+from dgm.analysis.outline import Members, trace_lineage
 from dgm.domain import AgentId
 from dgm.show.agents import aligned_line, row_of
 from dgm.show.columns import RowColumns, columns_of, extent_of, most_steps
@@ -212,15 +212,10 @@ class AgentList(LineList):
         elif forest.children(agent):
             self.goto(forest.children(agent)[0])
 
-    def action_shallower(self) -> None:
-        """Show one generation less."""
+    def action_deepen(self, generations: int) -> None:
+        """Show some generations more, or fewer if the number is negative."""
         if self.forest is not None:
-            self.fold(max(0, self.forest.deepest() - 1))
-
-    def action_deeper(self) -> None:
-        """Show one generation more."""
-        if self.forest is not None:
-            self.fold(self.forest.deepest() + 1)
+            self.fold(max(0, self.forest.deepest() + generations))
 
     def action_fold_all(self) -> None:
         """Fold everything, or unfold everything if it is folded."""
@@ -240,34 +235,23 @@ class AgentList(LineList):
 
     def action_parent(self) -> None:
         """Go to the parent."""
-        self._go_up(lambda forest, agent: forest.parent(agent))
+        self._go_up(lambda line: line[-2] if len(line) > 1 else None)
 
     def action_ancestor(self) -> None:
         """Go to the first ancestor below the root."""
-
-        def first(forest: Forest, agent: AgentId) -> AgentId | None:
-            while forest.depth(agent) > 1:
-                agent = forest.parent(agent) or agent
-            return agent if forest.depth(agent) else None
-
-        self._go_up(first)
+        self._go_up(lambda line: line[1] if len(line) > 1 else None)
 
     def action_root(self) -> None:
         """Go to the root."""
+        self._go_up(lambda line: line[0])
 
-        def root(forest: Forest, agent: AgentId) -> AgentId:
-            while (parent := forest.parent(agent)) is not None:
-                agent = parent
-            return agent
-
-        self._go_up(root)
-
-    def _go_up(self, whither: Callable[[Forest, AgentId], AgentId | None]) -> None:
+    def _go_up(self, whither: Callable[[Sequence[AgentId]], AgentId | None]) -> None:
+        """Go to one of the agents from the root to this one, as ``whither`` chooses it."""
         agent, forest = self.agent, self.forest
         if agent is None or forest is None:
             return
         self.handle_move()
-        there = whither(forest, agent)
+        there = whither(trace_lineage(forest.members, agent))
         if there is not None:
             self.goto(there)
 

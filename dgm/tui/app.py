@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
-from textual.driver import Driver
 from textual.screen import Screen
 
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
 from dgm.show.safe import one_line
+from dgm.tui.bars import SCREENS
 from dgm.tui.changes import RunChanges
 from dgm.tui.finding import Finder
 from dgm.tui.keys import KeyScope, bindings_of
@@ -23,7 +23,7 @@ from dgm.tui.page import Page, agent_of
 from dgm.tui.pager import show_pager_from
 from dgm.tui.palette import TypedCommandProvider, system_commands
 from dgm.tui.reader import RunReader
-from dgm.tui.screens import SCREENS, make_screen
+from dgm.tui.screens import make_screen
 from dgm.tui.screens.help import HelpScreen
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Browser(App[None]):
 
     CSS_PATH = Path(__file__).with_name("look.tcss")
     TITLE = "dgm"
-    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name in SCREENS}
+    MODES: ClassVar[dict[str, Any]] = {name: partial(make_screen, name) for name, _ in SCREENS}
     DEFAULT_MODE = "tree"
     COMMANDS: ClassVar[set[Any]] = {*App.COMMANDS, TypedCommandProvider}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EVERYWHERE)]
@@ -68,7 +68,6 @@ class Browser(App[None]):
         follow: bool = False,
         theme: str | None = None,
         agent: AgentId | None = None,
-        driver_class: type[Driver] | None = None,
     ) -> None:
         """Show a run.
 
@@ -77,12 +76,11 @@ class Browser(App[None]):
             follow: whether the cursor follows the newest event.
             theme: of ``THEMES``; None for the theme of ``TEXTUAL_THEME``, else dark.
             agent: the agent on which the cursor stands first.
-            driver_class: for tests.
         """
         plain = bool(os.environ.get("NO_COLOR"))
         if not plain and "NO_COLOR" in os.environ:
             del os.environ["NO_COLOR"]  # an empty value asks for nothing, but Textual would obey it
-        super().__init__(driver_class=driver_class, ansi_color=True if plain else None)
+        super().__init__(ansi_color=True if plain else None)
         if plain:
             self.theme = THEMES["ansi"]
         elif theme is not None:

@@ -6,8 +6,7 @@ from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
-from dgm.show.safe import cell_width
-from dgm.show.spans import Line, Span, Tone, crop_line
+from dgm.show.spans import Line, Span, Tone, crop_line, line_width, pad_line
 from dgm.tui.strips import make_strip, tones_of
 
 SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "Compare"), ("running", "Run"))
@@ -17,8 +16,8 @@ SCREENS = (("tree", "Tree"), ("agent", "Agent"), ("task", "Task"), ("compare", "
 class Block(Widget):
     """Lines at a fixed place; lines that do not fit are not seen."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self._lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -62,10 +61,8 @@ class Head(Block):
         They are fitted when drawn, because a widget has no size while its screen is laid out.
         """
         tabs = _tab_spans(self._screen, width)
-        room = width - sum(cell_width(span.text) for span in tabs)
-        left = crop_line(self._facts, max(0, room - 1))
-        blanks = room - sum(cell_width(span.text) for span in left)
-        return [(*left, Span(" " * blanks), *tabs)]
+        room = width - line_width(tabs)
+        return [(*pad_line(crop_line(self._facts, max(0, room - 1)), room), *tabs)]
 
     def on_click(self, event: events.Click) -> None:
         """Go to the screen whose name is there."""

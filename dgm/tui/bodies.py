@@ -13,8 +13,8 @@ from typing import NamedTuple
 from dgm.domain import AgentId, TaskId
 from dgm.show.code import TAB, colour_code_line
 from dgm.show.diffs import SEEN, Patch, left_out_note
-from dgm.show.safe import Side, cell_width, decode_beginning, fit, neutralise
-from dgm.show.spans import Line, Span, Tone, crop_line, make_line, plain_text
+from dgm.show.safe import decode_beginning, neutralise
+from dgm.show.spans import Line, Span, Tone, crop_line, make_line, pad_line, plain_text
 from dgm.tui.wrapping import Flow
 
 LONGEST = SEEN
@@ -97,6 +97,11 @@ class LineBody(Body):
     def target(self, number: int) -> LineTarget | None:
         """Return the target that was given for the line."""
         return self._targets.get(number)
+
+
+def notice_body(text: str, tone: Tone = Tone.WARN) -> LineBody:
+    """Return a note in the place of a text that is not there."""
+    return LineBody([(), make_line(Span(f"  {text}", tone))])
 
 
 class UnreadableBody(LineBody):
@@ -302,10 +307,9 @@ class PairedBody(Body):
     def line(self, number: int, width: int) -> Line:
         """Return both lines, each in half the window."""
         half = _half_width(width)
-        before = crop_line(self._row(self._left, number, half), half)
-        blanks = half - sum(cell_width(span.text) for span in before)
+        before = pad_line(crop_line(self._row(self._left, number, half), half), half)
         after = crop_line(self._row(self._right, number, half), half)
-        return make_line(*before, Span(" " * blanks), Span(_BETWEEN, Tone.DIM), *after)
+        return make_line(*before, Span(_BETWEEN, Tone.DIM), *after)
 
     def wrapping(self, width: int) -> Callable[[], None]:
         """Wrap each text at half the width; return a function that puts the results in place."""
@@ -361,11 +365,6 @@ def find_line(
 def heading_line(text: str, *more: str | Span) -> Line:
     """Return the heading of a part."""
     return make_line(Span(text, Tone.STRONG), *more)
-
-
-def fact_line(name: str, *text: str | Span, width: int = 11) -> Line:
-    """Return a name in its column, and its text behind it."""
-    return make_line(Span(fit(name, width, Side.LEFT), Tone.KEY), *text)
 
 
 def paragraph_lines(text: str, tone: Tone = Tone.PLAIN, indent: str = "") -> Sequence[Line]:

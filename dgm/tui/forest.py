@@ -36,18 +36,14 @@ class ForestLine(NamedTuple):
 class Forest:
     """The lines of a tree, parents before children; at first everything is unfolded."""
 
-    def __init__(
-        self, members: Members, order: SiblingOrder = SiblingOrder.BIRTH, *, descending: bool = False
-    ) -> None:
-        """Arrange the agents.
+    def __init__(self, members: Members) -> None:
+        """Arrange the agents by birth.
 
         Args:
             members: the tree, or an outline of it. It is not copied: the forest must be told of changes there.
-            order: of siblings; rates and bounds go from the highest down.
-            descending: whether the order is reversed.
         """
         self.members = members
-        self.order, self.descending = order, descending
+        self.order, self.descending = SiblingOrder.BIRTH, False
         self._parent = array("q")
         self._depth = array("q")
         self._shown = array("q")
@@ -74,16 +70,6 @@ class Forest:
         return len(self._parent)
 
     # Lines and their agents
-
-    def at(self, line: int) -> ForestLine:
-        """Return the content of a line.
-
-        Raises:
-            IndexError: there is no such line.
-        """
-        for place in self.walk(line):
-            return place
-        raise IndexError(line)
 
     def walk(self, line: int = 0) -> Iterator[ForestLine]:
         """Yield the content of this line and of all below it; nothing may change meanwhile."""
@@ -123,10 +109,6 @@ class Forest:
         """Return the first parent; None for a root."""
         parent = self._parent[agent]
         return AgentId(parent) if parent != _ROOT else None
-
-    def depth(self, agent: AgentId) -> int:
-        """Return the number of steps to the root of the line."""
-        return self._depth[agent]
 
     def children(self, agent: AgentId) -> Sequence[AgentId]:
         """Return the children that are shown when the agent is unfolded, in their order."""
@@ -194,7 +176,7 @@ class Forest:
         self._count()
 
     def sort(self, order: SiblingOrder, *, descending: bool) -> None:
-        """Put siblings into another order."""
+        """Put siblings into another order; rates and bounds go from the highest down, or up if ``descending``."""
         self.order, self.descending = order, descending
         self._sorted.clear()
         if any(len(self._families[parent]) > self._child_limit(parent) for parent in self._families):

@@ -35,7 +35,7 @@ class ReadingGate:
         """Wait while the gate is held; for ``fold(pause=…)``.
 
         Raises:
-            Closed: the work is not wanted any more.
+            RunUnavailable: the work is not wanted any more.
         """
         self.rows += PAUSE_ROWS
         while time.monotonic() < self._until and not self._closed:

@@ -1,5 +1,6 @@
 """A list of lines that are made when they are seen: a cursor, keys, the mouse. Subclasses give the lines."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -10,8 +11,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from dgm.show.safe import cell_width
-from dgm.show.spans import Line, Span, Tone
+from dgm.show.spans import Line, Span, Tone, line_width
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.strips import CURSOR, cursor_style, make_strip, tones_of
 
@@ -24,13 +24,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.LIST)]
 
+    @dataclass
     class Moved(Message):
         """A message: the cursor is on another line, or another item is under it."""
 
-        def __init__(self, lines: "LineList", number: int) -> None:
-            self.lines = lines
-            self.number = number
-            super().__init__()
+        lines: "LineList"
+        number: int
 
         @property
         def control(self) -> "LineList":
@@ -40,8 +39,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     class Chosen(Moved):
         """A message: a line was opened, by key or by mouse."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self.cursor = 0
         self._in_view = True
         self.left = 0
@@ -65,7 +64,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the cells of the longest line that is in the window."""
         top = self.scroll_offset.y
         seen = range(top, min(self.count(), top + self.page))
-        return max((sum(cell_width(span.text) for span in self.line(n, self.room)) for n in seen), default=0)
+        return max((line_width(self.line(n, self.room)) for n in seen), default=0)
 
     def handle_press(self, number: int, x: int) -> None:
         """Handle a mouse press on cell ``x`` of a line; the cursor is on it already."""
@@ -158,13 +157,14 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.handle_move()
         self.go(number)
 
-    def action_down(self) -> None:
-        """Move a line down."""
-        self._by_key(self.cursor + 1)
+    def action_move(self, lines: int) -> None:
+        """Move the cursor some lines down, or up if ``lines`` is negative."""
+        self._by_key(self.cursor + lines)
 
-    def action_up(self) -> None:
-        """Move a line up."""
-        self._by_key(self.cursor - 1)
+    def action_page(self, pages: float) -> None:
+        """Move the cursor some pages down, or up if ``pages`` is negative; at least a line."""
+        lines = max(1, int(abs(pages) * self.page))
+        self.action_move(lines if pages > 0 else -lines)
 
     def action_first(self) -> None:
         """Go to the first line."""
@@ -173,22 +173,6 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def action_last(self) -> None:
         """Go to the last line."""
         self._by_key(self.count() - 1)
-
-    def action_half_down(self) -> None:
-        """Move half a page down."""
-        self._by_key(self.cursor + max(1, self.page // 2))
-
-    def action_half_up(self) -> None:
-        """Move half a page up."""
-        self._by_key(self.cursor - max(1, self.page // 2))
-
-    def action_page_down(self) -> None:
-        """Move a page down."""
-        self._by_key(self.cursor + self.page)
-
-    def action_page_up(self) -> None:
-        """Move a page up."""
-        self._by_key(self.cursor - self.page)
 
     def action_left(self) -> None:
         """Show more of the lines' beginnings."""

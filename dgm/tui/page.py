@@ -12,7 +12,7 @@ from dgm.domain import AgentId
 from dgm.errors import DgmError
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, make_line
-from dgm.show.words import BEST
+from dgm.show.words import BEST, count_text
 from dgm.stats import lower_bound
 from dgm.tui.bars import Block, Head
 from dgm.tui.changes import RunChanges
@@ -154,10 +154,9 @@ class Page(Screen[None], inherit_bindings=False):
         if reader.best is not None:
             said.append(make_line(Span(f"{BEST} {reader.best}", Tone.MARK), Span(self._bound(), Tone.DIM)))
         if reader.members is not None:
-            said.append(make_line(f"{reader.count:,} agents" if reader.count != 1 else "1 agent"))
+            said.append(make_line(count_text(reader.count, "agent")))
         if reader.run:
-            done = reader.run.tree.evaluations
-            said.append(make_line(f"{done:,} evaluations" if done != 1 else "1 evaluation"))
+            said.append(make_line(count_text(reader.run.tree.evaluations, "evaluation")))
         elif reader.reading is not None:
             said.append(make_line(Span(f"reading {reader.reading:.0%}", Tone.WARN)))
         return join_lines(said, " · ")

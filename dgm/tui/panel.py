@@ -6,7 +6,7 @@ from dgm.domain import AgentId, Tally
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text
 from dgm.show.safe import neutralise, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import BEST, interval_text, operator_text, tally_text
+from dgm.show.words import BEST, interval_text, list_text, operator_text, tally_text
 from dgm.stats import lower_bound
 from dgm.tui.reader import RunReader
 from dgm.tui.wrapping import wrap_line
@@ -39,14 +39,11 @@ def _iter_lines(reader: RunReader, agent: AgentId, width: int) -> Iterator[Line]
     if state in _DOING:
         yield make_line(Span(f"{STATE_MARKS[state]} {_DOING[state]}", Tone.WARN))
     yield ()
-    children = members.children(agent)
-    named = ", ".join(map(str, children[:_SEVERAL]))
-    further = f" and {len(children) - _SEVERAL:,} more" if len(children) > _SEVERAL else ""
     facts = {
         "commit": born.commit[:12],
         "operator": operator_text(born.operator, reader.aim(agent)),
         "parents": ", ".join(map(str, born.parents)) or f"– ({root_text(born)})",
-        "children": f"{named}{further}" or "–",
+        "children": list_text(members.children(agent), _SEVERAL),
     }
     for name, text in facts.items():
         yield from _fact_lines(name, text, width)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from dgm.report.curve import CurvePoint
 from dgm.show.safe import Side, fit
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone, make_line, merge_spans
 
 WIDTH, HEIGHT = 60, 8
 """Width and height of the curves' field in cells."""
@@ -36,10 +36,10 @@ def curve_lines(
     dots = _stair_dots(bound, 4 * height, top)
     rows = []
     for row in range(height):
-        spans = [_cell_span(dots, rate, top, row, column, height) for column in range(width)]
+        spans = (_cell_span(dots, rate, top, row, column, height) for column in range(width))
         label = next((f"{each:.0%}" for each in (top, top / 2, 0.0) if _row_of(each, height, top) == row), "")
         gutter = fit(label, _AXIS - 2, Side.RIGHT)
-        rows.append(make_line(Span(f" {gutter}┤", Tone.DIM), *_merge_spans(spans)))
+        rows.append(make_line(Span(f" {gutter}┤", Tone.DIM), *merge_spans(spans)))
     return [*rows, *_axis_lines(points[-1], last, width)]
 
 
@@ -90,16 +90,6 @@ def _cell_span(
     if value is not None and _row_of(value, height, top) == row:
         return Span(RAW, Tone.WARN)
     return Span(" ")
-
-
-def _merge_spans(spans: Sequence[Span]) -> Sequence[Span]:
-    found: list[Span] = []
-    for span in spans:
-        if found and found[-1].tone is span.tone:
-            found[-1] = Span(found[-1].text + span.text, span.tone)
-        else:
-            found.append(span)
-    return found
 
 
 def _axis_lines(end: CurvePoint, last: int, width: int) -> Sequence[Line]:

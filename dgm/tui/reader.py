@@ -124,12 +124,6 @@ class RunReader:
         what = "the best agent is worked out" if self._best is not None else "the tree is asked"
         return f"{what}: what is new will be shown afterwards"
 
-    @property
-    def settled(self) -> bool:
-        """Whether nothing is being read or computed, until the run grows."""
-        tree_read = self.run is not None and self._best is None
-        return bool(self.problem) or (tree_read and (not self.count or self._best_at == self.until))
-
     def born(self, agents: Sequence[AgentId]) -> Mapping[AgentId, Agent | AgentBorn]:
         """Return the records of some agents; unknown agents and damaged births are left out."""
         if self.run:
@@ -197,7 +191,7 @@ class RunReader:
         """Return the answer of the folded run, which does not change meanwhile.
 
         Raises:
-            Closed: it is not folded yet.
+            RunUnavailable: it is not folded yet.
         """
         if self.run is None:
             raise RunUnavailable("the run is still being read")

@@ -16,7 +16,7 @@ from dgm.show.events import event_line, time_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.status import status_lines
-from dgm.show.words import clock_text, operator_text
+from dgm.show.words import clock_text, count_text, operator_text
 from dgm.tui.bodies import heading_line
 from dgm.tui.plot import WIDTH, curve_lines
 
@@ -110,8 +110,7 @@ def _slot_lines(run: Run, how: str, begun: Mapping[ActionId, float], now: float)
         usage = tree.spend_of(action)
         tries = tree.tries(action)
         again = f", try {tries}" if tries > 1 else ""
-        calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
-        took = f"{calls}, {usage.tokens:,} tokens{again}"
+        took = f"{count_text(usage.calls, 'call')}, {usage.tokens:,} tokens{again}"
         yield make_line(
             Span(f"  {action:>6} ", Tone.DIM),
             *_action_spans(what, living=living),

@@ -2,37 +2,17 @@
 
 from collections.abc import Mapping
 
+from rich.ansi import SGR_STYLE_MAP
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
-from textual.color import Color
 from textual.strip import Strip
 
 from dgm.show.spans import Line, Tone
+from dgm.show.terminal import SGR
 
 Tones = Mapping[Tone, Style]
 
-_ANSI: Tones = {
-    Tone.PLAIN: Style(),
-    Tone.DIM: Style(dim=True),
-    Tone.STRONG: Style(bold=True),
-    Tone.GOOD: Style(color="green"),
-    Tone.BAD: Style(color="red"),
-    Tone.WARN: Style(color="yellow"),
-    Tone.MARK: Style(color="yellow", bold=True),
-    Tone.KEY: Style(color="cyan"),
-    Tone.ADDED: Style(color="green"),
-    Tone.REMOVED: Style(color="red"),
-    Tone.HUNK: Style(color="cyan"),
-    Tone.CODE_COMMENT: Style(dim=True),
-    Tone.CODE_KEYWORD: Style(color="magenta"),
-    Tone.CODE_STRING: Style(color="green"),
-    Tone.CODE_NUMBER: Style(color="cyan"),
-    Tone.CODE_NAME: Style(color="blue", bold=True),
-    Tone.CODE_BUILTIN: Style(color="cyan"),
-    Tone.CODE_DECORATOR: Style(color="yellow"),
-    Tone.CODE_OPERATOR: Style(),
-}
 # Colours of a dark and of a light theme: each at least 4.5 : 1 on its background, as a test computes.
 _COLOURS: Mapping[Tone, tuple[str, str]] = {
     Tone.PLAIN: ("#e0e0e0", "#1f1f1f"),
@@ -81,22 +61,16 @@ def make_strip(line: Line, tones: Tones) -> Strip:
     return Strip([Segment(span.text, tones[span.tone]) for span in line if span.text])
 
 
-def contrast_ratio(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2, section 1.4.3)."""
-    low, high = sorted(map(_luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [part / 255 for part in Color.parse(colour).rgb]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 def _make_tones(which: int) -> Tones:
     return {
         tone: Style(color=colours[which], bold=tone in _BOLD or None) for tone, colours in _COLOURS.items()
     }
 
 
+def _make_ansi_style(codes: str) -> Style:
+    """Return the look of codes as ``show.terminal`` writes them."""
+    return Style.parse(" ".join(SGR_STYLE_MAP[int(code)] for code in codes.split(";") if code))
+
+
 _DARK, _LIGHT = _make_tones(0), _make_tones(1)
+_ANSI: Tones = {tone: _make_ansi_style(SGR.get(tone, "")) for tone in Tone}

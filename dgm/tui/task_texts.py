@@ -14,7 +14,7 @@ from dgm.errors import DgmError
 from dgm.evaluation.exam import OPERATOR
 from dgm.show.safe import cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import bar_text, interval_text, tally_text
+from dgm.show.words import BAR, bar_line, count_text, interval_text, tally_text
 from dgm.tui.bodies import (
     Body,
     LineBody,
@@ -24,6 +24,7 @@ from dgm.tui.bodies import (
     UnreadableBody,
     WrappedBody,
     heading_line,
+    notice_body,
     paragraph_lines,
 )
 from dgm.tui.reader import RunReader
@@ -72,26 +73,23 @@ def task_list_body(reader: RunReader, tallies: Mapping[TaskId, Tally]) -> Body:
     known = list_offered_tasks(reader.run.tree) if reader.run else ()
     tasks = list(dict.fromkeys((*known, *sorted(tallies))))
     if not tasks:
-        return LineBody([(), make_line(Span("  no task was tried yet", Tone.DIM))])
+        return notice_body("no task was tried yet", Tone.DIM)
     solved = sum(tallies.get(task, Tally()).resolved > 0 for task in tasks)
     width = min(WIDEST, max(cell_width(one_line(task, WIDEST)) for task in tasks))
-    count = "1 task" if len(tasks) == 1 else f"{len(tasks):,} tasks"
     rows = [_task_line(task, tallies.get(task, Tally()), width) for task in tasks]
     targets = {number: LineTarget("task", task=task) for number, task in enumerate(tasks, 1)}
-    return LineBody(
-        [heading_line(count, f", {solved:,} of them resolved by somebody: resolved / tries"), *rows], targets
+    title = heading_line(
+        count_text(len(tasks), "task"), f", {solved:,} of them resolved by somebody: resolved / tries"
     )
+    return LineBody([title, *rows], targets)
 
 
 def _task_line(task: TaskId, tally: Tally, width: int) -> Line:
-    drawn = bar_text(tally.rate) if tally.n else " " * len(bar_text(0))
-    full = drawn.rstrip("░")
     return make_line(
         "  ",
         Span(fit(one_line(task, width), width), Tone.STRONG),
         "  ",
-        Span(full, Tone.GOOD),
-        Span(drawn[len(full) :], Tone.DIM),
+        *(bar_line(tally.rate) if tally.n else (" " * BAR,)),
         f"  {tally_text(tally):<12} ",
         Span(interval_text(tally), Tone.DIM),
     )

@@ -1,6 +1,7 @@
 """A text on the screen: a patch, a file, a log, a page of facts; with search, wrapping, and a place that is kept."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
@@ -19,24 +20,22 @@ AT_ONCE = 100_000
 class TextView(LineList):
     """A view of a ``Body``."""
 
+    @dataclass
     class Found(Message):
         """A message: a search has ended; without a line where the words are nowhere."""
 
-        def __init__(self, body: Body, line: int | None) -> None:
-            self.body = body
-            self.line = line
-            super().__init__()
+        body: Body
+        line: int | None
 
+    @dataclass
     class Wrapped(Message):
         """A message: a text is wrapped; ``put`` puts the rows in place."""
 
-        def __init__(self, body: Body, put: Callable[[], None]) -> None:
-            self.body = body
-            self.put = put
-            super().__init__()
+        body: Body
+        put: Callable[[], None]
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
         self.body: Body = LineBody([])
         self._words = ""
         self._wrapping = False

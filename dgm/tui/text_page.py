@@ -1,13 +1,14 @@
 """Screens that are mostly one text: loading it beside the drawing, finding words in it, following its lines."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from dgm.show.spans import Span, Tone, make_line
-from dgm.tui.bodies import Body, LineBody
+from dgm.show.spans import Tone
+from dgm.tui.bodies import Body, notice_body
 from dgm.tui.lines import LineList
 from dgm.tui.page import Page
 from dgm.tui.tabs import Load, load_or_explain
@@ -23,13 +24,12 @@ class TextPage(Page):
 
     AUTO_FOCUS: ClassVar[str | None] = "TextView"
 
+    @dataclass
     class Loaded(Message):
         """A message: a text is there."""
 
-        def __init__(self, key: Hashable, body: Body) -> None:
-            self.key = key
-            self.body = body
-            super().__init__()
+        key: Hashable
+        body: Body
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,4 +123,4 @@ class TextPage(Page):
         if self._wanted == key and self._shown != key and self.is_mounted:
             self._leave()
             self._shown = None
-            self.view.show(LineBody([(), make_line(Span(f"  reading {what} …", Tone.DIM))]))
+            self.view.show(notice_body(f"reading {what} …", Tone.DIM))

@@ -145,7 +145,7 @@ def take(step: tuple[str, int, bool], kin: Kin, forest: Forest, naive: Naive) ->
         forest.more(AgentId(parent))
     elif what == "reveal" and agents:
         line = forest.reveal(AgentId(agent))
-        place = forest.at(line)
+        place = next(forest.walk(line))
         assert (place.agent, place.depth, place.more) == (agent, naive.depth(agent), 0)
         child: int | None = agent
         while child is not None:
@@ -184,7 +184,7 @@ def test_every_line_is_what_a_naive_listing_has_there(
             assert len(forest) == len(expected)
             assert list(forest.walk()) == expected
             for line, place in enumerate(expected):
-                assert forest.at(line) == place
+                assert next(forest.walk(line)) == place
                 if not place.more:
                     assert forest.line_of(place.agent) == line
             shown = {place.agent for place in expected if not place.more}
@@ -216,7 +216,7 @@ def test_a_page_of_children_is_opened_at_a_time() -> None:
         kin.bear(0)
     forest = Forest(kin)
     assert len(forest) == 1 + 500 + 1
-    assert forest.at(501) == ForestLine(AgentId(0), 1, (True,), more=700)
+    assert next(forest.walk(501)) == ForestLine(AgentId(0), 1, (True,), more=700)
     forest.more(AgentId(0))
     assert len(forest) == 1 + 1_000 + 1
     assert forest.reveal(AgentId(1_150)) == 1_150

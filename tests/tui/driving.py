@@ -44,14 +44,20 @@ def drive(
     asyncio.run(perform())
 
 
+def settled(reader: RunReader) -> bool:
+    """Whether nothing is being read or computed, until the run grows."""
+    tree_read = reader.run is not None and reader._best is None
+    return bool(reader.problem) or (tree_read and (not reader.count or reader._best_at == reader.until))
+
+
 async def settle(browser: Browser, pilot: Pilot[None], seconds: float = 300.0) -> None:
     """Waits until the run is read, nothing is being worked out, and all of it is drawn."""
     for _ in range(int(seconds / 0.05)):
-        if browser.reader.settled:
+        if settled(browser.reader):
             break
         browser.look()
         await pilot.pause(0.05)
-    assert browser.reader.settled, "the run was not read in time"
+    assert settled(browser.reader), "the run was not read in time"
     await _there(browser, pilot, seconds)
     # A worker that a newer one takes the place of before it began stays in the list for ever.
     while asked := [worker for worker in browser.workers if not (worker.is_cancelled or worker.is_finished)]:

@@ -6,6 +6,7 @@ import pytest
 from textual.command import CommandList
 from textual.pilot import Pilot
 
+from dgm.analysis.outline import trace_lineage
 from dgm.domain import AgentId
 from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
@@ -33,12 +34,16 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
         await pilot.pause()
 
 
+def depth(browser: Browser, agent: AgentId) -> int:
+    members = browser.reader.members
+    assert members is not None
+    return len(trace_lineage(members, agent)) - 1
+
+
 def deepest(browser: Browser) -> AgentId:
-    forest = agents(browser).forest
-    assert forest is not None
-    found = max(range(browser.reader.count), key=lambda agent: forest.depth(AgentId(agent)))
-    assert forest.depth(AgentId(found)) >= 2, "the example is too flat for these tests"
-    return AgentId(found)
+    found = max(map(AgentId, range(browser.reader.count)), key=lambda agent: depth(browser, agent))
+    assert depth(browser, found) >= 2, "the example is too flat for these tests"
+    return found
 
 
 for name in ("tree", "agent", "task", "compare", "running"):
@@ -194,14 +199,14 @@ async def leave(browser: Browser, pilot: Pilot[None], key: str) -> None:
 
 
 for action, begin, end in (
-    ("down", 2, 3),
-    ("up", 2, 1),
+    ("move(1)", 2, 3),
+    ("move(-1)", 2, 1),
     ("first", 5, 0),
     ("last", 0, -1),
-    ("half_down", 0, 5),
-    ("half_up", 6, 1),
-    ("page_down", 0, 10),
-    ("page_up", 11, 1),
+    ("page(0.5)", 0, 5),
+    ("page(-0.5)", 6, 1),
+    ("page(1)", 0, 10),
+    ("page(-1)", 11, 1),
 ):
 
     @checks(KeyScope.LIST, action)
@@ -277,8 +282,8 @@ async def toggle(browser: Browser, pilot: Pilot[None], key: str) -> None:
     assert lines.count() == whole > 1
 
 
-@checks(KeyScope.TREE, "shallower")
-@checks(KeyScope.TREE, "deeper")
+@checks(KeyScope.TREE, "deepen(-1)")
+@checks(KeyScope.TREE, "deepen(1)")
 async def generations(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines = agents(browser)
     assert lines.forest is not None
@@ -331,7 +336,7 @@ async def ancestor(browser: Browser, pilot: Pilot[None], key: str) -> None:
     lines.goto(deepest(browser))
     await press(pilot, key)
     assert lines.agent is not None
-    assert lines.forest.depth(lines.agent) == 1
+    assert depth(browser, lines.agent) == 1
 
 
 @checks(KeyScope.TREE, "root")

@@ -86,8 +86,8 @@ def test_the_tree_has_the_keys_again_after_a_search(example: Path) -> None:
     drive(example, WIDE, script)
 
 
-@checks(KeyScope.AGENT, "previous_tab")
-@checks(KeyScope.AGENT, "next_tab")
+@checks(KeyScope.AGENT, "turn_tab(-1)")
+@checks(KeyScope.AGENT, "turn_tab(1)")
 async def tabs(browser: Browser, pilot: Pilot[None], key: str) -> None:
     screen = await shown(browser, pilot, AgentScreen, "2")
     for step in range(1, len(TABS) + 1):

@@ -184,7 +184,7 @@ def test_a_key_right_after_another_is_about_the_agent_under_the_cursor(example: 
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         await press(browser, pilot, "3", "j", "enter", "g")
         agents = screen_of(browser).agents
-        agents.action_down()
+        agents.action_move(1)
         browser.action_mark()
         assert browser.marks == [agents.agent]
 

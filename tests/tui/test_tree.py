@@ -70,7 +70,9 @@ def test_a_click_on_the_guides_folds(example: Path) -> None:
         lines = agents(browser)
         assert lines.forest is not None
         lines.goto(AgentId(1))
-        line = next(n for n in range(1, lines.count()) if lines.forest.children(lines.forest.at(n).agent))
+        line = next(
+            n for n in range(1, lines.count()) if lines.forest.children(next(lines.forest.walk(n)).agent)
+        )
         whole = lines.count()
         await pilot.click(AgentList, offset=(2, line))
         await pilot.pause()
@@ -364,10 +366,10 @@ def test_a_folder_without_a_run_is_a_line(tmp_path: Path) -> None:
 
 def test_keys_that_are_typed_fast_act_on_the_agent_that_the_cursor_has_come_to(example: Path) -> None:
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
-        agents(browser).action_down()
+        agents(browser).action_move(1)
         browser.action_mark()
         assert browser.marks == [agents(browser).agent] != [0]
-        agents(browser).action_down()
+        agents(browser).action_move(1)
         browser.go("agent")
         assert browser.agent == agents(browser).agent
 

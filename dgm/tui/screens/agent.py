@@ -1,5 +1,6 @@
 """One agent: its identity, and in tabs its changes, source, evaluations, lineage, making and refusals."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -13,7 +14,7 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.tui.agent_head import head_lines
 from dgm.tui.bars import Block
-from dgm.tui.bodies import LineBody
+from dgm.tui.bodies import notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.page import agent_of, reading_text
@@ -32,11 +33,10 @@ class Tabs(Block):
 
     def name_here(self, tab: str) -> None:
         """Show which tab is open."""
-        names = [Span(f" {name} ", Tone.MARK if name == tab else Tone.DIM) for name in TABS]
-        marked = [
-            Span(f"[{each.text.strip()}]", each.tone) if each.tone is Tone.MARK else each for each in names
-        ]
-        self.show([tuple(marked)])
+        names = (
+            Span(f"[{name}]", Tone.MARK) if name == tab else Span(f" {name} ", Tone.DIM) for name in TABS
+        )
+        self.show([tuple(names)])
 
     def on_click(self, event: events.Click) -> None:
         """Open the tab whose name is there."""
@@ -61,13 +61,12 @@ class AgentScreen(TextPage):
     .low #agent-head, .flat #agent-head, .flat #agent-tabs {{ display: none; }}
     """
 
+    @dataclass
     class Counted(Message):
         """A message: the agent's spend is added up."""
 
-        def __init__(self, agent: AgentId, account: AgentAccount) -> None:
-            self.agent = agent
-            self.account = account
-            super().__init__()
+        agent: AgentId
+        account: AgentAccount
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +92,7 @@ class AgentScreen(TextPage):
         if agent is None:
             read = self.reader.members is not None
             why = "the run has no agent yet: waiting for the seed" if read else reading_text(self.reader)
-            self.put("nobody", LineBody([(), make_line(Span(f"  {why}", Tone.WARN))]))
+            self.put("nobody", notice_body(why))
             return
         if agent != self.agent:
             self.agent, self._account = agent, None
@@ -121,13 +120,9 @@ class AgentScreen(TextPage):
             self._draw_head()
             self._read()
 
-    def action_next_tab(self) -> None:
-        """Open the tab to the right."""
-        self.open(TABS[(TABS.index(_tab_of(self.tab)) + 1) % len(TABS)])
-
-    def action_previous_tab(self) -> None:
-        """Open the tab to the left."""
-        self.open(TABS[(TABS.index(_tab_of(self.tab)) - 1) % len(TABS)])
+    def action_turn_tab(self, tabs: int) -> None:
+        """Open the tab that is so many to the right, or to the left if ``tabs`` is negative."""
+        self.open(TABS[(TABS.index(_tab_of(self.tab)) + tabs) % len(TABS)])
 
     def action_against(self) -> None:
         """Compare the agent with the next possible choice."""

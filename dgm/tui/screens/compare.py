@@ -16,12 +16,12 @@ from dgm.show.words import (
     SIGNIFICANT,
     VERDICT_MARKS,
     VERDICT_TONES,
-    bar_text,
+    bar_line,
     interval_text,
     mcnemar_text,
     tally_text,
 )
-from dgm.tui.bodies import Body, LineBody, LineTarget, StackedBody, WrappedBody, heading_line
+from dgm.tui.bodies import Body, LineBody, LineTarget, StackedBody, WrappedBody, heading_line, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.tabs import Load, load_or_explain
@@ -54,7 +54,7 @@ class CompareScreen(TextPage):
         marks = self._marks
         if len(marks) < 2:
             marked = f"agent {marks[0]} is marked; " if marks else ""
-            self.put(marks, LineBody([(), make_line(Span(f"  {marked}{_HOW}", Tone.WARN))]))
+            self.put(marks, notice_body(f"{marked}{_HOW}"))
         elif self.loading and self._wanted == marks:
             self._stale = True
         else:
@@ -164,12 +164,9 @@ def _summary_lines(found: Comparison, first: AgentId, second: AgentId) -> Iterat
         yield ()
         return
     for agent, tally in ((first, found.first), (second, found.second)):
-        drawn = bar_text(tally.rate)
-        full = drawn.rstrip("░")
         yield make_line(
             Span(f"  agent {agent:<6} ", Tone.KEY),
-            Span(full, Tone.GOOD),
-            Span(drawn[len(full) :], Tone.DIM),
+            *bar_line(tally.rate),
             f"  {tally_text(tally)}  ",
             Span(interval_text(tally), Tone.DIM),
         )

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,8 +20,7 @@ from dgm.archive.store import EventStore
 from dgm.domain import ActionId
 from dgm.errors import DgmError
 from dgm.report.curve import CurvePoint, compute_curve
-from dgm.show.spans import Span, Tone, make_line
-from dgm.tui.bodies import LineBody
+from dgm.tui.bodies import LineBody, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.page import reading_text
@@ -44,21 +44,19 @@ class RunningScreen(TextPage):
     WHERE = (KeyScope.RUNNING, KeyScope.LIST)
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RUNNING)]
 
+    @dataclass
     class Counted(Message):
         """A message: curve and failures are there."""
 
-        def __init__(self, points: Sequence[CurvePoint], failed: FailureCounts, took_s: float) -> None:
-            self.points = points
-            self.failed = failed
-            self.took_s = took_s
-            super().__init__()
+        points: Sequence[CurvePoint]
+        failed: FailureCounts
+        took_s: float
 
+    @dataclass
     class Failed(Message):
         """A message: curve and failures could not be read."""
 
-        def __init__(self, why: str) -> None:
-            self.why = why
-            super().__init__()
+        why: str
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,7 +134,7 @@ class RunningScreen(TextPage):
     def _draw(self) -> None:
         run = self.reader.run
         if run is None:
-            self.put("reading", LineBody([(), make_line(Span(f"  {reading_text(self.reader)}", Tone.WARN))]))
+            self.put("reading", notice_body(reading_text(self.reader)))
             return
         pending = run.tree.pending
         self._begun = {action: at for action, at in self._begun.items() if action in pending}

@@ -1,6 +1,7 @@
 """Tasks: the list of all; one with its statement and its solvers, along the tree; attempts at it, two at once too."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -14,10 +15,10 @@ from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone
 from dgm.show.words import UNTRIED, VERDICT_MARKS, VERDICT_TONES
 from dgm.tui.agent_list import AgentList
-from dgm.tui.bodies import Body, LineBody
+from dgm.tui.bodies import Body, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
 from dgm.tui.lines import LineList
@@ -49,25 +50,17 @@ class TaskScreen(TextPage):
     #statement.away, .low #statement, .flat #statement { display: none; }
     """
 
+    @dataclass
     class Known(Message):
         """A message: the tallies of all tasks, or the tries and the statement of one task."""
 
-        def __init__(
-            self,
-            task: TaskId | None,
-            tallies: Mapping[TaskId, Tally] | None,
-            tries: Sequence[TaskVerdict],
-            body: Body,
-            until: int = 0,
-        ) -> None:
-            self.task = task
-            self.tallies = tallies
-            """None where they could not be counted."""
-            self.tries = tries
-            self.body = body
-            self.until = until
-            """Number of the last event that ``tallies`` include."""
-            super().__init__()
+        task: TaskId | None
+        tallies: Mapping[TaskId, Tally] | None
+        """None where they could not be counted."""
+        tries: Sequence[TaskVerdict]
+        body: Body
+        until: int = 0
+        """Number of the last event that ``tallies`` include."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,8 +212,7 @@ class TaskScreen(TextPage):
             elif self.browser.task_id is not None and self._tries:
                 self._show_attempts(event.task)
             elif self.browser.task_id is not None:
-                nothing = make_line(Span("  nobody has a verdict on this task", Tone.WARN))
-                self.put((event.task, self.browser.tab), LineBody([(), nothing]))
+                self.put((event.task, self.browser.tab), notice_body("nobody has a verdict on this task"))
 
     def find_again(self, *, backwards: bool) -> None:
         """Go to the next place in the text; on the tree, to the next agent that has tried the task."""
@@ -274,8 +266,7 @@ class TaskScreen(TextPage):
             try:
                 found = self._all() if task is None else self._one(task)
             except DgmError as error:
-                why = [(), make_line(Span(f"  {one_line(str(error), 300)}", Tone.WARN))]
-                found = self.Known(task, None, (), LineBody(why))
+                found = self.Known(task, None, (), notice_body(one_line(str(error), 300)))
             found.body.reflow(measure)
             if not get_current_worker().is_cancelled:
                 self.post_message(found)

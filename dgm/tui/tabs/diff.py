@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
+from dgm.analysis.outline import trace_lineage
 from dgm.archive.repository import AgentRepository, patch
 from dgm.domain import AgentId, CommitId
 from dgm.show.agents import root_text
 from dgm.show.diffs import ChangedFile, Patch
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import count_text
 from dgm.tui.bodies import Body, DiffBody, LineBody, LineTarget, StackedBody, heading_line
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
-from dgm.tui.tabs.lineage import trace_lineage
 
 FILES = 40
 """Maximum number of file names that stand above a patch."""
@@ -98,12 +99,11 @@ def _head_lines(data: Patch, title: str) -> Sequence[Line]:
     if not len(data):
         return [heading_line(title), (), make_line("  no difference")]
     added, removed = sum(file.added for file in data.files), sum(file.removed for file in data.files)
-    count = "1 file" if len(data.files) == 1 else f"{len(data.files):,} files"
     changes = (Span(f" +{added:,}", Tone.ADDED), Span(f" -{removed:,}", Tone.REMOVED))
     names = [_file_line(file) for file in data.files[:FILES]]
     left = len(data.files) - len(names)
     more = [make_line(f"  and {left:,} more")] if left else []
-    return [heading_line(title, f": {count}", *changes), *names, *more, ()]
+    return [heading_line(title, f": {count_text(len(data.files), 'file')}", *changes), *names, *more, ()]
 
 
 def _file_line(file: ChangedFile) -> Line:

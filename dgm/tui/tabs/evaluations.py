@@ -10,8 +10,8 @@ from dgm.errors import DgmError
 from dgm.show.diffs import Patch
 from dgm.show.evaluations import evaluation_line
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, usage_text
+from dgm.show.spans import Line, Span, Tone, fact_line, make_line
+from dgm.show.words import VERDICT_MARKS, VERDICT_TONES, count_text, usage_text
 from dgm.tui.bodies import (
     LONGEST,
     Body,
@@ -22,7 +22,6 @@ from dgm.tui.bodies import (
     StackedBody,
     UnreadableBody,
     WrappedBody,
-    fact_line,
     heading_line,
     paragraph_lines,
 )
@@ -58,12 +57,11 @@ def load(reader: RunReader, agent: AgentId) -> Load:
         resolved = sum(each.verdict is Verdict.RESOLVED for _, each in done)
         seconds = sum(each.cost.seconds for _, each in done)
         said = f": {resolved} resolved, {seconds:,.1f} s, {usage_text(total)}"
-        count = "1 evaluation" if len(done) == 1 else f"{len(done):,} evaluations"
         targets = {
             n: LineTarget("agent", f"{ONE}/{action}", agent, each.task)
             for n, (action, each) in enumerate(done, 1)
         }
-        return LineBody([heading_line(count, said), *rows], targets)
+        return LineBody([heading_line(count_text(len(done), "evaluation"), said), *rows], targets)
 
     return look
 

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.analysis.lookups import read_births
-from dgm.analysis.outline import Members
+from dgm.analysis.outline import Members, trace_lineage
 from dgm.archive.events import AgentBorn
 from dgm.domain import Agent, AgentId, Tally
 from dgm.show.agents import agent_line, root_text, row_of
 from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import count_text
 from dgm.tui.bodies import Body, LineTarget, WrappedBody, heading_line, paragraph_lines
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
@@ -44,22 +45,14 @@ def load(reader: RunReader, agent: AgentId, marks: Collection[AgentId] = ()) -> 
     return look
 
 
-def trace_lineage(members: Members, agent: AgentId) -> list[AgentId]:
-    """Return the agents from a root to the agent, along first parents."""
-    found = [agent]
-    while (parent := members.first_parent(found[-1])) is not None:
-        found.append(parent)
-    return found[::-1]
-
-
 def _title_texts(line: Sequence[AgentId], root: str) -> tuple[str, str]:
     """Return the number of steps from the root, which is no step itself, and a note if not all are shown."""
     steps = len(line) - 1
     if not steps:
         return root, ""
-    count = "1 step" if steps == 1 else f"{steps:,} steps"
     whence = root if root == "the seed" else f"agent {line[0]}, {root}"
-    return count, f" from {whence}" + (f"; the last {MOST:,} of them" if steps >= MOST else "")
+    last = f"; the last {MOST:,} of them" if steps >= MOST else ""
+    return count_text(steps, "step"), f" from {whence}{last}"
 
 
 def _step_lines(

@@ -12,7 +12,7 @@ from dgm.domain import ActionId, AgentId, Evaluation, Verdict
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.spend import refusal_lines
-from dgm.tui.bodies import Body, LineBody, LineTarget, WrappedBody, heading_line
+from dgm.tui.bodies import Body, LineTarget, WrappedBody, heading_line, notice_body
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import UNREADABLE, Load
 from dgm.tui.tabs.evaluations import ONE
@@ -37,7 +37,7 @@ def load(reader: RunReader, agent: AgentId) -> Load:
 
     def look() -> Body:
         if reader.run is None:
-            return LineBody([(), make_line(Span("  the run is still being read", Tone.WARN))])
+            return notice_body("the run is still being read")
         return reader.ask_tree(lambda run: _build_body(run, agent))
 
     return look
@@ -108,16 +108,14 @@ def _fruitless_lines(run: Run, actions: Sequence[ActionId]) -> Iterator[Line]:
         for item in run.store.events_of_action(action):
             match item.event:
                 case AgentStillborn(_, dead):
-                    what = f"  stillborn ({one_line(dead.stage, 40)})"
-                    rows.append(
-                        make_line(Span(what, Tone.WARN), f"  action {action}: ", one_line(dead.reason, 2_000))
-                    )
+                    what, reason = f"stillborn ({one_line(dead.stage, 40)})", dead.reason
                 case ActionLost(_, reason, _):
-                    rows.append(
-                        make_line(Span("  lost", Tone.WARN), f"  action {action}: ", one_line(reason, 2_000))
-                    )
+                    what = "lost"
                 case TaskGraded(_, graded) if graded.verdict is Verdict.INVALID:
-                    reason = one_line(graded.reason, 2_000)
-                    rows.append(make_line(Span("  invalid", Tone.WARN), f"  action {action}: ", reason))
+                    what, reason = "invalid", graded.reason
+                case _:
+                    continue
+            why = f"  action {action}: {one_line(reason, 2_000)}"
+            rows.append(make_line(Span(f"  {what}", Tone.WARN), why))
     yield heading_line("work that came to nothing: ", "" if rows else "none")
     yield from rows

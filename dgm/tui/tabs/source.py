@@ -8,6 +8,7 @@ from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.domain import AgentId, CommitId, Entry
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.words import count_text
 from dgm.tui.bodies import Body, LineBody, LineTarget, RawBody, StackedBody, UnreadableBody, heading_line
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs import Load
@@ -32,8 +33,7 @@ def load(reader: RunReader, agent: AgentId, path: str = "") -> Load:
             rows = [_entry_line(name, files[name]) for name in names]
             targets = {n: LineTarget("agent", f"{NAME}/{name}", agent) for n, name in enumerate(names, 1)}
             size = sum(len(entry.data) for entry in files.values())
-            count = "1 file" if len(files) == 1 else f"{len(files):,} files"
-            title = heading_line(f"agent {agent}", f": {count}, {size:,} bytes")
+            title = heading_line(f"agent {agent}", f": {count_text(len(files), 'file')}, {size:,} bytes")
             return LineBody([title, *rows], targets)
         if path not in files:
             return UnreadableBody(path, f"agent {agent} has no such file")

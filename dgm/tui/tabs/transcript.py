@@ -6,12 +6,12 @@ from dgm.analysis.lookups import read_births
 from dgm.archive.events import AgentBorn, ModelCalled
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
-from dgm.domain import AgentId, Digest
+from dgm.domain import AgentId
 from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
-from dgm.show.spans import Line, Span, Tone, make_line
+from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.transcripts import CallTranscript, read_exchanges
 from dgm.show.words import operator_text, usage_text
 from dgm.tui.bodies import (
@@ -21,7 +21,6 @@ from dgm.tui.bodies import (
     StackedBody,
     UnreadableBody,
     WrappedBody,
-    fact_line,
     heading_line,
     paragraph_lines,
 )
@@ -51,10 +50,8 @@ def load(reader: RunReader, agent: AgentId) -> Load:
             parts.append(load_or_explain("what is kept of its making", lambda: _making_body(reader, agent)))
         parts += _call_bodies(traces, calls)
         if "log" in born.cost.traces:
-            parts += [
-                LineBody([(), heading_line("output of the operator's program")]),
-                _log_body(traces, born.cost.traces["log"]),
-            ]
+            log = load_or_explain("trace log", lambda: RawBody(traces.get(born.cost.traces["log"])))
+            parts += [LineBody([(), heading_line("output of the operator's program")]), log]
         return StackedBody(parts)
 
     return look
@@ -123,7 +120,3 @@ def _text_lines(text: str, tone: Tone = Tone.PLAIN) -> Iterator[Line]:
     yield from paragraph_lines(text[:MESSAGE], tone, indent="  ")
     if len(text) > MESSAGE:
         yield make_line(Span(f"  … {len(text) - MESSAGE:,} characters more", Tone.WARN))
-
-
-def _log_body(traces: Traces, digest: Digest) -> Body:
-    return load_or_explain("trace log", lambda: RawBody(traces.get(digest)))

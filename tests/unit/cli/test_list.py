@@ -18,8 +18,9 @@ from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.cli.main import main
 from dgm.domain import AgentId, Tally
-from dgm.show.runs import age_text, left_text, run_lines
+from dgm.show.runs import left_text, run_lines
 from dgm.show.spans import plain_text
+from dgm.show.times import rough_duration_text
 from tests.unit.archive.runs import begin, child, evaluate
 
 pytestmark = pytest.mark.slow
@@ -161,4 +162,4 @@ def test_the_nearest_limit_is_the_one_of_which_most_is_used() -> None:
     ("seconds", "said"), [(-5, "0 s"), (59, "59 s"), (120, "2 min"), (7_200, "2 h"), (3e5, "3 d")]
 )
 def test_ages_are_short(seconds: float, said: str) -> None:
-    assert age_text(seconds) == said
+    assert rough_duration_text(seconds, 1) == said

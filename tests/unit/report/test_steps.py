@@ -108,8 +108,8 @@ def test_the_matrix_counts_everyone_and_sorts_by_the_first_that_resolves(hostile
         found = build_matrix(run.tree, [AgentId(0), AgentId(1), AgentId(2)])
         for row in found.rows:
             verdicts = [run.tree.verdict(agent.id, row.task) for agent in run.tree.agents]
-            assert row.solved == verdicts.count(Verdict.RESOLVED)
-            assert row.tried == row.solved + verdicts.count(Verdict.UNRESOLVED)
+            assert row.resolved == verdicts.count(Verdict.RESOLVED)
+            assert row.tried == row.resolved + verdicts.count(Verdict.UNRESOLVED)
     firsts = [next((n for n, v in enumerate(row.verdicts) if v is Verdict.RESOLVED), 9) for row in found.rows]
     assert firsts == sorted(firsts)
     assert {row.task for row in found.rows} == set(TASKS)

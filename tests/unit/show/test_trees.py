@@ -11,10 +11,9 @@ from dgm.policies.limits import BARREN
 from dgm.show.agents import AgentActivity, AgentRow, agent_line, find_states, find_tree_states, row_of
 from dgm.show.best import best_lines, highest_text
 from dgm.show.columns import STEP
-from dgm.show.lineages import step_lines
 from dgm.show.safe import cell_width
 from dgm.show.spans import Tone, plain_text
-from dgm.show.trees import guide_text, tree_lines
+from dgm.show.trees import guide_text, step_lines, tree_lines
 from tests.unit.worlds import Log
 
 
