@@ -21,7 +21,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, collect_results
+from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, apply_assignments, collect_results
 from dgm.evaluation.exam import enter_under_key
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.search.orders import EvaluateOrder
@@ -253,3 +253,9 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
     agent = evaluated.run.tree.agents[evaluated.agent]
     done = asyncio.run(grader.perform(EvaluateOrder(ActionId(1), Evaluate(agent.id, TaskId(TASK)), agent)))
     assert (done.verdict, done.reason) == (Verdict.UNRESOLVED, "patch: too large")
+
+
+def test_a_setting_that_may_not_be_set_is_refused_with_those_that_may():
+    with pytest.raises(UserError) as refused:
+        apply_assignments({}, ["seed=3"], ("models", "limits", "workers"), "a live replay")
+    assert str(refused.value) == "--set seed: a live replay sets models.*, limits.* and workers only"
