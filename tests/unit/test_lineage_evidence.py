@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, PROBE_INFORMATION, TEMPER
+from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, PENDING_INFORMATION, PROBE_INFORMATION, TEMPER
 from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
@@ -129,6 +129,15 @@ def test_a_posterior_with_pending_evaluations_is_surer_of_the_same():
     assert made.beliefs.states == before
     assert [(state.t, state.m) for state in after] == [(state.t, state.m) for state in before]
     assert all(then.tt < now.tt for then, now in zip(after, before, strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_each_pending_evaluation_of_a_lone_agent_counts_for_its_own(count):
+    made = Posterior()
+    made.born(0)
+    made.graded(0, 0, True)
+    now, then = (State(*made.states(pending)[0]) for pending in ({}, {0: count}))
+    assert 1 / then.tt == pytest.approx(1 / now.tt + PENDING_INFORMATION * count)
 
 
 def test_a_verdict_taken_out_leaves_what_was_there_before():
