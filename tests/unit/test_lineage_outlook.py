@@ -4,8 +4,21 @@ import math
 
 import pytest
 
-from dgm.archive.events import ActionStarted, ChildProposed, Recorded
-from dgm.domain import AgentId, Born, Budget, CommitId, Expand, TaskId
+from dgm.archive.events import ActionStarted, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Cost,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Verdict,
+)
 from dgm.policies.lineage.breakage import NEVER
 from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE
 from dgm.policies.lineage.fold import Fold
@@ -134,3 +147,18 @@ def test_a_task_teaches_by_its_uncertainty_and_the_less_the_more_results_are_of_
     assert new == pytest.approx(w / (1 + w * DIFFICULTY_VARIANCE))
     share = evidence.uses[0] / (len(evidence) + len(MANY))
     assert used == pytest.approx(new / (1 + (share / 0.2) ** 4))
+
+
+@pytest.mark.parametrize(("solving", "improving"), [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
+def test_where_either_took_no_time_an_expansion_costs_as_much_as_an_evaluation(solving, improving):
+    log, fold = Log(tasks=MANY), Fold()
+    log.born()
+    seed, dead = AgentId(0), Stillborn((AgentId(0),), "self-edit", "check", "", Cost(seconds=improving))
+    done = Evaluation(seed, MANY[0], 0, Verdict.RESOLVED, "", cost=Cost(seconds=solving))
+    log.add(ActionStarted(log.tree.next_action, Evaluate(seed, MANY[0])))
+    log.add(TaskGraded(ActionId(1), done))
+    log.add(ActionStarted(log.tree.next_action, Expand((seed,), "self-edit")))
+    log.add(AgentStillborn(ActionId(2), dead))
+    for event in log.events:
+        fold.observe(event)
+    assert fold.outlook(log.tree).expansion_cost == 1.0
