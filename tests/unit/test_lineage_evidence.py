@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, PENDING_INFORMATION, PROBE_INFORMATION, TEMPER
+from dgm.policies.lineage.constants import (
+    BROKEN_SOLVES,
+    DIFFICULTY_VARIANCE,
+    PENDING_INFORMATION,
+    PROBE_INFORMATION,
+    TEMPER,
+)
 from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
@@ -51,6 +57,11 @@ def test_failures_of_a_promising_agent_make_it_look_broken():
     assert 0 < made.broken_odds(0, -3.0) < 0.5
     assert made.broken_odds(1, 1.0) < 0
     assert made.broken_odds_of_all([1.0, 1.0]) == pytest.approx([made.broken_odds(n, 1.0) for n in (0, 1)])
+
+
+@pytest.mark.parametrize(("solved", "broken"), [(True, BROKEN_SOLVES), (False, 1 - BROKEN_SOLVES)])
+def test_a_verdict_says_how_much_likelier_it_is_of_a_broken_agent(solved, broken):
+    assert evidence([solved]).broken_odds(0, 0.0) == pytest.approx(math.log(broken / 0.5))
 
 
 def test_difficulties_follow_the_verdicts():
