@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from random import Random
 
 import pytest
 
-from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
+from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted, TaskGraded
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import (
     ActionId,
@@ -21,7 +23,13 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, apply_assignments, collect_results
+from dgm.evaluation.evaluating import (
+    EvaluationPlan,
+    EvaluationProgress,
+    Schedule,
+    apply_assignments,
+    collect_results,
+)
 from dgm.evaluation.exam import enter_under_key
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.search.orders import EvaluateOrder
@@ -236,6 +244,15 @@ def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
     evaluated.run.append(ActionLost(action, "given up: no image", final=True))
     assert not EvaluationProgress(evaluated.run).missing(wanted)
     assert collect_results(evaluated.run, wanted)[0].given_up == {"a": "given up: no image"}
+
+
+def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluation_once():
+    plan = EvaluationPlan((AgentId(0), AgentId(1)), (TaskId("a"), TaskId("b")), attempts=2)
+    schedule, started = Schedule(plan), []
+    while (what := schedule.next(Tree(), Random(0))) is not None:
+        started.append((what.agent, what.task, what.attempt))
+        schedule.observe(Recorded(len(started), 0.0, ActionStarted(ActionId(len(started)), what)))
+    assert started == [(agent, task, attempt) for attempt in (0, 1) for task in "ab" for agent in (0, 1)]
 
 
 def test_an_agent_is_entered_once_under_its_key(evaluated):
