@@ -55,10 +55,11 @@ test-fast: $(READY)
 # cosmic-ray has an environment of its own; of its changes SAMPLE are tried, chosen by SEED.
 MUTANTS := dist/mutants-venv
 SAMPLE  ?= 20
+JOBS    ?= 1
 TESTS   ?=
 mutants: $(READY) $(MUTANTS)/.ready
-	@test -n "$(MODULE)" || { echo "name a module: make mutants MODULE=dgm/archive/tree.py"; exit 2; }
-	$(MUTANTS)/bin/python tests/mutants.py $(MODULE) --sample $(SAMPLE) --seed $(SEED) \
+	@test -n "$(MODULE)" || { echo 'name modules or folders: make mutants MODULE="dgm/archive dgm/stats"'; exit 2; }
+	$(MUTANTS)/bin/python tests/mutants.py $(MODULE) --sample $(SAMPLE) --seed $(SEED) --jobs $(JOBS) \
 		--python $(BIN)/python $(if $(TESTS),--tests $(TESTS))
 
 $(MUTANTS)/.ready: constraints.txt

@@ -1,14 +1,16 @@
-"""Change a module in small ways and see which changes its tests notice: ``make mutants MODULE=dgm/archive/tree.py``.
+"""Change modules in small ways and see which changes their tests notice: ``make mutants MODULE=dgm/archive/tree.py``.
 
-cosmic-ray lists the changes (mutants) of the module. A sample of them runs, each against the unit and property tests
-that import the module, in a copy of the project. A mutant that survives shows code no test looks at, or a change
-without effect. This program runs in an environment of its own, where cosmic-ray is; the tests run in the project's.
+cosmic-ray lists the changes (mutants) of the modules. A sample of them runs, drawn over all modules so that each mutant
+is equally likely, and in the order in which it was drawn. Each runs in a copy of the project against the unit and
+property tests that import its module. A mutant that survives shows code no test looks at, or a change without effect.
+This program runs in an environment of its own, where cosmic-ray is; the tests run in the project's.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,14 +18,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import chdir
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from functools import cache, partial
 from pathlib import Path
 
 from cosmic_ray.commands import init
-from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.mutating import mutate_and_test, mutate_code
+from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkResult
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkResult
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("tests/unit", "tests/property")
@@ -31,27 +35,78 @@ LEFT_OUT = (".*", "dist", "build", "__pycache__", "node_modules")
 """What the copy does not need."""
 TYPES_ONLY = "BinaryOperator_BitOr"
 """Operators that nearly always change an annotation such as ``int | None``, which no test sees."""
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+MARKERS = "not minutes and not docker and not agents"
+NO_TESTS = 5
+"""The exit code of pytest where markers leave nothing to run."""
+REGISTERED = re.compile(r"\A(dgm[.\w]+):\w+\Z")
 SLACK_S = 20
 FACTOR = 4
 """A mutant may take this many times as long as the tests of the unchanged module, and the slack."""
+OUTCOMES = ("killed", "survived", "not run")
+
+
+def find_modules(places: Sequence[str]) -> list[Path]:
+    """Return modules and the modules of folders, as paths below the project.
+
+    Raises:
+        SystemExit: A place is neither a module nor a folder of modules of the project.
+    """
+    found: set[Path] = set()
+    for place in places:
+        path = (ROOT / place).resolve()
+        modules = [path] if path.suffix == ".py" and path.is_file() else sorted(path.rglob("*.py"))
+        if not modules or not path.is_relative_to(ROOT):
+            raise SystemExit(f"{place}: name modules or folders of this project, such as dgm/archive/tree.py")
+        found.update(module.relative_to(ROOT) for module in modules)
+    return sorted(found)
+
+
+def name_module(path: Path) -> str:
+    """Return the dotted name of a module below the project."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def find_imports(source: str) -> Iterator[str]:
-    """Yield the dotted names that a module imports, ``from a import b`` as both ``a`` and ``a.b``."""
+    """Yield the dotted names that a module imports, ``from a import b`` as both ``a`` and ``a.b``.
+
+    A text such as ``"dgm.policies.gates:Widening"``, by which registries import, counts too.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from REGISTERED.findall(node.value)
+
+
+@cache
+def read_imports(folder: str, pattern: str) -> Mapping[Path, frozenset[str]]:
+    """Return what the modules of a folder import, by their paths below the project."""
+    paths = sorted((ROOT / folder).rglob(pattern))
+    return {path.relative_to(ROOT): frozenset(find_imports(path.read_text())) for path in paths}
 
 
 def find_tests(module: Path) -> list[str]:
-    """Return the unit and property test modules that import ``module``, as paths below the project."""
-    parts = module.with_suffix("").parts
-    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-    tests = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("test_*.py"))
-    return [str(path.relative_to(ROOT)) for path in tests if name in find_imports(path.read_text())]
+    """Return the unit and property test modules that import ``module``, the most focused first.
+
+    Where none imports it, return those that import a module that does, and so on. A test module is the more focused
+    the fewer modules of ``dgm`` it imports.
+    """
+    ours = read_imports("dgm", "*.py")
+    names = {name_module(path) for path in ours}
+    tests = {path: found for folder in FOLDERS for path, found in read_imports(folder, "test_*.py").items()}
+    wanted, further = set[str](), {name_module(module)}
+    while further - wanted:
+        wanted |= further
+        chosen = [path for path, found in tests.items() if found & wanted]
+        if chosen:
+            return [str(path) for path in sorted(chosen, key=lambda path: len(tests[path] & names))]
+        further = {name_module(path) for path, found in ours.items() if found & wanted}
+    return []
 
 
 def list_mutants(module: Path) -> list[MutationSpec]:
@@ -63,12 +118,55 @@ def list_mutants(module: Path) -> list[MutationSpec]:
     return sorted(found, key=lambda one: (one.start_pos, one.operator_name, one.occurrence))
 
 
+def enter_copy(scratch: str) -> None:
+    """Copy the project for this process, which from then on works in the copy."""
+    copy = Path(tempfile.mkdtemp(dir=scratch)) / "dgm"
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    # Ahead of an editable installation, also for processes that tests start.
+    os.environ["PYTHONPATH"] = str(copy)
+    os.chdir(copy)
+
+
+def time_tests(python: str, test: str) -> float | None:
+    """Run a test module without a change; return its seconds, None if it cannot be used, and say why."""
+    started = time.monotonic()
+    command = [python, "-m", "pytest", *OPTIONS, "-m", MARKERS, test]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    if not ended.returncode:
+        return time.monotonic() - started
+    left_out = ended.returncode == NO_TESTS
+    why = "markers leave out its tests" if left_out else f"it fails:\n{ended.stdout}{ended.stderr}"
+    print(f"without {test}: {why}", flush=True)
+    return None
+
+
+def is_python(mutant: MutationSpec) -> bool:
+    """Return whether a mutant can be compiled; in place of the stars of ``**given`` other operators cannot stand."""
+    operator = get_operator(mutant.operator_name)(**mutant.operator_args)
+    try:
+        compile(mutate_code(mutant.module_path.read_text(), operator, mutant.occurrence), "", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def run_mutant(python: str, mutant: MutationSpec, seconds: Mapping[str, float]) -> tuple[WorkResult, float]:
+    """Run test modules, the fastest first, with a mutant; return its result and how many seconds that took."""
+    if not is_python(mutant):
+        return WorkResult(WorkerOutcome.SKIPPED, output="it is not Python"), 0.0
+    tests = sorted(seconds, key=lambda test: seconds[test])
+    command = shlex.join([python, "-m", "pytest", *OPTIONS, "-m", MARKERS, *tests])
+    started = time.monotonic()
+    result = mutate_and_test([mutant], command, sum(seconds.values()) * FACTOR + SLACK_S)
+    return result, time.monotonic() - started
+
+
 def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> str:
     """Print the outcome of a mutant, with the change if it survived; return killed, survived or not run."""
     survived = result.test_outcome is TestOutcome.SURVIVED
     said = "survived" if survived else "killed" if result.test_outcome is TestOutcome.KILLED else "not run"
     late = " by its time-out" if result.output == "timeout" else ""
-    operator = mutant.operator_name.removeprefix("core/")
+    operator = f"{mutant.operator_name.removeprefix('core/')} {mutant.occurrence}"
     print(
         f"{said}{late}  {mutant.module_path}:{mutant.start_pos[0]}  {operator}  {seconds:.1f} s", flush=True
     )
@@ -79,59 +177,61 @@ def report(mutant: MutationSpec, result: WorkResult, seconds: float) -> str:
     return said
 
 
-def run_sample(mutants: Sequence[MutationSpec], command: str) -> Counter[str]:
-    """Run the tests once as they are, then once with each mutant; return the number of mutants by outcome.
+def choose_tests(
+    pool: Executor, python: str, tests: Mapping[Path, Sequence[str]], most: int
+) -> dict[Path, dict[str, float]]:
+    """Return the test modules, with their seconds, that each module's mutants run against; print them.
 
     Raises:
-        SystemExit: The tests fail without any change.
+        SystemExit: No test module can be used for a module.
     """
-    started = time.monotonic()
-    plain = subprocess.run(shlex.split(command), check=False, capture_output=True, text=True)
-    took = time.monotonic() - started
-    if plain.returncode:
-        raise SystemExit(f"the tests fail without a change:\n{plain.stdout}{plain.stderr}")
-    print(f"the tests pass without a change in {took:.1f} s", flush=True)
-    outcomes: Counter[str] = Counter()
-    for mutant in mutants:
-        started = time.monotonic()
-        result = mutate_and_test([mutant], command, took * FACTOR + SLACK_S)
-        outcomes[report(mutant, result, time.monotonic() - started)] += 1
-    return outcomes
+    wanted = sorted({test for found in tests.values() for test in found[:most]})
+    taken = dict(zip(wanted, pool.map(partial(time_tests, python), wanted), strict=True))
+    chosen = {}
+    for module, found in tests.items():
+        timed = {test: took for test in found[:most] if (took := taken[test]) is not None}
+        if not timed:
+            raise SystemExit(f"no test in {' or '.join(FOLDERS)} fits {module}: name some with TESTS=...")
+        of = f"{len(timed)} of {len(found)}" if len(timed) < len(found) else len(timed)
+        print(f"{module}: against {of} test modules: {' '.join(timed)}", flush=True)
+        chosen[module] = timed
+    return chosen
 
 
 def main() -> None:
-    """Run a sample of a module's mutants; survivors are for a person to judge, so the exit code is 0."""
+    """Run a sample of the mutants of modules; survivors are for a person to judge, so the exit code is 0."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("module", type=Path, help="a module's path, e.g. dgm/archive/tree.py")
+    parser.add_argument("module", nargs="+", help="modules or folders, e.g. dgm/archive/tree.py dgm/stats")
     parser.add_argument("--tests", nargs="*", help="test modules; without them, those that import the module")
+    parser.add_argument("--most", type=int, default=10, help="at most this many test modules a mutant")
     parser.add_argument("--sample", type=int, default=20, help="at most this many mutants; 20 without it")
     parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--jobs", type=int, default=1, help="at most this many mutants at a time")
     parser.add_argument("--python", default=sys.executable, help="the Python that runs the tests")
     asked = parser.parse_args()
-    module = (ROOT / asked.module).resolve()
-    if module.suffix != ".py" or not module.is_file() or not module.is_relative_to(ROOT):
-        parser.error(f"{asked.module}: name a module of this project, such as dgm/archive/tree.py")
-    module = module.relative_to(ROOT)
-    tests = asked.tests or find_tests(module)
-    if not tests:
-        raise SystemExit(f"no test in {' or '.join(FOLDERS)} imports {module}: name some with TESTS=...")
+    modules = find_modules(asked.module)
     # A link of an environment must stay one: its target is another Python.
-    python = Path(asked.python).absolute()
-    quick = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not minutes and not docker and not agents"]
-    command = shlex.join([str(python), "-m", "pytest", *quick, *tests])
-    with tempfile.TemporaryDirectory(prefix="dgm-mutants-") as scratch:
-        copy = Path(scratch) / "dgm"
-        shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
-        # Ahead of an editable installation, also for processes that tests start.
-        os.environ["PYTHONPATH"] = str(copy)
-        with chdir(copy):
-            found = list_mutants(module)
-            chosen = random.Random(asked.seed).sample(found, min(asked.sample, len(found)))
-            print(f"{module}: {len(found)} mutants, {len(chosen)} chosen with seed {asked.seed}")
-            print(f"against {len(tests)} test modules: {' '.join(tests)}", flush=True)
-            chosen.sort(key=lambda one: one.start_pos)
-            outcomes = run_sample(chosen, command)
-    print(", ".join(f"{outcomes[name]} {name}" for name in ("killed", "survived", "not run")))
+    python = str(Path(asked.python).absolute())
+    outcomes: dict[str, Counter[str]] = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="dgm-mutants-") as scratch,
+        ProcessPoolExecutor(asked.jobs, initializer=enter_copy, initargs=(scratch,)) as pool,
+    ):
+        found = [one for mutants in pool.map(list_mutants, modules) for one in mutants]
+        drawn = random.Random(asked.seed).sample(found, min(asked.sample, len(found)))
+        print(f"{len(found)} mutants of {len(modules)} modules, {len(drawn)} drawn with seed {asked.seed}")
+        changed = sorted({one.module_path for one in drawn})
+        tests = {module: asked.tests or find_tests(module) for module in changed}
+        chosen = choose_tests(pool, python, tests, asked.most)
+        running = {pool.submit(run_mutant, python, one, chosen[one.module_path]): one for one in drawn}
+        for done in as_completed(running):
+            mutant = running[done]
+            package = "/".join(mutant.module_path.parts[:2])
+            outcomes.setdefault(package, Counter())[report(mutant, *done.result())] += 1
+    for package, counted in sorted(outcomes.items()):
+        print(f"{package}: " + ", ".join(f"{counted[name]} {name}" for name in OUTCOMES))
+    total = sum(outcomes.values(), Counter())
+    print("in total: " + ", ".join(f"{total[name]} {name}" for name in OUTCOMES))
 
 
 if __name__ == "__main__":

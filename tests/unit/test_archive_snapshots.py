@@ -1,5 +1,6 @@
 import io
 import os
+import stat
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.archive.snapshots import FILE, LINK, MAX_FILES, PROGRAM, from_folder, from_tar, to_tar, write_folder
+from dgm.archive.snapshots import (
+    FILE,
+    LINK,
+    MAX_FILES,
+    PROGRAM,
+    _Bounded,
+    from_folder,
+    from_tar,
+    to_tar,
+    write_folder,
+)
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 
@@ -50,6 +61,12 @@ def test_strange_names_and_links_survive_a_tar() -> None:
 def test_strange_names_and_links_survive_a_folder(tmp_path: Path) -> None:
     write_folder(STRANGE, tmp_path / "out")
     assert from_folder(tmp_path / "out") == STRANGE
+
+
+def test_written_files_belong_to_their_owner_to_read_and_write(tmp_path: Path) -> None:
+    write_folder({"a": Entry(b""), "b": Entry(b"", PROGRAM)}, tmp_path)
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "b")]
+    assert [mode & 0o700 for mode in modes] == [0o600, 0o700]
 
 
 parts = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8).filter(
@@ -157,6 +174,18 @@ def test_folder_above_the_limit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 2000)
     with pytest.raises(AgentFault, match="more than 1000 bytes"):
         from_folder(tmp_path, limit_bytes=1000)
+
+
+def test_a_stream_of_headers_without_end_is_the_agents_fault() -> None:
+    class Endless(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:
+            return bytes(size)
+
+    bounded = _Bounded(Endless(), 1000)
+    left = bounded._left
+    assert len(bounded.read(left)) == left
+    with pytest.raises(AgentFault, match="a tar stream without end"):
+        bounded.read(1)
 
 
 @pytest.mark.parametrize("name", ["", "/x", "../x", "a//b", "a/./b", "a/\0"])

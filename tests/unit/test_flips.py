@@ -1,6 +1,7 @@
 """What a child gained and lost against its parents, and that the gate keeps it from having children."""
 
 from dgm.archive.events import RunStarted
+from dgm.archive.flips import FlipCounts
 from dgm.domain import AgentId, Budget
 from dgm.policies.limits import fertile, may_expand
 from tests.unit.worlds import TASKS, Log
@@ -66,3 +67,15 @@ def test_an_archive_grows_from_its_seed_whoever_else_is_kept_out():
     log.graded(1, [False] * 4)
     assert may_expand(log.tree)
     assert [AgentId(n) for n, may in enumerate(fertile(log.tree)) if may] == [0]
+
+
+def test_counts_are_equal_where_the_gate_and_every_balance_are():
+    one, other = FlipCounts(), FlipCounts()
+    assert one == other
+    other.balance.append(1)
+    assert one != other
+    one.balance.append(1)
+    assert one == other
+    one.counts = True
+    assert one != other
+    assert one != "counts"

@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.gateway.masking import first_difference, mask_volatile
-from dgm.messages import Message, Request, Role, Tool, ToolCall
+from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol, WireRequest
 
 
 def request(text, **more):
@@ -53,3 +53,20 @@ def test_calls_tools_settings_and_lengths_are_compared():
 
 def test_plain_numbers_are_not_masked():
     assert mask_volatile("total 12 of 30, 100 items") == "total 12 of 30, 100 items"
+
+
+def raw(**body):
+    return WireRequest(WireProtocol.CHAT, {"messages": [{"role": "user", "content": "a"}], **body})
+
+
+def test_what_the_gateway_sets_and_null_values_are_no_difference_between_raw_requests():
+    ours = raw(model="one", max_tokens=100, seed=1, stop=None)
+    theirs = raw(model="other", max_tokens=200, seed=2, logit_bias=None)
+    assert first_difference(ours, theirs) is None
+
+
+def test_a_setting_that_the_agent_chose_is_a_difference_between_raw_requests():
+    assert first_difference(raw(top_p=0.5), raw(top_p=1)) == "top_p: '0.5' against '1' (character 0)"
+    assert first_difference(raw(), raw(top_p=1)) == "top_p: only in the second"
+    ours = WireRequest(WireProtocol.MESSAGES, raw().body)
+    assert first_difference(ours, raw()) == "protocol: messages against chat"

@@ -1,10 +1,11 @@
-"""Who is to blame where a graded patch is not applied in time."""
+"""Who is to blame where a graded patch is not applied."""
 
 import asyncio
 
 import pytest
 
 from dgm.benchmarks.command_grading import _apply
+from dgm.benchmarks.prediction_patches import read_applied
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 
@@ -13,7 +14,7 @@ class Slow:
     """A sandbox in which a program ends as told."""
 
     def __init__(self, **ends):
-        self.ends = Completed(124, b"", timed_out=True, **ends)
+        self.ends = Completed(**{"exit_code": 124, "output": b"", "timed_out": True, **ends})
 
     async def put(self, files, target):
         pass
@@ -31,3 +32,17 @@ def test_a_patch_that_takes_all_the_processor_time_is_at_fault():
 def test_a_slow_machine_is_not_the_patchs_fault():
     with pytest.raises(Infrastructure, match="applying a patch took more than 240 s"):
         asyncio.run(_apply(Slow(), "/work/repo", b"diff"))
+
+
+@pytest.mark.parametrize("code", [126, 127])
+def test_an_image_without_python_is_not_the_patchs_fault(code):
+    ends = {"exit_code": code, "output": b"sh: python3: not found", "timed_out": False}
+    with pytest.raises(Infrastructure, match="the image has no python3 to apply a patch with: sh: python3"):
+        asyncio.run(_apply(Slow(**ends), "/work/repo", b"diff"))
+
+
+def test_the_last_line_says_what_became_of_a_patch():
+    assert read_applied(b"refused a warning\napplied one; two\n").notes == ("one", "two")
+    assert read_applied(b"applied\nrefused no such file").refused == "no such file"
+    with pytest.raises(Infrastructure, match="could not be tried: Segmentation fault"):
+        read_applied(b"applied\nSegmentation fault\n")

@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE, PROBE_INFORMATION, TEMPER
+from dgm.policies.lineage.constants import (
+    BROKEN_SOLVES,
+    DIFFICULTY_VARIANCE,
+    PENDING_INFORMATION,
+    PROBE_INFORMATION,
+    TEMPER,
+)
 from dgm.policies.lineage.evidence import Evidence
 from dgm.policies.lineage.improvement import expected_improvement, learned_spread
 from dgm.policies.lineage.posterior import Posterior
@@ -51,6 +57,11 @@ def test_failures_of_a_promising_agent_make_it_look_broken():
     assert 0 < made.broken_odds(0, -3.0) < 0.5
     assert made.broken_odds(1, 1.0) < 0
     assert made.broken_odds_of_all([1.0, 1.0]) == pytest.approx([made.broken_odds(n, 1.0) for n in (0, 1)])
+
+
+@pytest.mark.parametrize(("solved", "broken"), [(True, BROKEN_SOLVES), (False, 1 - BROKEN_SOLVES)])
+def test_a_verdict_says_how_much_likelier_it_is_of_a_broken_agent(solved, broken):
+    assert evidence([solved]).broken_odds(0, 0.0) == pytest.approx(math.log(broken / 0.5))
 
 
 def test_difficulties_follow_the_verdicts():
@@ -129,6 +140,15 @@ def test_a_posterior_with_pending_evaluations_is_surer_of_the_same():
     assert made.beliefs.states == before
     assert [(state.t, state.m) for state in after] == [(state.t, state.m) for state in before]
     assert all(then.tt < now.tt for then, now in zip(after, before, strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_each_pending_evaluation_of_a_lone_agent_counts_for_its_own(count):
+    made = Posterior()
+    made.born(0)
+    made.graded(0, 0, True)
+    now, then = (State(*made.states(pending)[0]) for pending in ({}, {0: count}))
+    assert 1 / then.tt == pytest.approx(1 / now.tt + PENDING_INFORMATION * count)
 
 
 def test_a_verdict_taken_out_leaves_what_was_there_before():

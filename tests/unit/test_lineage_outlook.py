@@ -4,11 +4,26 @@ import math
 
 import pytest
 
-from dgm.archive.events import ActionStarted
-from dgm.domain import AgentId, Budget, Expand, TaskId
+from dgm.archive.events import ActionStarted, AgentStillborn, ChildProposed, Recorded, TaskGraded
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    CommitId,
+    Cost,
+    Evaluate,
+    Evaluation,
+    Expand,
+    Stillborn,
+    TaskId,
+    Verdict,
+)
 from dgm.policies.lineage.breakage import NEVER
+from dgm.policies.lineage.constants import DIFFICULTY_VARIANCE
 from dgm.policies.lineage.fold import Fold
 from dgm.policies.lineage.hyper import Laws
+from dgm.policies.lineage.outlook import _under_way
 from dgm.policies.lineage.steps import State
 from tests.unit.worlds import Log
 
@@ -101,3 +116,49 @@ def test_a_seed_that_is_known_waits_for_a_child_on_its_way():
 
 def test_a_seed_that_is_known_and_has_a_child_must_promise_something():
     assert not judged(HOPELESS, HOPELESS, budget=10, results=3).expansion_pays
+
+
+def test_a_line_is_the_less_certain_the_less_its_drift_is_known():
+    # 0.4 + 2 · 6 · 0.1 + 6² · 0.2 + 0.1 = 8.9.
+    _, spread = judged(SEED_STATE)._prospects()
+    assert spread == pytest.approx([math.sqrt(8.9)])
+
+
+def test_a_child_that_waits_for_a_person_counts_like_one_on_its_way():
+    outlook = judged(SEED_STATE, growing=True)
+    waiting = judged(SEED_STATE, growing=True)
+    action = next(iter(waiting._tree.pending))
+    born = Born((AgentId(0),), "self-edit", CommitId("c"), "")
+    waiting._tree.apply(Recorded(1000, 1000.0, ChildProposed(action, born)))
+    assert not waiting._tree.pending
+    assert _under_way(waiting._tree)[1] == pytest.approx(_under_way(outlook._tree)[1])
+    assert _under_way(waiting._tree)[1] == pytest.approx([1.0])
+
+
+def test_a_task_teaches_by_its_uncertainty_and_the_less_the_more_results_are_of_it():
+    outlook = judged(SEED_STATE)
+    evidence = outlook._posterior.evidence
+    evidence.difficulties[0], evidence.difficulty_variances[0] = 0.0, DIFFICULTY_VARIANCE
+    # A fifth of all results, with one for each of the 70 tasks: half of the worth.
+    evidence.uses[0] = round(0.2 * (len(evidence) + len(MANY)))
+    used, new = outlook.task_worth(AgentId(0), [MANY[0], MANY[-1]])
+    p = 1 / (1 + math.exp(-SEED_STATE.t))
+    w = p * (1 - p)
+    assert new == pytest.approx(w / (1 + w * DIFFICULTY_VARIANCE))
+    share = evidence.uses[0] / (len(evidence) + len(MANY))
+    assert used == pytest.approx(new / (1 + (share / 0.2) ** 4))
+
+
+@pytest.mark.parametrize(("solving", "improving"), [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
+def test_where_either_took_no_time_an_expansion_costs_as_much_as_an_evaluation(solving, improving):
+    log, fold = Log(tasks=MANY), Fold()
+    log.born()
+    seed, dead = AgentId(0), Stillborn((AgentId(0),), "self-edit", "check", "", Cost(seconds=improving))
+    done = Evaluation(seed, MANY[0], 0, Verdict.RESOLVED, "", cost=Cost(seconds=solving))
+    log.add(ActionStarted(log.tree.next_action, Evaluate(seed, MANY[0])))
+    log.add(TaskGraded(ActionId(1), done))
+    log.add(ActionStarted(log.tree.next_action, Expand((seed,), "self-edit")))
+    log.add(AgentStillborn(ActionId(2), dead))
+    for event in log.events:
+        fold.observe(event)
+    assert fold.outlook(log.tree).expansion_cost == 1.0

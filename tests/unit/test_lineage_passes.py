@@ -1,5 +1,6 @@
 """The passes over the tree are exact."""
 
+from math import log
 from statistics import fmean
 
 import numpy as np
@@ -7,9 +8,15 @@ import pytest
 
 from dgm.policies.lineage import hyper
 from dgm.policies.lineage.constants import (
+    DRIFT_CENTRE,
+    DRIFT_SPREAD,
     DRIFT_VARIANCES,
+    NOISE_CENTRE,
+    NOISE_SPREAD,
+    NOISES,
     RETENTION_LEAST,
     RETENTION_SLOPE,
+    RETENTIONS,
     ROOT_DRIFT_SCALE,
     ROOT_VARIANCE,
 )
@@ -124,6 +131,17 @@ def test_the_likelihood_equals_the_dense_one_on_a_tree_of_five():
         step = step_at(Laws(rho[point], q[point], drift[point]), 0.4, MEAN_DRIFT)
         theirs = dense.log_likelihood(FIVE, step, MEAN_DRIFT, EVIDENCE)
         assert value == pytest.approx(theirs, abs=1e-10)
+
+
+def test_the_prior_is_that_of_its_constants_at_every_point_of_the_grid():
+    points = list(zip(hyper.RHO, hyper.Q, hyper.DRIFT, hyper.PRIOR, strict=True))
+    assert len(points) == len(RETENTIONS) * len(NOISES) * len(DRIFT_VARIANCES)
+    assert all(0 < rho <= 1 for rho in RETENTIONS)
+    for rho, noise, drift, prior in points:
+        retained = max(-RETENTION_SLOPE * (1 - rho), RETENTION_LEAST)
+        scattered = -0.5 * (log(noise / NOISE_CENTRE) / NOISE_SPREAD) ** 2
+        drifted = -0.5 * (log(drift / DRIFT_CENTRE) / DRIFT_SPREAD) ** 2
+        assert prior == pytest.approx(retained + scattered + drifted)
 
 
 def family(kept, children=20, each=10, precision=50.0):

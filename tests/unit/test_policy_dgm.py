@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, TaskGraded
 from dgm.domain import SEED, AgentId, Budget, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.policies.dgm import BIRTHS_AT_ONCE, parent_probabilities
-from dgm.policies.staged import FIRST_STAGE, SECOND_STAGE, fixed_order, owed
+from dgm.policies.limits import BARREN
+from dgm.policies.staged import FIRST_STAGE, SECOND_STAGE, fixed_order, may_still_grow, owed
 from tests.unit.worlds import TASKS, Log, named
 
 SUITE = tuple(TaskId(f"task-{n:02}") for n in range(75))
@@ -337,3 +338,13 @@ def test_the_ablations_share_the_stages(name):
     log.graded(0, solved(4, 10))
     action = decide(log, name)
     assert (action.agent, action.task) == (0, next(t for t in fixed_order(SUITE) if t not in SUITE[:10]))
+
+
+def test_failed_births_may_outnumber_evaluations_by_a_few_only():
+    log = grown(0, 0, 0)
+    log.graded(0, solved(3, 10))
+    for number in range(10 + BARREN):
+        log.made((number % 4,), "self-edit", dies="check")
+    assert may_still_grow(log.tree)
+    log.made((0,), "self-edit", dies="check")
+    assert not may_still_grow(log.tree)

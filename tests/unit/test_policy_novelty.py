@@ -86,5 +86,12 @@ def test_agents_that_share_too_few_tasks_are_not_compared():
     assert novelty(log.tree).tolist() == pytest.approx([1e-9, 1e-9, 1.0], abs=1e-8)
 
 
+def test_agents_that_share_five_tasks_are_compared():
+    log = Log()
+    for parents, shared in (((), 10), ((0,), 5)):
+        log.graded(log.born(*parents), [True] * shared)
+    assert novelty(log.tree).tolist() == pytest.approx([0.0, 0.0], abs=1e-8)
+
+
 def test_an_agent_alone_is_the_group():
     assert group(archive(VECTORS[:1]).tree) == [0]

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from random import Random
 
 import pytest
 
-from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
+from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted, TaskGraded
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import (
     ActionId,
@@ -21,7 +23,13 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.errors import AgentFault, UserError
-from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, collect_results
+from dgm.evaluation.evaluating import (
+    EvaluationPlan,
+    EvaluationProgress,
+    Schedule,
+    apply_assignments,
+    collect_results,
+)
 from dgm.evaluation.exam import enter_under_key
 from dgm.evaluation.predictions import Grader, check_known, export_patches, read_predictions, swebench_report
 from dgm.search.orders import EvaluateOrder
@@ -238,6 +246,15 @@ def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
     assert collect_results(evaluated.run, wanted)[0].given_up == {"a": "given up: no image"}
 
 
+def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluation_once():
+    plan = EvaluationPlan((AgentId(0), AgentId(1)), (TaskId("a"), TaskId("b")), attempts=2)
+    schedule, started = Schedule(plan), []
+    while (what := schedule.next(Tree(), Random(0))) is not None:
+        started.append((what.agent, what.task, what.attempt))
+        schedule.observe(Recorded(len(started), 0.0, ActionStarted(ActionId(len(started)), what)))
+    assert started == [(agent, task, attempt) for attempt in (0, 1) for task in "ab" for agent in (0, 1)]
+
+
 def test_an_agent_is_entered_once_under_its_key(evaluated):
     assert enter_under_key(evaluated.run, "key", dict) == evaluated.agent
     assert enter_under_key(evaluated.run, "other", dict) == 1
@@ -253,3 +270,9 @@ def test_a_patch_that_cannot_be_graded_for_its_own_sake_is_unresolved(evaluated,
     agent = evaluated.run.tree.agents[evaluated.agent]
     done = asyncio.run(grader.perform(EvaluateOrder(ActionId(1), Evaluate(agent.id, TaskId(TASK)), agent)))
     assert (done.verdict, done.reason) == (Verdict.UNRESOLVED, "patch: too large")
+
+
+def test_a_setting_that_may_not_be_set_is_refused_with_those_that_may():
+    with pytest.raises(UserError) as refused:
+        apply_assignments({}, ["seed=3"], ("models", "limits", "workers"), "a live replay")
+    assert str(refused.value) == "--set seed: a live replay sets models.*, limits.* and workers only"

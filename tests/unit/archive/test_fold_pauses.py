@@ -1,5 +1,6 @@
 """A fold lets others at the interpreter, and can be ended."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,14 @@ def test_a_fold_ends_where_its_pause_says_so(store: EventStore) -> None:
     with pytest.raises(Left):
         fold(store, tree, leave)
     assert len(tree.agents) == PAUSE_ROWS
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_a_fold_leaves_the_garbage_collector_as_it_found_it(store: EventStore, collecting: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        fold(store, Tree())
+        assert gc.isenabled() is collecting
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -60,6 +60,10 @@ TODAY = {
     "result after text": (said(text("a"), result()), "before text"),
     "budget too small": ({"thinking": {"type": "enabled", "budget_tokens": 10}}, "from 1024"),
     "budget above max_tokens": ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, "below max_tokens"),
+    "budget far above max_tokens": (
+        {"thinking": {"type": "enabled", "budget_tokens": 20_000}},
+        "below max_tokens",
+    ),
     "adaptive with a budget": ({"thinking": {"type": "adaptive", "budget_tokens": 2000}}, "'enabled'"),
     "hot": ({"temperature": 1.5}, "from 0 to 1"),
     "choice of a missing tool": ({"tool_choice": {"type": "tool", "name": "f"}}, "'f'"),

@@ -27,6 +27,7 @@ TODAY = {
     "remote server": (tools({"type": "mcp", "server_url": "http://example.org"}), "'mcp' is not offered"),
     "call of a provider's tool": (items({"type": "web_search_call", "id": "ws_1"}), "'web_search_call'"),
     "custom call without name": (items({"type": "custom_tool_call", "call_id": "c"}), "input[0].name"),
+    "call with arguments that are no text": (items({**CALL, "arguments": {"a": 1}}), "input[0].arguments"),
     "single item": (items({"type": "item_reference", "id": "msg_1"}), "previous_response_id"),
     "bare reference": (items({"id": "msg_1"}), "previous_response_id"),
     "no role": (items({"content": "x"}), "input[0].role"),

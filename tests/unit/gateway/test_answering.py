@@ -1,0 +1,58 @@
+"""Which requests pass as they are, and what becomes of a call that fails after its agent has gone."""
+
+import asyncio
+import gc
+
+import pytest
+
+from dgm.gateway.answering import _retrieve
+from dgm.messages import WireProtocol
+from tests.unit.gateway.wire_provider import Provider, lending, streamed
+from tests.unit.gateway_bench import ACTION, chat, client
+
+pytestmark = pytest.mark.slow
+
+RESPONSES = ("/responses", {"model": "default", "input": "hi"})
+MESSAGES = ("/messages", {**chat(), "max_tokens": 100})
+
+
+def run(scenario):
+    return asyncio.run(asyncio.wait_for(scenario, 300))
+
+
+@pytest.mark.parametrize(("path", "body"), [RESPONSES, MESSAGES], ids=["responses", "messages"])
+def test_a_request_in_another_protocol_than_the_providers_is_translated(tmp_path, path, body):
+    async def scenario():
+        provider = Provider(streamed(passed=4))
+        async with lending(tmp_path / "g", provider) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answer = await http.post(path, json=body, headers={"anthropic-version": "2023-06-01"})
+        assert (answer.status_code, answer.json()["model"]) == (200, "default")
+        [sent] = provider.asked
+        assert sent.protocol is WireProtocol.CHAT
+        assert sent.body["messages"] == [{"role": "user", "content": "hi"}]
+
+    run(scenario())
+
+
+def test_the_error_of_a_call_without_a_listener_is_not_reported_again():
+    async def fail():
+        raise ValueError
+
+    async def scenario():
+        told = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
+        task = asyncio.create_task(fail())
+        task.add_done_callback(_retrieve)
+        await asyncio.wait([task])
+        del task
+        cancelled = asyncio.create_task(asyncio.sleep(60))
+        cancelled.add_done_callback(_retrieve)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        gc.collect()
+        await asyncio.sleep(0)
+        assert told == []
+
+    run(scenario())
