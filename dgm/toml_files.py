@@ -1,12 +1,16 @@
-"""Reader of TOML files as editors write them: with or without a byte order mark, with any line ends."""
+"""TOML: files as editors write them (with or without a byte order mark, with any line ends), and values as text."""
 
 import codecs
+import json
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dgm.errors import UserError
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _OTHERS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
@@ -59,3 +63,26 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise UserError(f"{file}: missing") from error
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
+
+
+def format_key(path: Sequence[str]) -> str:
+    """Return the dotted key of a value in nested tables, as TOML writes it."""
+    return ".".join(part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
+
+
+def format_value(value: object) -> str:
+    """Return a value as TOML writes it; None as ``nothing``, for messages, because TOML has no null."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return "[" + ", ".join(map(format_value, value)) + "]"
+        case dict():
+            pairs = (f"{format_key([name])} = {format_value(each)}" for name, each in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case None:
+            return "nothing"
+        case _:
+            return repr(value)

@@ -52,8 +52,8 @@ _CALL = "number model role"
 _CHILD = f"parents commit operator rationale syntax? {_COST}"
 _ACTION = "agent task attempt parents operator evidence? shown? aim? case? probes?"
 _LAYOUTS: Mapping[str, tuple[type[Event], str]] = {
-    "call_started": (CallStarted, f"{_CALL} request most"),
     "model_called": (ModelCalled, f"{_CALL} request reply usage seconds"),
+    "call_started": (CallStarted, f"{_CALL} request most"),
     "call_booked": (CallBooked, f"{_CALL} usage open? request?"),
     "call_refused": (CallRefused, "role status code message"),
     "model_learned": (ModelLearned, "model abilities words usage"),
@@ -80,8 +80,6 @@ _MERGED = (Born, Cost, Evaluate, Evaluation, Expand, Stillborn)
 _NESTED = ("outcome", "cost", "what")
 """Fields whose values ``_MERGED`` holds; they are no keys of a body."""
 _NO_USAGE = Usage()
-_LISTS = {"usage": Usage, "most": Usage, "control": Control}
-"""Keys of values that are written as a list of their fields."""
 
 
 def encode(event: Event) -> tuple[str, int | None, str]:
@@ -105,7 +103,7 @@ def decode(kind: str, action: int | None, body: str) -> Event:
         raise ValueError(f"unknown kind of event {kind!r}")
     try:
         return _read(kind, ActionId(action or 0), json.loads(body))
-    except (TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a {kind} event without a usable {error}") from error
     except ValidationError as error:
         raise ValueError(f"a {kind} event without a usable {_describe(error)}") from error
@@ -117,20 +115,29 @@ def action_of(body: Body) -> Action:
 
 
 def _read(kind: str, action: ActionId, body: dict[str, Any]) -> Event:
-    for key, of_list in _LISTS.items():
-        if key in body:
-            body[key] = of_list(*body[key])
     body["action"] = action
+    if "usage" in body:
+        body["usage"] = Usage(*body["usage"])
+    if kind != "model_called":  # by far the commonest
+        _nest(kind, body)
+    return _reader(kind).validate_python(body)
+
+
+def _nest(kind: str, body: dict[str, Any]) -> None:
+    """Give a body the shape of its event."""
     match kind:
         case "action_started":
-            body.update(id=action, action=action_of(body))
+            body.update(id=body["action"], action=action_of(body))
         case "task_graded" | "child_proposed" | "agent_stillborn":
             body["outcome"] = {**body, "cost": body}
         case "agent_born":
             body["cost"] = {**body}
         case "verdict_withdrawn":
             body["what"] = {**body}
-    return _reader(kind).validate_python(body)
+        case "call_started":
+            body["most"] = Usage(*body["most"])
+        case "run_started" if body.get("control"):
+            body["control"] = Control(*body["control"])
 
 
 @cache

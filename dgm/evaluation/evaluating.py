@@ -21,6 +21,7 @@ from dgm.evaluation.exam import Comparison, compare_verdicts
 
 PLAN = "evaluation"
 """Key of an evaluation's configuration that names its tasks and its means."""
+_STEPS = "kind IN ('action_started', 'action_lost', 'task_graded', 'verdict_withdrawn')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,8 @@ class EvaluationProgress:
         self.given_up: dict[Evaluate, str] = {}
         """Evaluations that the infrastructure failed too often → why."""
         self.actions: dict[ActionId, Evaluate] = {}
-        kinds = ("action_started", "action_lost", "task_graded", "verdict_withdrawn")
-        for row in run.store.rows():
-            if row[2] in kinds:
-                self._note(run.store.decoded(row))
+        for recorded in run.store.select(_STEPS):
+            self._note(recorded)
 
     def _note(self, recorded: Recorded) -> None:
         match recorded.event:

@@ -1,8 +1,6 @@
 """The runs of a sweep: every variant with every seed, settings resolved as for any run, before any starts."""
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,7 @@ from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.config.resolving import leaves, resolve_layers
 from dgm.errors import UserError
 from dgm.experiments.sweep_file import NAME, SweepFile, Variant
-
-BARE = re.compile(r"[A-Za-z0-9_-]+")
+from dgm.toml_files import format_key, format_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class PlannedRun:
             word
             for path, value in leaves(given)
             if value is not None and path != ("seed",)
-            for word in ("--set", f"{_format_key(path)}={_format_literal(value)}")
+            for word in ("--set", f"{format_key(path)}={format_value(value)}")
         ]
         return ["run", "--name", self.name, "--seed", str(self.seed), *words]
 
@@ -83,8 +80,8 @@ def check_unchanged(file: Path, planned: PlannedRun, run: Run) -> None:
     for key in {**now, **then}:
         if then.get(key) != now.get(key):
             raise UserError(
-                f"{file}: {key} is {_format_literal(now.get(key))}, but run {run.name} was begun with "
-                f"{_format_literal(then.get(key))}; put that back, or give the changed sweep another name"
+                f"{file}: {key} is {format_value(now.get(key))}, but run {run.name} was begun with "
+                f"{format_value(then.get(key))}; put that back, or give the changed sweep another name"
             )
 
 
@@ -127,28 +124,3 @@ def _check_money(sweep: SweepFile, runs: Sequence[PlannedRun]) -> None:
 
 def _flatten(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return {".".join(path): value for path, value in leaves(table)}
-
-
-def _format_key(path: Sequence[str]) -> str:
-    return ".".join(part if BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
-
-
-def _format_literal(value: object) -> str:
-    """Return a value as TOML writes it."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case list():
-            return "[" + ", ".join(map(_format_literal, value)) + "]"
-        case dict():
-            return "{" + ", ".join(_format_pairs(value)) + "}"
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case None:
-            return "nothing"
-        case _:
-            return repr(value)
-
-
-def _format_pairs(table: Mapping[str, object]) -> Iterator[str]:
-    return (f"{_format_key([name])} = {_format_literal(value)}" for name, value in table.items())

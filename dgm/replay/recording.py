@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.approvals import WaitingChild
-from dgm.archive.events import ChildProposed, Event, Recorded
+from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import find_unborn
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
-from dgm.archive.store import Row
 from dgm.archive.traces import Traces
 from dgm.config import Settings
 from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
@@ -173,8 +172,8 @@ class RecordedOrders:
         self._births: list[int] = []
         self._asked: list[tuple[int, ActionId, WaitingChild]] = []
         self._decided: dict[ActionId, int] = {}
-        for row in run.store.rows():
-            self._note(row)
+        for recorded in run.store.select("kind IN ('agent_born', 'agent_stillborn', 'child_proposed')"):
+            self._note(recorded)
 
     def expansion(self, action: ActionId) -> ExpandOrder:
         """Return the order of the last start of an expansion, which knows only the agents of that time.
@@ -197,15 +196,17 @@ class RecordedOrders:
             siblings=self._controller.siblings(order.action, there, self._waiting(seq)),
         )
 
-    def _note(self, row: Row) -> None:
-        seq, _, kind, action, _ = row
-        if kind == "agent_born":
-            self._births.append(seq)
-        if action is not None and kind in ("agent_born", "agent_stillborn"):
-            self._decided[ActionId(action)] = seq
-        event = self._run.store.decoded(row).event if kind == "child_proposed" else None
-        if isinstance(event, ChildProposed):
-            self._asked.append((seq, event.action, WaitingChild(event.outcome, 0.0)))
+    def _note(self, recorded: Recorded) -> None:
+        match recorded.event:
+            case AgentBorn(action):
+                self._births.append(recorded.seq)
+                self._decided[action] = recorded.seq
+            case AgentStillborn(action):
+                self._decided[action] = recorded.seq
+            case ChildProposed(action, child):
+                self._asked.append((recorded.seq, action, WaitingChild(child, 0.0)))
+            case _:
+                pass
 
     def _waiting(self, seq: int) -> Mapping[ActionId, WaitingChild]:
         """Return the children that waited for a person at event ``seq``."""

@@ -1,6 +1,5 @@
 """Everything needed to repeat a run: the command, and its versions, seeds and commits."""
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
 from dgm.simulate import PLAN as SIMULATION
+from dgm.toml_files import format_key, format_value
 
 FLAGS: Mapping[str, str] = {
     "benchmark": "--benchmark",
@@ -102,7 +102,7 @@ def run_command_text(config: Mapping[str, Any]) -> str:
         if key in FLAGS:
             words += [FLAGS[key], str(value)]
         else:
-            words += ["--set", f"{'.'.join(map(_quote_key, path))}={_toml_text(value)}"]
+            words += ["--set", f"{format_key(path)}={format_value(value)}"]
     return shlex.join(words)
 
 
@@ -121,19 +121,3 @@ def _value_at(table: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401  (any v
     for name in path:
         table = table.get(name) if isinstance(table, dict) else None
     return table
-
-
-def _quote_key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else json.dumps(name)
-
-
-def _toml_text(value: Any) -> str:  # noqa: ANN401  (any value of a settings file)
-    """Return a value as ``--set`` reads it.
-
-    JSON is TOML except for surrogates, which settings from TOML cannot hold.
-    """
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml_text, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quote_key(key)} = {_toml_text(each)}" for key, each in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)

@@ -132,6 +132,7 @@ def test_every_kind_has_an_example():
     ("kind", "body", "fault"),
     [
         ("task_graded", '{"agent":0}', "task_graded event without a usable 'task'"),
+        ("call_started", '{"number":2}', "call_started event without a usable 'most'"),
         ("run_paused", "[]", "run_paused event without a usable list"),
         ("call_booked", '{"usage":7}', "call_booked event without a usable "),
         (
