@@ -66,17 +66,6 @@ class CommandExam:
     limits: Limits
 
 
-async def grade(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grade a patch; an empty one is not tried.
-
-    Raises:
-        Infrastructure: the sandbox failed, or the image lacks a program for grading.
-    """
-    if not normalised_patch(patch).data:
-        return _unresolved_grade("empty patch")
-    return await examine(exam, patch, engine, labels)
-
-
 async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
     """Grade a patch by running the tests, even for an empty patch, for which nothing is applied.
 

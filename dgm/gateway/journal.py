@@ -198,7 +198,10 @@ class RunJournal:
             reply = call.reply
             data = encode_wire_reply(reply) if isinstance(reply, WireReply) else encode_reply(reply)
             events.append(_model_called_event(call, asked, self._add(traces, data)))
-            events += [_call_booked_event(call.key.action, cut) for cut in one.settles]
+            events += [
+                CallBooked(call.key.action, cut.number, cut.model, cut.role, cut.booked)
+                for cut in one.settles
+            ]
         self._run.traces.put_all(traces)
         return events
 
@@ -234,7 +237,3 @@ def _call_started_event(call: BegunCall, asked: Digest) -> CallStarted:
 def _model_called_event(call: PaidCall, asked: Digest, answered: Digest) -> ModelCalled:
     key, usage = call.key, call.reply.usage
     return ModelCalled(key.action, key.number, call.model, call.role, asked, answered, usage, call.seconds)
-
-
-def _call_booked_event(action: ActionId, cut: CutCall) -> CallBooked:
-    return CallBooked(action, cut.number, cut.model, cut.role, cut.booked)

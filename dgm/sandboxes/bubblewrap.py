@@ -7,7 +7,6 @@ folders.
 
 import asyncio
 import contextlib
-import logging
 import os
 import shutil
 import subprocess
@@ -26,8 +25,6 @@ from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
-
-log = logging.getLogger(__name__)
 
 _BWRAP_PIDS = 7
 """Processes of bubblewrap and the timeout in a control group, for three commands at once."""

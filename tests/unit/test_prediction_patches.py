@@ -222,7 +222,7 @@ def command_graded(tmp_path, patch, workspace):
         CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=VerdictBasis.EXIT, restored=()),
         Limits(image="python", workdir="/work/repo", timeout_s=60, test_timeout_s=60),
     )
-    return asyncio.run(command_grading.grade(exam, patch, Folders(tmp_path / "sandbox"), {}))
+    return asyncio.run(command_grading.examine(exam, patch, Folders(tmp_path / "sandbox"), {}))
 
 
 def test_a_task_graded_by_a_command_takes_them_alike(repository, tmp_path):
