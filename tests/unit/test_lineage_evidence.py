@@ -151,6 +151,14 @@ def test_each_pending_evaluation_of_a_lone_agent_counts_for_its_own(count):
     assert 1 / then.tt == pytest.approx(1 / now.tt + PENDING_INFORMATION * count)
 
 
+def test_gains_are_measured_from_the_seeds_skill_as_it_moves():
+    made = Posterior()
+    made.born(0)
+    assert made.anchor == 0.0
+    made.graded(0, 0, True)
+    assert made.anchor == made.beliefs.states[0].t > 0.3
+
+
 def test_a_verdict_taken_out_leaves_what_was_there_before():
     made, same = evidence([True, False], [False]), evidence([True, False], [False])
     made.add(0, 3, False, 1)

@@ -51,10 +51,11 @@ def test_of_two_that_seem_equal_the_better_known_is_handed_out():
     assert recommended(log) == 2
 
 
-def test_a_recommendation_ends_its_rounds_when_nothing_moves():
+@pytest.mark.parametrize("results", [[True, False], [True] * 8])
+def test_a_recommendation_ends_its_rounds_when_nothing_moves(results):
     log = Log()
     log.born()
-    log.graded(0, [True, False])
+    log.graded(0, results)
     few, all_rounds = (
         [state.t for state in fitted(log.tree, rest).beliefs.states] for rest in (FIT_MOVE, 0.0)
     )

@@ -249,9 +249,11 @@ def test_what_is_lost_is_missing_until_it_is_given_up(evaluated):
 def test_a_schedule_starts_first_attempts_of_all_agents_first_and_each_evaluation_once():
     plan = EvaluationPlan((AgentId(0), AgentId(1)), (TaskId("a"), TaskId("b")), attempts=2)
     schedule, started = Schedule(plan), []
-    while (what := schedule.next(Tree(), Random(0))) is not None:
+    for number in range(8):
+        what = schedule.next(Tree(), Random(0))
         started.append((what.agent, what.task, what.attempt))
-        schedule.observe(Recorded(len(started), 0.0, ActionStarted(ActionId(len(started)), what)))
+        schedule.observe(Recorded(number, 0.0, ActionStarted(ActionId(number), what)))
+    assert schedule.next(Tree(), Random(0)) is None
     assert started == [(agent, task, attempt) for attempt in (0, 1) for task in "ab" for agent in (0, 1)]
 
 

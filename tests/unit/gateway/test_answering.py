@@ -56,3 +56,17 @@ def test_the_error_of_a_call_without_a_listener_is_not_reported_again():
         assert told == []
 
     run(scenario())
+
+
+def test_a_model_that_is_not_lent_is_refused_before_the_provider_is_asked(tmp_path):
+    async def scenario():
+        provider = Provider()
+        async with lending(tmp_path / "g", provider) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answer = await http.post("/chat/completions", json={**chat(), "model": "another"})
+        assert answer.status_code == 404
+        assert "another" in answer.text
+        assert provider.asked == []
+
+    run(scenario())
