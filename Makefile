@@ -47,7 +47,7 @@ test: $(READY) sandbox
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents"
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
-# A test that starts one fails here until it is marked starts_processes (tests/fast.py).
+# A test that starts one fails here until it is marked starts_processes (tests/support/fast.py).
 test-fast: $(READY)
 	$(BIN)/pytest --fast -q -n 2 --dist loadfile --durations 5 tests/unit tests/property
 
@@ -67,7 +67,7 @@ $(MUTANTS)/.ready: constraints.txt
 	$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt cosmic-ray
 	@touch $@
 
-# Tests that need an engine are nowhere else (tests/unit/test_folders.py); the longest come first.
+# Tests that need an engine are nowhere else (tests/unit/support/test_folders.py); the longest come first.
 ENGINE_TESTS := tests/e2e tests/docker
 
 # It stops the engine, so it has it to itself.

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-from tests.fast import NoProcesses
+from tests.support.fast import NoProcesses
 
 # A busy machine holds an example up for seconds; no test here is about how long one takes.
 settings.register_profile("dgm", deadline=None)

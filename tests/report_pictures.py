@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dgm.paths import asset
 from dgm.publish.unpacking import unpack
-from tests.chromium import Chromium, executable
+from tests.support.chromium import Chromium, executable
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SIZES = {"report-desk": (1280, 1700), "report-phone": (390, 1700)}

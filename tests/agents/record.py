@@ -16,8 +16,8 @@ from typing import Any
 from tests.agents import packages
 from tests.agents.plans import PLANS
 from tests.agents.running import CONVERSATIONS, MACHINE, SUITE, TASK
-from tests.wire_server import Style, WireServer
-from tests.wire_server.app import Receive, Scope, Send, WireApp
+from tests.support.wire_server import Style, WireServer
+from tests.support.wire_server.app import Receive, Scope, Send, WireApp
 
 KEPT = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
 """Headers that may mean something to a provider; the rest is the client's and the key."""

@@ -14,8 +14,8 @@ from typing import Any
 from tests.agents import packages
 from tests.agents.plans import PLANS
 from tests.e2e.conftest import without_keys
-from tests.e2e.hosted import KEY, PROVIDERS, events
-from tests.wire_server import Record, WireServer
+from tests.support.hosted import KEY, PROVIDERS, events
+from tests.support.wire_server import Record, WireServer
 
 TASK = "say-that-it-is-ready"
 SUITE = Path(__file__).parents[1] / "e2e" / "suites" / "word"

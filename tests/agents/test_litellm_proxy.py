@@ -15,7 +15,7 @@ from dgm.config import Settings
 from dgm.models.listing import list_models
 from dgm.models.providers import COMPATIBLE, open_connection
 from tests.agents.environments import environment
-from tests.wire_server import Echo, WireServer
+from tests.support.wire_server import Echo, WireServer
 
 pytestmark = [pytest.mark.minutes, pytest.mark.timeout(900)]
 

@@ -9,7 +9,7 @@ from dgm.domain import Entry
 from dgm.protocols import Job, JobKind
 from dgm.worker.workbench import SandboxWorkbench
 from tests.docker.conftest import spec
-from tests.unit.gateway_bench import ACTION, MemoryJournal, Script, gateway
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 
 TOML = Entry(b'[agent]\ncommand = ["python3", "-m", "looks"]\ncheck = ["true"]\n')
 LOOKS = Entry(b"""

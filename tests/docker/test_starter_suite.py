@@ -10,7 +10,7 @@ from dgm.domain import Split, Verdict
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.sandboxes.choose import choose
-from tests.unit.suite_on_disk import NoEngine
+from tests.support.suite_on_disk import NoEngine
 
 pytestmark = pytest.mark.sandbox
 

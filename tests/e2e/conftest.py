@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.warm import WarmStart
+from tests.support.warm import WarmStart
 
 PATIENCE_S = 900
 """Of whoever waits for a command: longer than any takes, however busy the machine."""

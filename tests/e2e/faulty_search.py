@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, TWICE, Provider, count, faults, rows
-from tests.wire_server import Config, Offline, Script, WireServer
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, TWICE, Provider, count, faults, rows
+from tests.support.wire_server import Config, Offline, Script, WireServer
 
 TIMEOUT_S = 3.0
 """Without a byte: longer than the offline model thinks on a busy machine, short enough to wait for it often."""

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dgm.archive.run import Run
 from dgm.models.checking import QUESTION
-from tests.e2e.call_log import Key, Log
-from tests.e2e.streaming_provider import MODEL, Asked, StreamingProvider
+from tests.support.call_log import Key, Log
+from tests.support.streaming_provider import MODEL, Asked, StreamingProvider
 
 HERE = Path(__file__).parent
 DGM = [sys.executable, "-m", "dgm"]

@@ -20,11 +20,11 @@ from dgm.replay import lineage
 from dgm.replay.findings import Match
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
-from tests.e2e import marked
-from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
 from tests.e2e.test_markers import Steps, expansions
-from tests.wire_server import Talkative, WireServer
-from tests.wire_server.talkative import NOWHERE, UNOFFERED
+from tests.support import marked
+from tests.support.hosted import KEY, PROVIDERS, read_exchanges
+from tests.support.wire_server import Talkative, WireServer
+from tests.support.wire_server.talkative import NOWHERE, UNOFFERED
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -8,8 +8,8 @@ import pytest
 from dgm.archive.snapshots import write_folder
 from dgm.config import resolve
 from dgm.domain import AgentId, Evaluate, Expand, TaskId, Verdict
-from tests.e2e.fields import ancestor, specialist
-from tests.e2e.planned import PATIENT, begun, patient_suite, performed
+from tests.support.fields import ancestor, specialist
+from tests.support.runs.planned import PATIENT, begun, patient_suite, performed
 
 pytestmark = pytest.mark.sandbox
 

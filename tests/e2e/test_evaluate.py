@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from dgm.paths import asset
-from tests.e2e.hosted import begun, count, events, until
+from tests.support.hosted import begun, count, events, until
 
 pytestmark = pytest.mark.sandbox
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.unit.suite_on_disk import TASK, make_suite
+from tests.support.suite_on_disk import TASK, make_suite
 
 pytestmark = pytest.mark.sandbox
 

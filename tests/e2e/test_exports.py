@@ -19,9 +19,9 @@ from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.domain import Verdict
-from tests.unit.hostile_run import hostile_folder
-from tests.wire_server.brain import Offline
-from tests.wire_server.serving import WireServer
+from tests.support.runs.hostile import hostile_folder
+from tests.support.wire_server.brain import Offline
+from tests.support.wire_server.serving import WireServer
 
 __all__ = ["hostile_folder"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from dgm.messages import RequestRefused
-from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, count, rows
-from tests.wire_server import Kind, Offline, Rule, Script, WireServer
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, count, rows
+from tests.support.wire_server import Kind, Offline, Rule, Script, WireServer
 
 pytestmark = pytest.mark.sandbox
 

@@ -14,11 +14,11 @@ from dgm.config import resolve
 from dgm.domain import AgentId, Evaluate, Expand, TaskId
 from dgm.meta.contract import PARTS, read_contract
 from dgm.meta.parts import find_frozen_changes
-from tests.e2e.fields import ancestor, specialist
-from tests.e2e.hosted import KEY, PROVIDERS, read_exchanges
-from tests.e2e.planned import PATIENT, begun, performed
-from tests.wire_server import Talkative, WireServer
-from tests.wire_server.talkative import COMPLAINT, NOWHERE, UNOFFERED
+from tests.support.fields import ancestor, specialist
+from tests.support.hosted import KEY, PROVIDERS, read_exchanges
+from tests.support.runs.planned import PATIENT, begun, performed
+from tests.support.wire_server import Talkative, WireServer
+from tests.support.wire_server.talkative import COMPLAINT, NOWHERE, UNOFFERED
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

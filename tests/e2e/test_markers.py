@@ -17,7 +17,7 @@ from dgm.replay.recording import RecordedOrders
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from dgm.worker.briefing import BriefBuilder
-from tests.e2e import marked
+from tests.support import marked
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from dgm.messages import RequestRefused, Role
-from tests.e2e.hosted import KEY, PROVIDERS, events
-from tests.e2e.planned import patient_suite
-from tests.wire_server import Offline, WireServer
+from tests.support.hosted import KEY, PROVIDERS, events
+from tests.support.runs.planned import patient_suite
+from tests.support.wire_server import Offline, WireServer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 PROVIDER = PROVIDERS["openai-chat"]

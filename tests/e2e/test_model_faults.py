@@ -20,9 +20,9 @@ from dgm.messages import Reply, Stop, WireProtocol, WireReply
 from dgm.models.choose import open_model
 from dgm.wires import WIRES, whole_of
 from tests.e2e.faulty_search import Trial, perform
-from tests.e2e.hosted import HANGS, KEY, PROVIDERS
-from tests.unit.gateway_bench import MemoryJournal, client, gateway
-from tests.wire_server import Kind, Rule, Script, Scripted, WireServer
+from tests.support.gateway.bench import MemoryJournal, client, gateway
+from tests.support.hosted import HANGS, KEY, PROVIDERS
+from tests.support.wire_server import Kind, Rule, Script, Scripted, WireServer
 
 DOC = Path(__file__).parents[2] / "docs" / "model-faults.md"
 PATIENT_S, HASTY_S = 30.0, 3.0

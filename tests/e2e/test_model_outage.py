@@ -8,8 +8,8 @@ import pytest
 
 from dgm.paths import asset
 from tests.e2e.conftest import PATIENCE_S
-from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, TWICE, begun, count, events, rows, until
-from tests.wire_server import Kind, Offline, WireServer
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, TWICE, begun, count, events, rows, until
+from tests.support.wire_server import Kind, Offline, WireServer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

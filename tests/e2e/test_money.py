@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.e2e.hosted import ANSWERED, KEY, PROVIDERS, TWICE, count, events, rows
-from tests.wire_server import Offline, Price, WireServer
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, TWICE, count, events, rows
+from tests.support.wire_server import Offline, Price, WireServer
 
 pytestmark = pytest.mark.sandbox
 

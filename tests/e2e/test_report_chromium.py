@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chromium import Chromium, executable
-from tests.unit.hostile_run import hostile_folder  # noqa: F401  (a fixture)
+from tests.support.chromium import Chromium, executable
+from tests.support.runs.hostile import hostile_folder  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.slow
 DESK, PHONE = (1280, 900), (390, 844)

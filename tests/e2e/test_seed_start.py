@@ -8,8 +8,8 @@ import pytest
 from dgm.archive.snapshots import write_folder
 from dgm.assemble import read_seed
 from dgm.domain import Entry
-from tests.e2e.hosted import KEY, PROVIDERS
-from tests.wire_server import WireServer
+from tests.support.hosted import KEY, PROVIDERS
+from tests.support.wire_server import WireServer
 
 pytestmark = pytest.mark.sandbox
 SEED = read_seed(None)

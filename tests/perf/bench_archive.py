@@ -36,7 +36,7 @@ from dgm.domain import (
 from dgm.gateway.journal import RunJournal
 from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
 from dgm.policies.best_belief import best_belief
-from tests.unit.worlds import named
+from tests.support.runs.trees import named
 
 
 def history(agents: int, evaluations: int) -> Iterator[Event]:

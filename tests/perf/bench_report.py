@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.unit.report.large_run import large_run
+from tests.support.runs.large import large_run
 
 
 def main() -> None:

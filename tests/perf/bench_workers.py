@@ -17,7 +17,7 @@ from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, 
 from dgm.search.loop import Search
 from dgm.search.orders import EvaluateOrder
 from dgm.search.run_controller import RunController
-from tests.unit.worlds import named
+from tests.support.runs.trees import named
 
 WORKERS, EVALUATIONS = 4, 200
 TASKS = tuple(TaskId(f"task-{n}") for n in range(40))

@@ -121,7 +121,7 @@ def gateway(
 @contextlib.contextmanager
 def provider(cpu: int | None = None) -> Iterator[str]:
     """The test server, which says again what was said last, in a process of its own."""
-    command = [sys.executable, "-m", "tests.wire_server", "--brain", "echo", "--key", KEY]
+    command = [sys.executable, "-m", "tests.support.wire_server", "--brain", "echo", "--key", KEY]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True)
     try:
         assert process.stdout

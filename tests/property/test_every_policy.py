@@ -30,7 +30,7 @@ from dgm.domain import (
 )
 from dgm.policies.limits import BARREN
 from dgm.policies.registry import POLICIES
-from tests.unit.worlds import TASKS, Log, named
+from tests.support.runs.trees import TASKS, Log, named
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from dgm.policies.limits import evaluations_left
 from dgm.policies.lineage.hyper import Facts, Laws, log_likelihood, step_at
 from dgm.policies.lineage.passes import Beliefs
 from dgm.policies.lineage.steps import Step
-from tests.unit import lineage_dense as dense
-from tests.unit.worlds import Log, named
+from tests.support import lineage_dense as dense
+from tests.support.runs.trees import Log, named
 
 MEAN_DRIFT = 0.03
 AMOUNT = st.floats(0.0, 5.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dgm.domain import Budget, Evaluate
 from dgm.policies.registry import POLICIES
-from tests.unit.worlds import Log, named
+from tests.support.runs.trees import Log, named
 
 pytestmark = pytest.mark.slow
 

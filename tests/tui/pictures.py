@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from dgm.paths import asset
 from dgm.publish.unpacking import unpack
 from dgm.tui.app import Browser
-from tests.tui.driving import drive, settle
+from tests.support.browser.driving import drive, settle
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 FONT = "DejaVu Sans Mono"

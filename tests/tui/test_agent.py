@@ -16,9 +16,9 @@ from dgm.show.words import VERDICT_MARKS, interval_text, tally_text
 from dgm.tui.app import Browser
 from dgm.tui.screens.agent import TABS, AgentScreen
 from dgm.tui.tabs import diff
-from tests.tui.driving import drive, grid, settle
-from tests.tui.growing import Growing
-from tests.tui.shown import SMALL, TINY, WIDE, opened, press, type_words
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.browser.shown import SMALL, TINY, WIDE, opened, press, type_words
+from tests.support.runs.growing import Growing
 
 __all__ = ["opened"]
 

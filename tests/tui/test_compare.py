@@ -15,9 +15,9 @@ from dgm.show.diffs import Patch
 from dgm.show.words import interval_text, mcnemar_text, tally_text
 from dgm.tui.app import Browser
 from dgm.tui.screens.compare import CompareScreen, _test_span
-from tests.tui.driving import drive, grid, settle
-from tests.tui.growing import Growing
-from tests.tui.shown import TINY, WIDE, opened, press
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.browser.shown import TINY, WIDE, opened, press
+from tests.support.runs.growing import Growing
 
 __all__ = ["opened"]
 

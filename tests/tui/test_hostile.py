@@ -9,9 +9,9 @@ from dgm.domain import AgentId
 from dgm.tui.app import Browser
 from dgm.tui.screens.agent import TABS, AgentScreen
 from dgm.tui.screens.task import TaskScreen
-from tests.tui.driving import drive, settle
-from tests.tui.shown import SMALL, TINY, WIDE, press, unsafe
-from tests.unit.hostile_run import ESCAPES, TASKS, hostile_folder, source
+from tests.support.browser.driving import drive, settle
+from tests.support.browser.shown import SMALL, TINY, WIDE, press, unsafe
+from tests.support.runs.hostile import ESCAPES, TASKS, hostile_folder, source
 
 __all__ = ["hostile_folder"]
 SIZES = (WIDE, TINY)

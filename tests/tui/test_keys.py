@@ -16,8 +16,8 @@ from dgm.tui.lines import LineList
 from dgm.tui.screens.help import HelpScreen
 from dgm.tui.screens.tree import TreeScreen
 from dgm.tui.siblings import SiblingOrder
-from tests.tui.driving import drive, grid, settle
-from tests.tui.shown import Check, registering
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.browser.shown import Check, registering
 
 HERE = (KeyScope.EVERYWHERE, KeyScope.LIST, KeyScope.TREE)
 CHECKS: dict[tuple[KeyScope, str], Check] = {}

@@ -16,8 +16,8 @@ from dgm.tui.screens.agent import TABS, AgentScreen
 from dgm.tui.screens.compare import CompareScreen
 from dgm.tui.screens.task import TaskScreen
 from dgm.tui.text import TextView
-from tests.tui.driving import drive
-from tests.tui.shown import WIDE, Check, press, registering
+from tests.support.browser.driving import drive
+from tests.support.browser.shown import WIDE, Check, press, registering
 
 PARTS: dict[str, tuple[str, ...]] = {
     "tree": ("1",),

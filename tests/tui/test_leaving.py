@@ -7,9 +7,9 @@ from textual import events
 from textual.pilot import Pilot
 
 from dgm.tui.app import Browser
-from tests.tui.driving import drive
-from tests.tui.growing import Growing
-from tests.tui.shown import WIDE
+from tests.support.browser.driving import drive
+from tests.support.browser.shown import WIDE
+from tests.support.runs.growing import Growing
 
 
 def at_once(browser: Browser, *keys: str) -> None:

@@ -15,9 +15,9 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId, Cost, Evaluate, Evaluation, Usage, Verdict
 from dgm.tui.app import Browser
 from dgm.tui.screens.agent import TABS, AgentScreen
-from tests.tui.driving import drive, settle
-from tests.tui.growing import TASKS, Growing
-from tests.tui.shown import WIDE, example_copy, opened, press
+from tests.support.browser.driving import drive, settle
+from tests.support.browser.shown import WIDE, example_copy, opened, press
+from tests.support.runs.growing import TASKS, Growing
 
 __all__ = ["example_copy", "opened"]
 

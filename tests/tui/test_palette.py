@@ -13,8 +13,8 @@ from dgm.tui.agent_list import AgentList
 from dgm.tui.app import Browser
 from dgm.tui.palette import parse_command
 from dgm.tui.siblings import SiblingOrder
-from tests.tui.driving import drive
-from tests.tui.shown import WIDE, opened, press
+from tests.support.browser.driving import drive
+from tests.support.browser.shown import WIDE, opened, press
 
 __all__ = ["opened"]
 

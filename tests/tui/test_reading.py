@@ -20,8 +20,8 @@ from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.tui import reader as readers
 from dgm.tui.app import Browser
 from dgm.tui.reader import RunReader
-from tests.tui.driving import drawn, drive, grid, settle
-from tests.tui.growing import Growing
+from tests.support.browser.driving import drawn, drive, grid, settle
+from tests.support.runs.growing import Growing
 
 Held = Callable[[Browser, Pilot[None], Event], Awaitable[None]]
 

@@ -14,9 +14,9 @@ from dgm.tui import pager, reader
 from dgm.tui.app import Browser
 from dgm.tui.plot import curve_lines
 from dgm.tui.run_facts import LogFacts, run_lines
-from tests.tui.driving import drive, grid, settle
-from tests.tui.growing import Growing
-from tests.tui.shown import SMALL, TINY, WIDE, opened, press
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.browser.shown import SMALL, TINY, WIDE, opened, press
+from tests.support.runs.growing import Growing
 
 __all__ = ["opened"]
 

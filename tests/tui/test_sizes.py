@@ -14,8 +14,8 @@ from dgm.tui.agent_list import AgentList
 from dgm.tui.app import THEMES, Browser
 from dgm.tui.bars import SCREENS, Head
 from dgm.tui.strips import tones_of
-from tests.tui.driving import drive, grid, settle
-from tests.tui.growing import Growing
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.runs.growing import Growing
 
 
 @pytest.mark.parametrize("screen", [name for name, _ in SCREENS])

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from dgm.tui.app import Browser
-from tests.tui.driving import drive, grid, settle
+from tests.support.browser.driving import drive, grid, settle
 
 FOLDER = Path(__file__).parents[1] / "snapshots"
 

@@ -16,9 +16,9 @@ from dgm.tui import task_texts
 from dgm.tui.app import Browser
 from dgm.tui.screens.task import TaskScreen
 from dgm.tui.task_texts import _find_in_conversations, load_tries
-from tests.tui.driving import drive, grid
-from tests.tui.growing import Growing
-from tests.tui.shown import SMALL, TINY, WIDE, opened, press
+from tests.support.browser.driving import drive, grid
+from tests.support.browser.shown import SMALL, TINY, WIDE, opened, press
+from tests.support.runs.growing import Growing
 
 __all__ = ["opened"]
 

@@ -17,8 +17,8 @@ from dgm.tui.bodies import Body, DiffBody, RawBody, WrappedBody
 from dgm.tui.screens.agent import AgentScreen
 from dgm.tui.text import AT_ONCE
 from dgm.tui.wrapping import Flow
-from tests.tui.driving import drive, grid
-from tests.tui.shown import SMALL, WIDE, press
+from tests.support.browser.driving import drive, grid
+from tests.support.browser.shown import SMALL, WIDE, press
 
 
 def test_a_long_text_is_wrapped_by_another_thread(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:

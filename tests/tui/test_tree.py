@@ -16,8 +16,8 @@ from dgm.tui.app import Browser
 from dgm.tui.palette import parse_command
 from dgm.tui.reader import RunReader
 from dgm.tui.siblings import SiblingOrder
-from tests.tui.driving import drive, grid, settle
-from tests.tui.growing import Growing
+from tests.support.browser.driving import drive, grid, settle
+from tests.support.runs.growing import Growing
 
 
 def agents(browser: Browser) -> AgentList:

@@ -6,8 +6,8 @@ import pytest
 
 import dgm
 from dgm.errors import ArchiveCorrupt, UserError
-from tests.unit.made_run import make_run
-from tests.unit.paid_run import small
+from tests.support.runs.made import make_run
+from tests.support.runs.paid import small
 
 pytestmark = pytest.mark.starts_processes
 

@@ -5,7 +5,7 @@ import pytest
 import dgm
 from dgm.config import Settings
 from dgm.errors import UserError
-from tests.unit.made_run import make_run
+from tests.support.runs.made import make_run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import dgm
 from dgm.errors import UserError
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
-from tests.unit.made_run import make_run
+from tests.support.runs.made import make_run
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import dgm
 from dgm.archive.approvals import ApprovalAnswer, read_answer
 from dgm.archive.codec import encode
 from dgm.errors import UserError
-from tests.unit.made_run import make_run
-from tests.unit.waiting_run import make_waiting_run
+from tests.support.runs.made import make_run
+from tests.support.runs.waiting import make_waiting_run
 
 WRITER = """
 import sys, time

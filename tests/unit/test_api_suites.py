@@ -6,7 +6,7 @@ import pytest
 
 import dgm
 from dgm.errors import UserError
-from tests.unit.suite_on_disk import TASK, make_suite
+from tests.support.suite_on_disk import TASK, make_suite
 
 
 def test_shipped_suites_are_rows():

@@ -4,7 +4,7 @@ import pytest
 
 import dgm
 from dgm.errors import UserError
-from tests.unit.made_run import make_run
+from tests.support.runs.made import make_run
 
 FILE = """
 [sweep]

@@ -11,8 +11,8 @@ from dgm.benchmarks.opening import open_suite
 from dgm.domain import AgentId
 from dgm.errors import PluginFault, UserError
 from dgm.plugins import check_answer, find_plugin
-from tests.unit.paid_run import PaidRun, small
-from tests.unit.test_suites import NoEngine
+from tests.support.runs.paid import PaidRun, small
+from tests.unit.benchmarks.test_suites import NoEngine
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from dgm.domain import AgentId
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.paid import PaidRun
 
 made = PaidRun(Path(sys.argv[1]))
 print("ready", flush=True)

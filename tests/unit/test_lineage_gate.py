@@ -9,7 +9,7 @@ from dgm.archive.events import ActionStarted
 from dgm.domain import AgentId, Budget, Expand
 from dgm.policies.lineage.rules import LineageGate
 from dgm.policies.rules import PolicyContext
-from tests.unit.worlds import Log
+from tests.support.runs.trees import Log
 
 
 def expands(evaluations, expansions, cost=1.0, **outlook):

@@ -21,7 +21,7 @@ from dgm.models.recorded import RecordedModel
 from dgm.plugins import find_installed
 from dgm.policies.registry import open_policy
 from dgm.policies.rules import PolicyContext
-from tests.unit.test_suites import NoEngine
+from tests.unit.benchmarks.test_suites import NoEngine
 
 LIBRARY = Path(__file__).parents[2] / "docs" / "library.md"
 RECORDS = {

@@ -12,7 +12,7 @@ from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks, worst_of_checks
 from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.paid import PaidRun
 
 pytestmark = pytest.mark.slow
 

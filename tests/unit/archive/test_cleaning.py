@@ -20,7 +20,7 @@ from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
 from dgm.messages import Message, Request, Role
 from dgm.publish.verifying import verify
-from tests.unit.archive.runs import ask_raw, begin, child, evaluate
+from tests.support.runs.packable import ask_raw, begin, child, evaluate
 
 pytestmark = pytest.mark.slow
 

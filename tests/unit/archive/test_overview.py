@@ -39,7 +39,7 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
-from tests.unit.archive.runs import begin
+from tests.support.runs.packable import begin
 
 pytestmark = pytest.mark.slow
 

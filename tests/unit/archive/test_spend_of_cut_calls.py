@@ -16,8 +16,8 @@ from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CallKey, CutCall, PaidCall, WireProtocol, WireReply, WireRequest
 from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
-from tests.unit.archive.runs import begin
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.packable import begin
+from tests.support.runs.paid import PaidRun
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Stillborn
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
-from tests.unit.waiting_run import make_waiting_run
+from tests.support.runs.waiting import make_waiting_run
 
 pytestmark = pytest.mark.starts_processes
 

@@ -14,7 +14,7 @@ from dgm.cli import completing
 from dgm.cli.candidates import parameter_kind
 from dgm.cli.completing import BREAKS, LINE, SHELL, answer_completion, complete_line
 from dgm.cli.outline import make_outline, read_outline
-from tests.unit.paid_run import small
+from tests.support.runs.paid import small
 
 pytestmark = pytest.mark.slow
 

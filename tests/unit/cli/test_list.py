@@ -21,7 +21,7 @@ from dgm.domain import AgentId, Tally
 from dgm.show.runs import left_text, run_lines
 from dgm.show.spans import plain_text
 from dgm.show.times import rough_duration_text
-from tests.unit.archive.runs import begin, child, evaluate
+from tests.support.runs.packable import begin, child, evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from dgm.archive.history import follow_log
 from dgm.archive.store import EventStore
 from dgm.cli.main import main
-from tests.unit.archive.runs import begin, evaluate
+from tests.support.runs.packable import begin, evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from dgm.archive.events import AgentBorn, Event, TaskGraded
 from dgm.cli.look import STARRED, tree
 from dgm.domain import SEED, ActionId, AgentId, Evaluation, TaskId, Verdict
-from tests.unit.archive.runs import begin
+from tests.support.runs.packable import begin
 
 
 def shown(folder: Path, agents: int) -> list[str]:

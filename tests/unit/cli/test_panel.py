@@ -10,7 +10,7 @@ from dgm.cli.panel import limit_line, panel_lines, time_line
 from dgm.cli.progress import show_progress
 from dgm.domain import SEED, Born, Budget, TaskId
 from dgm.show.spans import Tone, plain_text
-from tests.unit.archive.runs import begin, child, evaluate
+from tests.support.runs.packable import begin, child, evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from dgm.cli.spending import (
 )
 from dgm.config import resolve
 from dgm.domain import Budget
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.paid import PaidRun
 
 MODEL = "openai-compatible/m"
 

@@ -10,7 +10,7 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
-from tests.unit.on_a_terminal import shown_on_a_terminal
+from tests.support.on_a_terminal import shown_on_a_terminal
 
 pytestmark = pytest.mark.starts_processes
 

@@ -11,7 +11,7 @@ from dgm.cli.main import main
 from dgm.domain import SEED, Cost, Evaluate, Evaluation, TaskId, Verdict
 from dgm.tui.reader import RunReader
 from dgm.tui.tabs.evaluations import load_one
-from tests.unit.archive.runs import begin, child, evaluate
+from tests.support.runs.packable import begin, child, evaluate
 
 SAID = "hello\x1b[31m there"
 

@@ -26,7 +26,7 @@ from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
 from dgm.show.spans import plain_text
 from dgm.stats import lower_bound
-from tests.unit.made_run import TASKS, make_run
+from tests.support.runs.made import TASKS, make_run
 
 pytestmark = pytest.mark.slow
 

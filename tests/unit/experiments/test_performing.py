@@ -17,7 +17,7 @@ from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
 from dgm.show.sweep_rows import outcome_text
-from tests.unit.made_run import make_run
+from tests.support.runs.made import make_run
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from dgm.errors import UserError
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_plan import check_unchanged, plan_runs
 from dgm.paths import asset
-from tests.unit.made_run import make_run
+from tests.support.runs.made import make_run
 
 GRID = """
 [sweep]

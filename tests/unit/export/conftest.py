@@ -3,8 +3,8 @@
 import pytest
 
 from dgm.archive.run import Run
-from tests.unit.hostile_run import hostile_folder
-from tests.unit.paid_run import small
+from tests.support.runs.hostile import hostile_folder
+from tests.support.runs.paid import small
 
 __all__ = ["hostile_folder"]
 

@@ -7,7 +7,7 @@ import pytest
 from dgm.gateway.allowed import chat
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
-from tests.unit.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER, nested, said, schema, turn
+from tests.support.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER, nested, said, schema, turn
 
 
 def check(**body):

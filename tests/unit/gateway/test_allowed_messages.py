@@ -8,8 +8,8 @@ from dgm.gateway.allowed import messages
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.messages_answer import NO_THREADS
 from dgm.gateway.translation.wire import BadRequest
-from tests.unit.gateway.chat_passing import nested
-from tests.unit.gateway.messages_passing import (
+from tests.support.gateway.chat_passing import nested
+from tests.support.gateway.messages_passing import (
     CACHED,
     PASSING,
     PNG,

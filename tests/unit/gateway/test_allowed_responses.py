@@ -7,8 +7,8 @@ import pytest
 from dgm.gateway.allowed import responses
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
-from tests.unit.gateway.chat_passing import nested
-from tests.unit.gateway.responses_passing import CALL, ENCRYPTED, PASSING, TOOL, items, output, part, tools
+from tests.support.gateway.chat_passing import nested
+from tests.support.gateway.responses_passing import CALL, ENCRYPTED, PASSING, TOOL, items, output, part, tools
 
 
 def check(**body):

@@ -7,8 +7,8 @@ import pytest
 
 from dgm.gateway.answering import _retrieve
 from dgm.messages import WireProtocol
-from tests.unit.gateway.wire_provider import Provider, lending, streamed
-from tests.unit.gateway_bench import ACTION, chat, client
+from tests.support.gateway.bench import ACTION, chat, client
+from tests.support.gateway.wire_provider import Provider, lending, streamed
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from dgm.models.access import Retries
 from dgm.models.hosted import HostedModel
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
-from tests.unit.gateway.wire_provider import lending
-from tests.unit.gateway_bench import ACTION, client
-from tests.unit.models.connection_script import Pieces, Script
+from tests.support.gateway.bench import ACTION, client
+from tests.support.gateway.wire_provider import lending
+from tests.support.models.connection_script import Pieces, Script
 
 pytestmark = pytest.mark.slow
 

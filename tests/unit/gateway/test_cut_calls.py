@@ -6,8 +6,8 @@ import pytest
 
 from dgm.errors import Infrastructure
 from dgm.messages import CutCall, RequestRefused
-from tests.unit.gateway.wire_provider import Provider, failing, lending, streamed
-from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.wire_provider import Provider, failing, lending, streamed
 
 pytestmark = pytest.mark.slow
 

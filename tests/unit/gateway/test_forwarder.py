@@ -8,7 +8,7 @@ import pytest
 
 from dgm.gateway import launcher, sockets
 from dgm.gateway.launcher import Forwarder
-from tests.unit.gateway_bench import ACTION, ask, client, gateway
+from tests.support.gateway.bench import ACTION, ask, client, gateway
 
 
 def test_a_connection_waits_for_a_gateway_that_is_late(tmp_path, monkeypatch):

@@ -9,13 +9,13 @@ from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.server import LendingRules
 from dgm.messages import WireProtocol, WireReply
-from tests.unit.gateway.wire_provider import (
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.wire_provider import (
     Provider,
     completion,
     lending,
     whole,
 )
-from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.messages import RequestRefused, WireProtocol
-from tests.unit.gateway.wire_provider import (
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.wire_provider import (
     Provider,
     failing,
     lending,
     whole,
 )
-from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
 pytestmark = pytest.mark.slow
 

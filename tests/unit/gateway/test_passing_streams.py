@@ -6,7 +6,8 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.messages import WireProtocol, WireReply
-from tests.unit.gateway.wire_provider import (
+from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
+from tests.support.gateway.wire_provider import (
     STREAM,
     Provider,
     failing,
@@ -15,7 +16,6 @@ from tests.unit.gateway.wire_provider import (
     until,
     whole,
 )
-from tests.unit.gateway_bench import ACTION, MemoryJournal, chat, client
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.search.availability import GatewayAvailability
-from tests.unit.gateway.wire_provider import Provider, failing, whole
-from tests.unit.gateway_bench import ACTION, PRICE, MemoryJournal, chat, client
+from tests.support.gateway.bench import ACTION, PRICE, MemoryJournal, chat, client
+from tests.support.gateway.wire_provider import Provider, failing, whole
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from dgm.errors import ProviderRefuses, UserError
 from dgm.models.choose import names_by_role, open_model, open_models
 from dgm.models.providers import PROVIDERS
 from dgm.offline import OfflineModel
-from tests.unit.models.recording_server import recording, said
+from tests.support.models.recording_server import recording, said
 
 pytestmark = pytest.mark.slow
 

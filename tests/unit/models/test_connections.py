@@ -11,8 +11,8 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
-from tests.unit.models.connecting import KEY, clear_environment, connect, post
-from tests.unit.models.recording_server import Answer, recording, said
+from tests.support.models.connecting import KEY, clear_environment, connect, post
+from tests.support.models.recording_server import Answer, recording, said
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,8 @@ import pytest
 
 from dgm.errors import ProviderRefuses
 from dgm.messages import RequestRefused
-from tests.unit import virtual_time
-from tests.unit.models.connection_script import (
+from tests.support import virtual_time
+from tests.support.models.connection_script import (
     KEY,
     NAME,
     Bench,

@@ -7,7 +7,7 @@ import pytest
 
 from dgm.errors import Infrastructure
 from dgm.messages import RequestRefused
-from tests.unit.models.connection_script import (
+from tests.support.models.connection_script import (
     DONE,
     KEY,
     STREAM,

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from dgm.models.listing import ModelRow, is_unknown_path, list_models, read_row, suggest_url
-from tests.unit.models.connecting import KEY, clear_environment, connect
-from tests.unit.models.recording_server import Answer, recording, said
+from tests.support.models.connecting import KEY, clear_environment, connect
+from tests.support.models.recording_server import Answer, recording, said
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.models.proxies import find_proxy
-from tests.unit.models.connecting import clear_environment, connect, post
-from tests.unit.models.recording_server import Answer, recording, said
+from tests.support.models.connecting import clear_environment, connect, post
+from tests.support.models.recording_server import Answer, recording, said
 
 URL = "https://api.provider.example/v1"
 HTTP = "http://proxy.example:3128"

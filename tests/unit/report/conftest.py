@@ -9,8 +9,8 @@ from dgm.analysis.operator_accounts import operators_of
 from dgm.archive.run import Run
 from dgm.report.facts import ReportLimits, gather_report
 from dgm.report.headline import read_findings
-from tests.unit.hostile_run import hostile_folder  # noqa: F401  (a fixture)
-from tests.unit.paid_run import small
+from tests.support.runs.hostile import hostile_folder  # noqa: F401  (a fixture)
+from tests.support.runs.paid import small
 
 
 def facts(run: Run, **limits: int):

@@ -12,7 +12,7 @@ from dgm.archive.run import Run
 from dgm.cli.report import is_controlled, report
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from tests.unit.paid_run import small
+from tests.support.runs.paid import small
 from tests.unit.report.test_markup import Texts
 
 

@@ -9,7 +9,7 @@ from dgm.errors import UserError
 from dgm.report.drawing import Axes, SvgDrawing, round_ticks, short_number, stairs_path
 from dgm.report.figures import FIGURES, draw_operators, write_figures
 from dgm.report.tree_picture import draw_tree_picture
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.paid import PaidRun
 from tests.unit.report.conftest import facts
 
 SVG = "{http://www.w3.org/2000/svg}"

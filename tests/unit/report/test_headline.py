@@ -22,7 +22,7 @@ from dgm.report.people import holdout_lines, search_lines
 from dgm.show.spans import plain_text
 from dgm.show.words import mcnemar_text, p_text
 from dgm.stats import mcnemar_power, tasks_needed
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.paid import PaidRun
 from tests.unit.report.test_markup import Texts
 
 pytestmark = pytest.mark.slow

@@ -15,10 +15,10 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.report.facts import gather_report
 from dgm.report.page import LIMIT, render_page
-from tests.unit.hostile_run import hostile as hostile_run
-from tests.unit.paid_run import PaidRun
+from tests.support.runs.hostile import hostile as hostile_run
+from tests.support.runs.large import large_run
+from tests.support.runs.paid import PaidRun
 from tests.unit.report.conftest import facts
-from tests.unit.report.large_run import large_run
 from tests.unit.report.test_markup import Texts
 
 pytestmark = pytest.mark.starts_processes

@@ -8,7 +8,7 @@ from dgm.domain import AgentId, Verdict
 from dgm.report import patches
 from dgm.report.matrix import build_matrix
 from dgm.report.steps import read_lineage
-from tests.unit.hostile_run import TASKS
+from tests.support.runs.hostile import TASKS
 from tests.unit.report.test_layout import grown
 from tests.unit.report.test_markup import Texts
 

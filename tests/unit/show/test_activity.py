@@ -17,7 +17,7 @@ from dgm.domain import SEED, AgentId, Born, Budget, Evaluate, Expand, Stillborn,
 from dgm.show.activity import activity_lines
 from dgm.show.spans import Tone, plain_text
 from dgm.show.times import duration_text, local_time_text
-from tests.unit.paid_run import TASKS, PaidRun, small
+from tests.support.runs.paid import TASKS, PaidRun, small
 
 pytestmark = pytest.mark.slow
 

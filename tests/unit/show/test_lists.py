@@ -23,8 +23,8 @@ from dgm.show.safe import cell_width
 from dgm.show.spans import Tone, plain_text
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines, spend_lines
 from dgm.show.status import status_lines
-from tests.unit.paid_run import PaidRun, small
-from tests.unit.worlds import Log
+from tests.support.runs.paid import PaidRun, small
+from tests.support.runs.trees import Log
 
 pytestmark = pytest.mark.slow
 

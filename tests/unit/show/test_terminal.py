@@ -8,7 +8,7 @@ import pytest
 
 from dgm.show.spans import Span, Tone, crop_line, make_line, plain_text
 from dgm.show.terminal import write_lines
-from tests.unit.on_a_terminal import shown_on_a_terminal
+from tests.support.on_a_terminal import shown_on_a_terminal
 
 LINES = [make_line(Span("★ 12", Tone.MARK), "  own 5/12  "), make_line("日本語 wide")]
 CODE = """

@@ -14,7 +14,7 @@ from dgm.show.columns import STEP
 from dgm.show.safe import cell_width
 from dgm.show.spans import Tone, plain_text
 from dgm.show.trees import guide_text, step_lines, tree_lines
-from tests.unit.worlds import Log
+from tests.support.runs.trees import Log
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import WIRES, whole_of
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires.vendors import BODIES, CHAT, TURN, ask, ask_whole, sse, streamed
+from tests.support.wires.vendors import BODIES, CHAT, TURN, ask, ask_whole, sse, streamed
 
 WIRE = WIRES[CHAT]
 ASKED = {**BODIES[CHAT], "messages": [{"role": "user", "content": "x" * 377}]}

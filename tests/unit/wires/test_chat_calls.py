@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.unit.wires.chat_script import OFFERED, both, call, calls_of, chunk, piece
-from tests.unit.wires.vendors import TURN
+from tests.support.wires.chat_script import OFFERED, both, call, calls_of, chunk, piece
+from tests.support.wires.vendors import TURN
 
 
 def test_two_calls_with_one_index_and_no_ids_stay_two():

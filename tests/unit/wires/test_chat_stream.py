@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dgm.messages import Stop
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires.chat_script import COUNTED, WIRE, both, call, calls_of, chunk, piece
-from tests.unit.wires.vendors import BODIES, CHAT, passed, sse, untouched
+from tests.support.wires.chat_script import COUNTED, WIRE, both, call, calls_of, chunk, piece
+from tests.support.wires.vendors import BODIES, CHAT, passed, sse, untouched
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
 from dgm.wires.events import UnusableReply
-from tests.unit.wires.messages_script import CALL, TEXT, THINKING, WIRE, message
-from tests.unit.wires.vendors import (
+from tests.support.wires.messages_script import CALL, TEXT, THINKING, WIRE, message
+from tests.support.wires.vendors import (
     BODIES,
     MESSAGES,
     TURN,

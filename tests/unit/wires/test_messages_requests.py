@@ -6,8 +6,8 @@ import pytest
 
 from dgm.messages import Message, Native, Request, RequestRefused, Role, Tool, ToolCall
 from dgm.wires import WIRES
-from tests.unit.wires.messages_script import CALL, TEXT, THINKING
-from tests.unit.wires.vendors import MESSAGES
+from tests.support.wires.messages_script import CALL, TEXT, THINKING
+from tests.support.wires.vendors import MESSAGES
 
 MODEL = "claude-sonnet-5"
 BASH = Tool("bash", "Runs a command.", {"type": "object", "properties": {"command": {"type": "string"}}})

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires.messages_script import (
+from tests.support.wires.messages_script import (
     CALL,
     STOP,
     TEXT,
@@ -24,7 +24,7 @@ from tests.unit.wires.messages_script import (
     told,
     without,
 )
-from tests.unit.wires.vendors import (
+from tests.support.wires.vendors import (
     BODIES,
     MESSAGES,
     TURN,

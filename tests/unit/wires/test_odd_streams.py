@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires import chat_script, messages_script, responses_script
-from tests.unit.wires.vendors import BODIES, CHAT, MESSAGES, RESPONSES
+from tests.support.wires import chat_script, messages_script, responses_script
+from tests.support.wires.vendors import BODIES, CHAT, MESSAGES, RESPONSES
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.messages import Message, Native, Request, RequestRefused, Role, Tool, ToolCall
 from dgm.wires import WIRES
-from tests.unit.wires.vendors import BODIES, CHAT, RESPONSES
+from tests.support.wires.vendors import BODIES, CHAT, RESPONSES
 
 BASH = Tool("bash", "Run it.", {"type": "object", "properties": {"command": {"type": "string"}}})
 LS = ToolCall("call_1", "bash", '{"command": "ls"}')

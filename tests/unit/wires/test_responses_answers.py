@@ -8,7 +8,7 @@ from dgm.domain import Usage
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires.responses_script import (
+from tests.support.wires.responses_script import (
     CALL,
     SAID,
     THOUGHT,
@@ -16,7 +16,7 @@ from tests.unit.wires.responses_script import (
     response,
     texts_of,
 )
-from tests.unit.wires.vendors import (
+from tests.support.wires.vendors import (
     BODIES,
     RESPONSES,
     TURN,

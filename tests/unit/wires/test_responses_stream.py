@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dgm.messages import Stop
 from dgm.wires.events import ErrorInAnswer, UnusableReply
-from tests.unit.wires.responses_script import (
+from tests.support.wires.responses_script import (
     CALL,
     CREATED,
     SAID,
@@ -22,7 +22,7 @@ from tests.unit.wires.responses_script import (
     texts_of,
     told,
 )
-from tests.unit.wires.vendors import (
+from tests.support.wires.vendors import (
     BODIES,
     RESPONSES,
     ask,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dgm.wires import sse
 from dgm.wires.events import Event, UnusableReply
-from tests.unit.wires.vendors import read_records
+from tests.support.wires.vendors import read_records
 
 A, B = '{"a":1}', '{"b":2}'
 

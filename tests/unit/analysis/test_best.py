@@ -1,0 +1,44 @@
+"""There is one best agent, the recommended one, and one lower bound beside it."""
+
+import pytest
+
+from dgm.analysis.best import best_of, find_best, rate_best
+from dgm.analysis.summary import run_summary
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import Tally
+from dgm.stats import beta_quantile
+from tests.support.runs.trees import Log
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Agent 1 has the highest rate by two lucky verdicts, agent 2 the most reason to be believed in."""
+    log = Log()
+    log.born()
+    log.graded(0, [True] * 5 + [False] * 5)
+    log.graded(log.born(0), [True] * 2)
+    log.graded(log.born(0), [True] * 9 + [False])
+    settings = Settings().model_dump(mode="json")
+    with Run.create(
+        tmp_path_factory.mktemp("best") / "run", {"settings": settings, "sandbox": "bubblewrap"}
+    ) as made:
+        for recorded in log.events:
+            made.append(recorded.event)
+        yield made
+
+
+@pytest.mark.parametrize("policy", ["hgm", "lineage", "greedy"])
+def test_best_is_what_the_policy_recommends_with_the_bound_of_its_own_verdicts(run, policy):
+    run.config["settings"]["policy"]["name"] = policy
+    best = find_best(run)
+    assert best == rate_best(run.tree, best_of(run))
+    assert best.agent == 2, "never the highest rate so far"
+    assert best.own == Tally(9, 1)
+    assert best.lower_bound == pytest.approx(beta_quantile(0.01, 10, 2))
+
+
+def test_a_document_gives_the_same_bound(run):
+    run.config["settings"]["policy"]["name"] = "hgm"
+    said = run_summary(run)["best"]
+    assert (said["id"], said["lower_bound"]) == (2, round(find_best(run).lower_bound, 6))

@@ -1,0 +1,59 @@
+"""Everything that leaves an archive says of which run, policy and seed it is."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import networkx
+import pytest
+
+from dgm.archive.identity import RunIdentity, identity_of
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.export.branches import write_repository
+from dgm.export.graphs import write_tree
+from dgm.report.drawing import SvgDrawing
+from tests.support.runs.made import make_run
+
+pytestmark = pytest.mark.slow
+
+OWN = {"run": "one", "policy": "hgm", "seed": 7}
+
+
+@pytest.fixture
+def run(tmp_path):
+    settings = Settings.model_validate({"model": "offline", "policy": {"name": "hgm"}, "seed": 7})
+    with Run.open(make_run(tmp_path / "one", settings, ["+", "-"])) as opened:
+        yield opened
+
+
+def test_a_run_inside_another_is_named_with_it(run):
+    assert identity_of(run) == RunIdentity("one", "hgm", 7)
+    with Run.open(make_run(run.folder / "holdout")) as inner:
+        assert identity_of(inner).run == "one/holdout"
+
+
+def test_graphs_carry_it(run, tmp_path):
+    for name in ("t.graphml", "t.gexf", "t.dot"):
+        write_tree(run, tmp_path / name)
+    read = networkx.read_graphml(tmp_path / "t.graphml", node_type=int)
+    assert {name: read.graph[name] for name in OWN} == OWN
+    gexf = networkx.read_gexf(tmp_path / "t.gexf", node_type=int)
+    assert all({name: node[name] for name in OWN} == OWN for _, node in gexf.nodes(data=True))
+    assert 'graph [run="one", policy="hgm", seed="7"];' in (tmp_path / "t.dot").read_text()
+
+
+@pytest.mark.starts_processes
+def test_a_repository_describes_itself(run, tmp_path):
+    write_repository(run, tmp_path / "clone")
+    said = (tmp_path / "clone" / ".git" / "description").read_text()
+    assert said == "run one, policy hgm, seed 7\n"
+
+
+def test_a_picture_describes_itself(run):
+    root = ET.fromstring(SvgDrawing("curves", 10, 10).file(str(identity_of(run))))
+    assert [each.text for each in root if each.tag.endswith("desc")] == ["run one, policy hgm, seed 7"]
+
+
+def test_documents_keep_seed_for_the_seed_agent(run):
+    said = json.dumps(identity_of(run).beside_seed_agent())
+    assert json.loads(said) == {"run": "one", "policy": "hgm", "run_seed": 7}

@@ -1,0 +1,381 @@
+"""What the runner finds, on real processes: the sandbox here is a folder, and the graded code is our own."""
+
+import asyncio
+import json
+import os
+import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from dgm.benchmarks.grading import redact_failures
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Entry, Verdict
+from dgm.errors import Infrastructure
+from dgm.protocols import Completed
+from tests.support.suite_on_disk import TASK, NoEngine, make_suite
+
+pytestmark = pytest.mark.starts_processes
+
+LIB = "sums/__init__.py"
+
+
+class Folder:
+    """A sandbox that is a folder: paths of the sandbox lie below it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    async def put(self, files, target):
+        for name, entry in files.items():
+            path = self.root / target.lstrip("/") / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(entry.data)
+
+    async def exec(self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0):
+        task = json.loads(stdin)
+        for key in ("place", "workdir"):
+            task[key] = str(self.root) + task[key]
+        argv = [str(self.root) + word if word.startswith("/") else word for word in argv]
+        done = await asyncio.to_thread(
+            subprocess.run,
+            argv,
+            cwd=self.root,
+            env={"PATH": os.environ["PATH"], **env},
+            input=json.dumps(task).encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+        )
+        return Completed(done.returncode, done.stdout)
+
+
+class FolderEngine:
+    """Counts the sandboxes that it opens."""
+
+    name = "folder"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.opened = 0
+
+    @asynccontextmanager
+    async def open(self, spec):
+        self.opened += 1
+        root = self.root / str(self.opened)
+        root.mkdir(parents=True)
+        yield Folder(root)
+
+
+class Says(FolderEngine):
+    """A sandbox in which every command ends as told."""
+
+    def __init__(self, root, completed):
+        super().__init__(root)
+        self.completed = completed
+
+    @asynccontextmanager
+    async def open(self, spec):
+        yield self
+
+    async def put(self, files, target):
+        pass
+
+    async def exec(self, argv, *, stdin=b"", **_):
+        nonce = json.loads(stdin)["nonce"].encode()
+        return Completed(**(self.completed | {"output": self.completed["output"].replace(b"NONCE", nonce)}))
+
+
+@pytest.fixture
+def suite(tmp_path):
+    return SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"))
+
+
+def adding(path: str, text: str) -> bytes:
+    lines = text.splitlines()
+    body = "".join(f"+{line}\n" for line in lines)
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}".encode()
+
+
+def library(text: str) -> bytes:
+    """A patch that makes the library's only file this."""
+    new = "".join(f"+{line}\n" for line in text.splitlines())
+    head = f"diff --git a/{LIB} b/{LIB}\n--- a/{LIB}\n+++ b/{LIB}\n"
+    old = "-def double(number):\n-    return number * 3\n"
+    return f"{head}@@ -1,2 +1,{len(text.splitlines())} @@\n{old}{new}".encode()
+
+
+def grade(suite, patch):
+    return asyncio.run(suite.grade(TASK, patch, {}))
+
+
+def test_reference_is_resolved(suite):
+    graded = grade(suite, suite.reference(TASK))
+    assert (graded.verdict, graded.score, graded.failed) == (Verdict.RESOLVED, 1.0, ())
+    assert len(graded.passed) == 4
+
+
+def test_a_prediction_of_crlf_with_a_bom_is_resolved_with_a_note(suite):
+    patch = b"\xef\xbb\xbf" + suite.reference(TASK).strip().replace(b"\n", b"\r\n")
+    graded = grade(suite, patch)
+    assert graded.verdict is Verdict.RESOLVED
+    assert graded.reason == "all 4 tests pass; the lines of the patch ended in CR LF and were read without CR"
+
+
+@pytest.mark.parametrize("patch", [b"", b"\n \n"])
+def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
+    suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), NoEngine())
+    assert (grade(suite, patch).verdict, grade(suite, patch).reason) == (Verdict.UNRESOLVED, "empty patch")
+
+
+def test_half_a_fix_scores_its_share(suite):
+    graded = grade(suite, library("def double(number):\n    return 4 if number == 2 else number * 3\n"))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.5)
+    assert graded.failed == ("tests.test_hidden_double.Double.test_five",)
+    assert graded.reason == "1 of 2 tests still fail"
+
+
+def test_broken_test_scores_nothing(suite):
+    graded = grade(suite, library("def double(number):\n    return number * 2 if number else 1\n"))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
+    assert "2 of 2 tests that passed are broken" in graded.reason
+
+
+def test_patch_that_does_not_apply_is_unresolved(suite):
+    graded = grade(suite, suite.reference(TASK).replace(b"* 3", b"* 9"))
+    assert graded.verdict is Verdict.UNRESOLVED
+    assert graded.reason.startswith("the patch does not apply: error: patch failed")
+
+
+def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
+    grade(suite, suite.reference(TASK))
+    grade(suite, suite.reference(TASK))
+    assert suite._engine.opened == 2
+
+
+PASSES_ALL = "import unittest\n\n\nclass Double(unittest.TestCase):\n" + "".join(
+    f"    def test_{name}(self):\n        pass\n" for name in ("two", "five", "none")
+)
+
+
+@pytest.mark.parametrize("name", ["tests/test_hidden_double.py", "tests/test_hidden_double/__init__.py"])
+def test_tests_of_the_patch_do_not_win(suite, name):
+    patch = adding(name, PASSES_ALL)
+    assert grade(suite, patch).verdict is Verdict.UNRESOLVED
+
+
+@pytest.mark.parametrize("name", ["unittest.py", "fractions.py", "fractions/__init__.py", "sitecustomize.py"])
+def test_modules_added_at_the_root_do_not_shadow(suite, name):
+    patch = adding(name, "import os\nos._exit(0)\n") + suite.reference(TASK)
+    assert grade(suite, patch).verdict is Verdict.RESOLVED
+
+
+def test_results_printed_by_the_code_do_not_count(suite):
+    text = (
+        "import os, json\n"
+        "for fd in range(1, 10):\n"
+        "    for test in ('two', 'five', 'none'):\n"
+        "        try:\n"
+        "            os.write(fd, (json.dumps({'test': 'tests.test_hidden_double.Double.test_' + test,"
+        " 'outcome': 'passed'}) + '\\n').encode())\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "os._exit(0)\n"
+    )
+    graded = grade(suite, library(text))
+    assert (graded.verdict, graded.score, graded.passed) == (Verdict.UNRESOLVED, 0.0, ())
+    assert "ended early (exit status 0)" in graded.reason
+
+
+def test_replaced_assertions_fail(suite):
+    text = (
+        "import unittest\nunittest.TestCase.assertEqual = lambda *a: 0\ndef double(number):\n    return 1\n"
+    )
+    assert grade(suite, library(text)).verdict is Verdict.UNRESOLVED
+
+
+DEAF_CLASS = """\
+import unittest
+for kind in unittest.TestResult.__subclasses__():
+    kind.addFailure = kind.addError = lambda *args: None
+def double(number):
+    return number * 3
+"""
+DEAF_INSTANCE = """\
+import sys
+def double(number):
+    frame = sys._getframe()
+    while frame:
+        result = frame.f_locals.get("result")
+        if hasattr(result, "addFailure"):
+            result.addFailure = result.addError = lambda *args: None
+        frame = frame.f_back
+    return number * 3
+"""
+FORGED = """\
+import json, os, sys
+tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")]
+tests += ["tests.test_sums.Sums.test_zero"]
+frame = sys._getframe()
+while frame:
+    if "nonce" in frame.f_locals:
+        for said in (*({"test": test, "outcome": "passed"} for test in tests), END):
+            line = frame.f_locals["nonce"] + " " + json.dumps(said)
+            os.write(frame.f_locals["results_fd"], ("\\n" + line + "\\n").encode())
+    frame = frame.f_back
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [DEAF_CLASS, DEAF_INSTANCE, FORGED.replace("END", '{"end": True}'), FORGED.replace("END", "{}")]
+)
+def test_code_that_silences_or_forges_the_report_is_found_out(suite, code):
+    graded = grade(suite, library(code))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
+    assert "tampered with" in graded.reason
+
+
+def test_endless_code_is_unresolved_in_time(tmp_path):
+    folder = make_suite(tmp_path / "tiny")
+    settings = folder / "suite.toml"
+    settings.write_text(settings.read_text().replace("test_timeout_s = 60", "test_timeout_s = 1"))
+    suite = SuiteBenchmark(folder, FolderEngine(tmp_path / "sandboxes"))
+    graded = grade(suite, library("def double(number):\n    while True:\n        pass\n"))
+    assert graded.verdict is Verdict.UNRESOLVED
+    assert "did not end in time" in graded.reason
+
+
+def test_syntax_error_is_unresolved_and_in_the_log(suite):
+    graded = grade(suite, library("def double(number)\n    return number * 2\n"))
+    assert (graded.verdict, graded.passed) == (Verdict.UNRESOLVED, ())
+    assert b"SyntaxError" in graded.log
+
+
+def test_log_is_bounded_and_shows_both_ends(suite):
+    graded = grade(
+        suite, library("print('start ' + 'x' * 3_000_000)\nprint('end')\n\ndef double(n):\n    return 1\n")
+    )
+    assert len(graded.log) <= 60_000
+    assert b"start x" in graded.log
+
+
+def test_log_quotes_no_line_of_a_hidden_test(suite):
+    graded = grade(suite, library("def double(number):\n    return 1\n"))
+    assert b"FAIL: tests.test_hidden_double.Double.test_five" in graded.log
+    assert b"AssertionError: 1 != 4" in graded.log
+    assert b"self.assertEqual(double(5)" not in graded.log
+
+
+THIEF = """import glob, os
+for path in glob.glob("tests/test_hidden*.py"):
+    for line in open(path):
+        print("> " + line)
+        print("FAIL: tests.test_hidden_double.Double.test_five")
+        print("StolenError: " + line)
+
+
+def double(number):
+    raise ValueError("stolen " + open(glob.glob("tests/test_hidden*.py")[0]).read())
+"""
+
+
+def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_steal(suite):
+    graded = grade(suite, library(THIEF))
+    assert graded.verdict is Verdict.UNRESOLVED
+    assert b"FAILED tests.test_hidden_double.Double.test_five" in graded.shown
+    hidden = b"\n".join(entry.data for entry in suite.hidden_tests(TASK).values())
+    for line in hidden.split(b"\n"):
+        assert len(line.strip()) < 12 or line.strip() not in graded.shown
+    assert len(graded.shown) <= 4000
+
+
+def test_agents_learn_names_and_last_lines_of_failed_tests(suite):
+    graded = grade(suite, library("def double(number):\n    return 1\n"))
+    assert b"FAILED tests.test_hidden_double.Double.test_two  AssertionError: 1 != 4\n" in graded.shown
+
+
+def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
+    hidden = {"test_a.py": Entry(b"self.assertEqual(f('x'), 'a long wanted text', \"and a long message\")\n")}
+    log = b"FAIL: t.A.b\nTraceback\nAssertionError: 'mine' != 'a long wanted text' : and a long message\n"
+    left_out = b"[text of a hidden test]"
+    assert redact_failures(log, ["t.A.b"], hidden) == (
+        b"FAILED t.A.b  AssertionError: 'mine' != '" + left_out + b"' : " + left_out + b"\n"
+    )
+
+
+LONG = b"self.assertEqual(solve([" + b",".join(b"%d" % n for n in range(100)) + b"]), 123456)"
+HIDING = {"t.py": Entry(b"    " + LONG + b'\n    self.assertEqual(solve("a text of some length"), 987654)\n')}
+MASKED = b"[text of a hidden test]"
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        (b"StolenError: " + LONG, b""),
+        (b"StolenError: " + LONG.replace(b",", b", "), b""),
+        (b"StolenError: " + LONG[:150], b"StolenError: " + MASKED),
+        (b"StolenError: x " + LONG[60:160].replace(b",", b" ,") + b" y", b"StolenError: x " + MASKED + b" y"),
+        (b'StolenError: self.assertEqual(solve("a text of some length"), 987654)', b""),
+        (b'StolenError: self.assertEqual(solve("a text', b"StolenError: " + MASKED),
+        (b"AssertionError: 1 != 123456", b"AssertionError: 1 != 123456"),
+    ],
+)
+def test_neither_a_hidden_line_nor_a_piece_of_one_is_shown(line, rest):
+    log = b"FAIL: t.A.b\nTraceback\n" + line + b"\n"
+    assert redact_failures(log, ["t.A.b"], HIDING) == (b"FAILED t.A.b  " + rest).rstrip() + b"\n"
+
+
+def test_of_two_reports_on_a_test_the_last_counts():
+    log = b"FAIL: t.A.b\nStolenError: c2VsZg==\nFAIL: t.A.b\nTraceback\nAssertionError: 1 != 2\n"
+    assert redact_failures(log, ["t.A.b"], HIDING) == b"FAILED t.A.b  AssertionError: 1 != 2\n"
+
+
+def test_code_that_kills_the_runner_is_unresolved(suite):
+    text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
+    graded = grade(suite, library(text))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
+    assert "ended the test runner" in graded.reason
+
+
+def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):
+    engine = Says(tmp_path, {"exit_code": 127, "output": b"python3: not found"})
+    suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
+    with pytest.raises(Infrastructure, match="ended with 127 before it ran a test"):
+        grade(suite, suite.reference(TASK))
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ({"exit_code": 124, "timed_out": True}, "did not end in time"),
+        ({"exit_code": 137, "out_of_memory": True}, "out of memory"),
+        ({"exit_code": 3}, "exit status 3"),
+    ],
+)
+def test_runner_ended_by_the_graded_code_is_unresolved(tmp_path, ending, reason):
+    engine = Says(tmp_path, {"output": b'\nNONCE {"stage": "prepared"}\n', **ending})
+    suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
+    graded = grade(suite, suite.reference(TASK))
+    assert (graded.verdict, reason in graded.reason) == (Verdict.UNRESOLVED, True)
+
+
+def problems(suite):
+    return asyncio.run(verify(suite, TASK, {}))
+
+
+def test_sound_task_has_no_problem(suite):
+    assert problems(suite) == []
+
+
+def test_task_whose_reference_does_nothing_is_told(suite, tmp_path):
+    (tmp_path / "tiny" / "tasks" / TASK / "solution.patch").write_text("")
+    assert problems(suite) == ["the reference fix is unresolved: empty patch"]
+
+
+def test_task_whose_start_is_no_fault_is_told(suite, tmp_path):
+    (tmp_path / "tiny" / "tasks" / TASK / "start.patch").write_text("")
+    assert "tests.test_hidden_double.Double.test_two passes without a fix" in problems(suite)

@@ -1,0 +1,128 @@
+"""A folder of tasks: what of it agents see, and how mistakes in it are told."""
+
+from pathlib import Path
+
+import pytest
+
+from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.domain import Split, TaskId
+from dgm.errors import UserError
+from tests.support.suite_on_disk import TASK, NoEngine, make_suite
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_suite(tmp_path / "tiny")
+
+
+def test_task_shows_the_problem_and_nothing_hidden(folder):
+    task = SuiteBenchmark(folder, NoEngine()).task(TASK)
+    assert task.prompt.startswith("# Doubling")
+    assert task.tags == ("sums",)
+    assert (task.image, task.workdir, task.timeout_s) == ("python", "/work/repo", 60.0)
+
+
+def test_tasks_are_listed_by_split(folder):
+    suite = SuiteBenchmark(folder, NoEngine())
+    assert [task.id for task in suite.tasks(Split.SEARCH)] == [TASK]
+    assert suite.tasks(Split.HOLDOUT) == []
+
+
+@pytest.mark.starts_processes
+def test_workspace_is_the_repository_with_the_fault_planted(folder):
+    workspace = SuiteBenchmark(folder, NoEngine()).workspace(TASK)
+    assert workspace["sums/__init__.py"].data == b"def double(number):\n    return number * 3\n"
+    assert not any("hidden" in name for name in workspace)
+
+
+def test_reference_is_the_solution_patch(folder):
+    assert b"+    return number * 2" in SuiteBenchmark(folder, NoEngine()).reference(TASK)
+
+
+@pytest.mark.parametrize("name", ["tests/test_hidden_double.py", "start.patch", "task.toml", "problem.md"])
+def test_version_changes_with_whatever_can_change_a_verdict(folder, name):
+    before = SuiteBenchmark(folder, NoEngine()).version
+    file = folder / "tasks" / TASK / name
+    file.write_text(file.read_text() + "\n")
+    assert SuiteBenchmark(folder, NoEngine()).version != before
+
+
+def test_version_does_not_depend_on_bytecode_or_the_reference(folder):
+    before = SuiteBenchmark(folder, NoEngine()).version
+    (folder / "repos" / "sums" / "__pycache__").mkdir()
+    (folder / "repos" / "sums" / "__pycache__" / "x.pyc").write_bytes(b"x")
+    (folder / "tasks" / TASK / "solution.patch").write_text("")
+    assert SuiteBenchmark(folder, NoEngine()).version == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "message"),
+    [
+        ('split = "serch"', 'split = "search"', r"task\.toml:1: split: 'serch'.*did you mean 'search'"),
+        ("fail_to_pas = [", "fail_to_pass = [", r"fail_to_pass: missing \(is 'fail_to_pas' meant\?\)"),
+        ('repo = "sum"', 'repo = "sums"', r"repo: 'sum'.*did you mean 'sums'"),
+        ('colour = "red"\nkind', "kind", r"colour: unknown key"),
+        ('kind = 3\nx = "', 'kind = "', r"kind: 3 is not a text"),
+        (
+            '["double"',
+            '["tests.test_hidden_double.Double.test_two"',
+            r"fail_to_pass: 'double' is not a test id",
+        ),
+        ("timeout_s = -1\nkind", "kind", r"timeout_s: -1.0 must be above 0"),
+        ("= = =", "split =", r"task\.toml: not valid TOML"),
+    ],
+)
+def test_mistake_in_a_task_names_file_key_and_remedy(folder, wrong, right, message):
+    file = folder / "tasks" / TASK / "task.toml"
+    text = file.read_text()
+    assert right in text
+    file.write_text(text.replace(right, wrong, 1))
+    with pytest.raises(UserError, match=message):
+        SuiteBenchmark(folder, NoEngine())
+
+
+@pytest.mark.parametrize("name", ["problem.md", "start.patch", "solution.patch", "task.toml"])
+def test_missing_file_is_named(folder, name):
+    (folder / "tasks" / TASK / name).unlink()
+    with pytest.raises(UserError, match=f"{name}: missing"):
+        SuiteBenchmark(folder, NoEngine())
+
+
+@pytest.mark.starts_processes
+def test_patch_that_does_not_apply_is_named(folder):
+    (folder / "repos" / "sums" / "sums" / "__init__.py").write_text("pass\n")
+    with pytest.raises(UserError, match=r"start\.patch: does not apply"):
+        SuiteBenchmark(folder, NoEngine()).workspace(TASK)
+
+
+def test_unknown_default_is_an_error(folder):
+    file = folder / "suite.toml"
+    file.write_text(file.read_text() + "\ntimeouts = 3\n")
+    with pytest.raises(
+        UserError, match=r"suite\.toml:8: defaults\.timeouts: unknown key \(did you mean 'timeout_s'"
+    ):
+        SuiteBenchmark(folder, NoEngine())
+
+
+def test_missing_suite_says_where_it_was_looked_for(tmp_path):
+    with pytest.raises(UserError, match=r"no suite 'startr'.*benchmarks/startr.*did you mean 'starter'"):
+        open_suite("startr", NoEngine())
+
+
+def test_suite_is_opened_by_path(folder):
+    assert open_suite(str(folder), NoEngine()).name == "tiny"
+
+
+def test_unknown_task_is_suggested(folder):
+    with pytest.raises(UserError, match="did you mean 'sums-doubling-triples'"):
+        SuiteBenchmark(folder, NoEngine()).task(TaskId("sums-doubling"))
+
+
+@pytest.mark.starts_processes
+def test_workspace_inside_another_repository_is_patched_all_the_same(folder, tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    workspace = SuiteBenchmark(folder, NoEngine()).workspace(TASK)
+    assert b"* 3" in workspace["sums/__init__.py"].data

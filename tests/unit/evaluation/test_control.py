@@ -1,0 +1,305 @@
+"""The control of equal spend: as many attempts of the seed as the search's money buys, no more, each once."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+
+import pytest
+
+import dgm.replay
+from dgm import assemble
+from dgm.analysis.accounts import Accounts
+from dgm.analysis.budgets import Reason
+from dgm.archive.codec import decode, encode
+from dgm.archive.events import ActionStarted, Control, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import AgentId, Budget, Digest, Evaluate, Evaluation, Split, TaskId, Usage, Verdict
+from dgm.errors import Infrastructure
+from dgm.evaluation.control import (
+    OPERATOR,
+    Examination,
+    Unit,
+    compute_findings,
+    control_of,
+    count_missing_attempts,
+)
+from dgm.evaluation.exam import compare_candidates, enter_agent
+from dgm.report.headline import read_findings
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.run_controller import RunController
+from tests.support.runs.paid import small
+
+pytestmark = pytest.mark.starts_processes
+
+TASKS = tuple(TaskId(f"held-{n}") for n in range(4))
+SOLVED_BY = {"held-0": 0, "held-1": 2, "held-2": 4, "held-3": 99}
+"""Number of the seed's attempt that solves each task."""
+BEST = {"held-0", "held-3"}
+"""What the best agent solves."""
+
+
+CALL = Usage(1, 1000, 100, 0.01)
+
+
+class Held:
+    """A benchmark as far as an examination's beginning asks for it."""
+
+    def tasks(self, split):
+        assert split is Split.HOLDOUT
+        return [type("Task", (), {"id": task})() for task in TASKS]
+
+
+class Worker:
+    """Each attempt takes a call of 0.01 USD; what comes of it is in the tables above."""
+
+    def __init__(self, exam, usage=CALL, broken=()):
+        self.exam, self.usage, self.broken = exam, usage, set(broken)
+        self.under_way, self.done = [], []
+
+    async def perform(self, order):
+        what = order.action
+        if what.agent != 1:
+            assert what.task not in self.under_way, "two attempts at one task at once"
+            self.under_way.append(what.task)
+        for _ in range(order.id % 3 + 1):
+            await asyncio.sleep(0)
+        if what.agent != 1:
+            self.under_way.remove(what.task)
+        if (what.agent, what.task) in self.broken:
+            raise Infrastructure("the provider was away")
+        number = len(self.exam.store.calls(order.id)) + 1
+        nothing = Digest("0" * 64)
+        if self.usage.calls:
+            self.exam.append(ModelCalled(order.id, number, "m", "solve", nothing, nothing, self.usage))
+        solved = what.task in BEST if what.agent == 1 else what.attempt >= SOLVED_BY[what.task]
+        self.done.append(what)
+        verdict = Verdict.RESOLVED if solved else Verdict.UNRESOLVED
+        done = Evaluation(what.agent, what.task, what.attempt, verdict, "made up")
+        return replace(done, cost=replace(done.cost, usage=self.usage, seconds=2.0))
+
+
+@pytest.fixture
+def search(tmp_path):
+    """A search of 20 calls, 0.20 USD, 22,000 tokens; the last of its three agents is the best."""
+    made = small(tmp_path / "search")
+    yield made.run
+    made.run.close()
+
+
+@pytest.fixture
+def exam(search):
+    config = {**search.config, "settings": Settings(model="offline").model_dump(mode="json")}
+    with Run.create(search.folder / "holdout", config) as made:
+        yield made
+
+
+def session(exam, search, control, *, usd=None, workers=1, worker=None, stop_after=None):
+    """One session of the examination, as ``assemble.examine`` has it; how it ended, and who worked."""
+    parts = assemble.RunParts(None, Held())
+    both = (search.tree.agents[0], search.tree.agents[2])
+    assemble.begin_exam(exam, search, both, usd, parts, control)
+    settings = Settings(model="offline", workers=workers, limits={"tries": 2})
+    worker = worker or Worker(exam)
+    ticks = itertools.count(step=100.0)
+    around = LoopHooks(lambda _: hear(), clock=lambda: float(next(ticks)))
+    going = Search(RunController(exam, settings), Examination(), worker, settings, around)
+
+    def hear():
+        if stop_after is not None and len(worker.done) >= stop_after:
+            going.ask_to_stop("enough")
+
+    return asyncio.run(asyncio.wait_for(going.go(), 60)), worker
+
+
+def attempts(exam):
+    """The control's, in the order of their starts."""
+    started = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+    return [
+        (what.task, what.attempt) for what in started if exam.tree.agents[what.agent].operator == OPERATOR
+    ]
+
+
+def best(search):
+    return search.tree.agents[2]
+
+
+def said(exam, search):
+    return compute_findings(exam, best(search), control_of(search))
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_seed_gets_what_the_search_took(search, exam, workers) -> None:
+    over, worker = session(exam, search, control_of(search), workers=workers)
+    assert over.reason is Reason.NOTHING_LEFT
+    # 0.20 USD buy 20 attempts of 0.01, 5 at each of 4 tasks; of a solved task none is left over.
+    wanted = {("held-1", 1), ("held-1", 2)} | {(f"held-{n}", k) for n in (2, 3) for k in (1, 2, 3, 4)}
+    assert sorted(attempts(exam)) == sorted(wanted)
+    assert len(worker.done) == len(set(worker.done)) == 8 + 10
+    numbers = [number for _, number in attempts(exam)]
+    if workers == 1:
+        assert numbers == sorted(numbers)
+    found = said(exam, search)
+    assert (found.price.unit, found.price.affordable, found.price.tasks) == (Unit.USD, 5, 4)
+    assert found.price.search == pytest.approx(0.20)
+    assert found.price.attempt == pytest.approx(0.01)
+    assert (found.attempts, found.wanted, found.missing, found.further) == (5, 5, 0, 10)
+    assert (found.once.resolved, found.once.n) == (1, 4)
+    assert (found.pairs.first.resolved, found.pairs.second.resolved) == (3, 2)
+    assert (found.pairs.lost, found.pairs.gained) == (("held-1", "held-2"), ("held-3",))
+    assert found.spend.usd == found.took == pytest.approx(0.10)
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_pairs_come_first_and_are_what_they_were(search, exam) -> None:
+    session(exam, search, None)
+    assert attempts(exam) == []
+    assert said(exam, search) is None
+    before, account = compare_candidates(exam, AgentId(0), AgentId(1)), Accounts(exam).of(AgentId(0)).total
+    session(exam, search, control_of(search))
+    assert compare_candidates(exam, AgentId(0), AgentId(1)) == before
+    assert Accounts(exam).of(AgentId(0)).total == account
+    starts = [item.event.action for item in exam.store.read() if isinstance(item.event, ActionStarted)]
+    assert [what.agent for what in starts[:8]] == [0, 1] * 4
+    assert exam.tree.agents[2].commit == search.tree.agents[0].commit
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_a_bound_stops_it_and_a_higher_one_only_adds(search, exam) -> None:
+    session(exam, search, control_of(search, attempts=2))
+    found = said(exam, search)
+    assert (found.attempts, found.wanted, found.price.affordable, found.bound) == (2, 2, 5, 2)
+    assert found.pairs.first.resolved == 1
+    first = attempts(exam)
+    assert count_missing_attempts(exam, control_of(search, attempts=2)) == 0
+    assert count_missing_attempts(exam, control_of(search)) == 9
+    session(exam, search, control_of(search))
+    assert attempts(exam)[: len(first)] == first
+    assert len(attempts(exam)) == len(set(attempts(exam))) == 10
+    assert count_missing_attempts(exam, control_of(search)) == 0
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+@pytest.mark.parametrize("after", [3, 9, 12, 16])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_stopped_and_resumed_it_does_the_same(search, exam, after, workers) -> None:
+    over, one = session(exam, search, control_of(search), workers=workers, stop_after=after)
+    assert over.reason is Reason.STOPPED
+    over, two = session(exam, search, control_of(search), workers=workers)
+    assert over.reason is Reason.NOTHING_LEFT
+    done = [*one.done, *two.done]
+    assert len(done) == len(set(done)) == 18
+    assert said(exam, search).pairs.first.resolved == 3
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_a_spent_budget_leaves_what_there_is(search, exam) -> None:
+    over, _ = session(exam, search, control_of(search), usd=0.115)
+    assert over.reason is Reason.LIMIT
+    assert exam.tree.spend.usd == pytest.approx(0.12)
+    found = said(exam, search)
+    # Four further attempts: one at each of the three unsolved tasks, and one more, which solves held-1 in a round that
+    # the others have not had.
+    assert (found.attempts, found.further, found.wanted) == (2, 4, 5)
+    assert found.missing == 3 + 3
+    assert found.pairs.first.resolved == 1
+    session(exam, search, control_of(search), usd=1.0)
+    assert said(exam, search).missing == 0
+
+
+def test_a_search_that_went_on_buys_more(search, exam) -> None:
+    plan = control_of(search)
+    session(exam, search, replace(plan, usd=plan.usd / 2))
+    before = compute_findings(exam, best(search), replace(plan, usd=plan.usd / 2))
+    assert (before.price.affordable, before.missing) == (2, 0)
+    # Plain dgm report, before anybody examines again: what the search has taken by now, and that more is to be had.
+    stale = said(exam, search)
+    assert stale.price.search == pytest.approx(0.20)
+    assert (stale.price.affordable, stale.attempts, stale.missing) == (5, 2, 9)
+    session(exam, search, plan)
+    assert (said(exam, search).price.affordable, said(exam, search).missing) == (5, 0)
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "unit", "affordable"),
+    [
+        (Usage(1, 900, 200, 0.0), Unit.TOKENS, 22_000 // (4 * 1100)),
+        (Usage(), Unit.SECONDS, 80 // (4 * 2)),
+    ],
+)
+def test_what_costs_no_money_is_compared_in_tokens_or_seconds(search, exam, usage, unit, affordable) -> None:
+    plan = replace(control_of(search), seconds=80.0)
+    session(exam, search, plan, worker=Worker(exam, usage))
+    found = compute_findings(exam, best(search), plan)
+    assert (found.price.unit, found.price.affordable) == (unit, affordable)
+    each = {Unit.TOKENS: 1100, Unit.SECONDS: 2.0}[unit]
+    assert found.took == pytest.approx(found.further * each)
+
+
+def test_without_anything_to_compare_there_is_no_control(search, exam) -> None:
+    assert count_missing_attempts(exam, control_of(search)) is None
+    session(exam, search, Control(0.0, 0, 0.0, 20))
+    assert attempts(exam) == []
+    assert count_missing_attempts(exam, Control(0.0, 0, 0.0, 20)) == 0
+    assert compute_findings(exam, best(search), Control(0.0, 0, 0.0, 20)) is None
+
+
+def test_a_control_of_one_attempt_is_there_without_being_asked_for(search, exam) -> None:
+    session(exam, search, None)
+    cheap = replace(control_of(search), usd=0.05)
+    assert count_missing_attempts(exam, cheap) == 0
+    found = compute_findings(exam, best(search), cheap)
+    assert (found.price.affordable, found.attempts, found.missing, found.took) == (1, 1, 0, 0.0)
+    assert found.pairs.first.resolved == found.once.resolved == 1
+
+
+def test_agents_that_were_examined_are_counted_but_for_the_seed_and_its_control(search, exam) -> None:
+    session(exam, search, control_of(search))
+    assert read_findings(search, best(search)).examined == 1
+    enter_agent(exam, search, search.tree.agents[1])
+    assert read_findings(search, best(search)).examined == 1
+    session(exam, search, None)
+    assert read_findings(search, best(search)).examined == 2
+
+
+def test_a_lower_bound_than_before_takes_no_attempt_back(search, exam) -> None:
+    session(exam, search, control_of(search))
+    session(exam, search, control_of(search, attempts=2))
+    found = said(exam, search)
+    assert (found.bound, found.wanted, found.attempts, found.missing) == (5, 5, 5, 0)
+
+
+def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, exam) -> None:
+    over, _ = session(exam, search, control_of(search), worker=Worker(exam, broken=[(0, "held-0")]))
+    assert over.reason is Reason.NOTHING_LEFT
+    found = said(exam, search)
+    assert (found.price.tasks, found.price.affordable) == (3, 6)
+    assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
+    assert all(task != "held-0" for task, _ in attempts(exam))
+    assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_what_a_search_took_holds_all_of_its_work(search) -> None:
+    plan = control_of(search)
+    assert (plan.usd, plan.tokens) == (pytest.approx(0.20), 22_000)
+    assert plan.attempts == 20
+
+
+def test_what_a_search_took_holds_the_seconds_of_its_work(search) -> None:
+    before = control_of(search).seconds
+    task = search.tree.tasks[1]
+    action = search.tree.next_action
+    search.append(ActionStarted(action, Evaluate(AgentId(2), task)))
+    done = Evaluation(AgentId(2), task, 0, Verdict.RESOLVED, "made up")
+    search.append(TaskGraded(action, replace(done, cost=replace(done.cost, seconds=80.0))))
+    assert control_of(search).seconds == before + 80.0
+
+
+def test_the_log_keeps_the_plan_and_older_logs_have_none() -> None:
+    event = RunStarted(Budget(), TASKS, control=Control(0.5, 10, 2.5, 20))
+    kind, action, body = encode(event)
+    assert decode(kind, action, body) == event
+    kind, action, body = encode(replace(event, control=None))
+    assert "control" not in body
+    assert decode(kind, action, body).control is None

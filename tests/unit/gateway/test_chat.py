@@ -1,0 +1,179 @@
+"""Chat completions: what of a request reaches the model, what is refused, what the vendor's client reads."""
+
+import json
+
+import pytest
+
+from dgm.gateway.translation import openai_chat
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import Message, Role, ToolCall
+from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
+
+USER = {"role": "user", "content": "go"}
+TOOL = {"type": "function", "function": {"name": "bash", "description": "Run it.", "parameters": SCHEMA}}
+
+
+def parse(**body):
+    return openai_chat.parse(json.dumps({"messages": [USER], **body}).encode())
+
+
+def test_every_wish_for_the_model_is_carried():
+    request = parse(
+        model="m",
+        tools=[TOOL],
+        tool_choice={"type": "function", "function": {"name": "bash"}},
+        parallel_tool_calls=False,
+        stop=["END", "###"],
+        top_p=0.5,
+        temperature=0.25,
+        reasoning_effort="low",
+        max_completion_tokens=99,
+    ).request
+    assert (request.model, request.tool_choice, request.parallel) == ("m", "tool:bash", False)
+    assert (request.stop, request.top_p, request.temperature) == (("END", "###"), 0.5, 0.25)
+    assert (request.effort, request.max_output_tokens) == ("low", 99)
+    assert request.tools[0].parameters == SCHEMA
+
+
+def test_null_asks_for_nothing():
+    nothing = dict.fromkeys(("tools", "tool_choice", "stop", "functions", "audio", "whatever", "n", "top_p"))
+    assert parse(**nothing) == parse()
+
+
+def test_bookkeeping_changes_nothing():
+    kept = {
+        "user": "u",
+        "metadata": {"a": "b"},
+        "store": True,
+        "seed": 3,
+        "service_tier": "flex",
+        "safety_identifier": "s",
+        "prompt_cache_key": "p",
+        "prompt_cache_retention": "24h",
+        "logprobs": False,
+        "n": 1,
+        "frequency_penalty": 0.0,
+        "response_format": {"type": "text"},
+        "modalities": ["text"],
+    }
+    assert parse(**kept) == parse()
+
+
+REFUSED = {
+    "functions": ({"functions": [{"name": "f"}]}, "use tools"),
+    "function_call": ({"function_call": "auto"}, "use tools"),
+    "json answers": ({"response_format": {"type": "json_object"}}, "response_format"),
+    "logprobs": ({"logprobs": True}, "logprobs must be false or left out"),
+    "true is not one": ({"n": True}, "n must be 1"),
+    "penalty": ({"frequency_penalty": 0.5}, "frequency_penalty"),
+    "spoken answers": ({"audio": {"voice": "x"}}, "audio is not offered"),
+    "unknown key": ({"top_k": 4}, "top_k is not known here"),
+    "unknown key of a message": ({"messages": [{**USER, "mood": "good"}]}, "messages[0].mood"),
+    "name of a speaker": ({"messages": [{**USER, "name": "Ada"}]}, "messages[0].name"),
+    "legacy call": ({"messages": [{"role": "assistant", "function_call": {"name": "f"}}]}, "use tools"),
+    "legacy result": ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
+    "custom tool": ({"tools": [{"type": "custom", "custom": {"name": "c"}}]}, "no tools of a provider"),
+    "two tools of one name": ({"tools": [TOOL, TOOL]}, "another tool of the name 'bash'"),
+    "choice of a missing tool": ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "'f'"),
+    "a call without tools": ({"tool_choice": "required"}, "there are no tools"),
+    "choice among some": ({"tool_choice": {"type": "allowed_tools"}}, "tool_choice can only name"),
+    "unknown effort": ({"reasoning_effort": "heroic"}, "one of none, minimal"),
+    "five stops": ({"stop": ["a"] * 5}, "at most 4"),
+    "empty stop": ({"stop": ""}, "must not be empty"),
+    "top_p above one": ({"top_p": 1.5}, "from 0 to 1"),
+    "infinite temperature": ({"temperature": 1e999}, "not JSON"),
+    "sound": (
+        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
+        "files and media, by URL or inline",
+    ),
+    "file": ({"messages": [{"role": "user", "content": [{"type": "file", "file": {}}]}]}, "not 'file'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_carried_is_refused_in_clear_words(name):
+    body, words = REFUSED[name]
+    with pytest.raises(BadRequest) as caught:
+        parse(**body)
+    assert words in str(caught.value)
+    assert caught.value.status == 400
+
+
+def test_infinite_number_within_a_schema_is_refused():
+    with pytest.raises(BadRequest):
+        openai_chat.parse(
+            json.dumps({"messages": [USER], "tools": [TOOL]}).replace('"string"', "1e999").encode()
+        )
+
+
+def test_reasoning_that_comes_back_is_left_to_the_gateway():
+    turn = {
+        "role": "assistant",
+        "content": "Hm.",
+        "reasoning_content": "x",
+        "reasoning": "x",
+        "reasoning_details": [{"type": "reasoning.text"}],
+        "annotations": [],
+        "audio": None,
+        "refusal": None,
+    }
+    assert parse(messages=[turn, USER]).request.messages[0] == Message(Role.ASSISTANT, "Hm.")
+
+
+def test_half_a_surrogate_pair_within_a_schema_does_no_harm():
+    body = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"type": "function", "function": '
+    body += b'{"name": "f", "parameters": {"title": "\\uD83D"}}}]}'
+    assert openai_chat.parse(body).request.tools[0].parameters == {"title": "?"}
+
+
+def test_whole_surrogate_pair_is_kept():
+    body = b'{"messages": [{"role": "user", "content": "\\ud83d\\ude00"}]}'
+    assert openai_chat.parse(body).request.messages[0].text == "\N{GRINNING FACE}"
+
+
+def test_vendors_client_reads_reasoning_and_details_of_usage():
+    async def talk(vendor):
+        return await vendor.chat.completions.create(model="default", messages=[USER], tools=[TOOL])
+
+    answer, _ = with_client(openai_client, talk)
+    assert answer.choices[0].message.reasoning_content == CALLED.reasoning
+    assert answer.usage.prompt_tokens_details.cached_tokens == 60
+    assert answer.usage.completion_tokens_details.reasoning_tokens == 20
+    assert (answer.id, answer.usage.total_tokens) == ("chatcmpl-7-1", 130)
+
+
+@pytest.mark.parametrize(("reply", "finish"), [(SAID, "stop"), (CUT, "length"), (SILENT, "content_filter")])
+def test_vendors_client_learns_why_the_model_stopped(reply, finish):
+    async def talk(vendor):
+        return await vendor.chat.completions.create(model="default", messages=[USER])
+
+    choice = with_client(openai_client, talk, reply)[0].choices[0]
+    assert (choice.finish_reason, choice.message.content) == (finish, reply.text)
+
+
+def test_turn_that_the_vendors_client_repeats_is_understood():
+    async def talk(vendor):
+        messages = [USER]
+        async with vendor.chat.completions.stream(model="default", messages=messages, tools=[TOOL]) as stream:
+            first = (await stream.get_final_completion()).choices[0].message
+        messages.append(first)
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": "ok"} for call in first.tool_calls]
+        return await vendor.chat.completions.create(model="default", messages=messages, tools=[TOOL])
+
+    answer, table = with_client(openai_client, talk, CALLED, SAID)
+    assert answer.choices[0].message.content == "Done."
+    assert table.calls[1].request.messages == (
+        Message(Role.USER, "go"),
+        Message(Role.ASSISTANT, CALLED.text, CALLED.calls),
+        Message(Role.TOOL, "ok", (), "call_1"),
+        Message(Role.TOOL, "ok", (), "call_2"),
+    )
+
+
+def test_answer_with_malformed_arguments_is_told_as_it_is():
+    async def talk(vendor):
+        return await vendor.chat.completions.create(model="default", messages=[USER])
+
+    reply = CALLED.__class__("", (ToolCall("c", "bash", '{"command":'),))
+    message = with_client(openai_client, talk, reply)[0].choices[0].message
+    assert (message.content, message.tool_calls[0].function.arguments) == (None, '{"command":')

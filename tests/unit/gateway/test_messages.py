@@ -1,0 +1,369 @@
+"""Messages: blocks become turns, answers are read by the vendor's own client, plain and streamed."""
+
+import json
+
+import pytest
+
+from dgm.gateway.translation import anthropic_messages
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import Message, Reply, Role, ToolCall
+from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
+
+USER = {"role": "user", "content": "go"}
+TOOL = {"name": "bash", "description": "Run it.", "input_schema": SCHEMA}
+THINK = {"type": "adaptive"}
+ASK = {"model": "default", "max_tokens": 2000, "messages": [USER], "tools": [TOOL]}
+
+
+def parse(**body):
+    return anthropic_messages.parse(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode())
+
+
+def said(*blocks, role="user"):
+    return {"messages": [{"role": role, "content": list(blocks)}, USER]}
+
+
+def text(told):
+    return {"type": "text", "text": told}
+
+
+def test_every_wish_for_the_model_is_carried():
+    request = parse(
+        model="m",
+        system="Be brief.",
+        tools=[{**TOOL, "type": "custom", "strict": True, "cache_control": {"type": "ephemeral"}}],
+        tool_choice={"type": "tool", "name": "bash", "disable_parallel_tool_use": True},
+        stop_sequences=["END", "###"],
+        top_p=0.5,
+        temperature=0.25,
+        output_config={"effort": "max"},
+        max_tokens=99,
+    ).request
+    assert request.messages == (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "go"))
+    assert (request.model, request.tool_choice, request.parallel) == ("m", "tool:bash", False)
+    assert (request.stop, request.top_p, request.temperature) == (("END", "###"), 0.5, 0.25)
+    assert (request.effort, request.max_output_tokens) == ("max", 99)
+    assert (request.tools[0].name, request.tools[0].parameters) == ("bash", SCHEMA)
+
+
+def test_bookkeeping_changes_nothing():
+    cached = {"type": "ephemeral"}
+    kept = {
+        "metadata": {"user_id": "u"},
+        "service_tier": "auto",
+        "cache_control": cached,
+        "thinking": None,
+        "mcp_servers": [],
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "messages": [{"role": "user", "content": [{**text("go"), "cache_control": cached}]}],
+    }
+    assert parse(**kept) == parse()
+
+
+@pytest.mark.parametrize(
+    ("body", "effort"),
+    [
+        ({}, ""),
+        ({"thinking": {"type": "disabled"}}, "none"),
+        ({"thinking": {"type": "adaptive"}}, "high"),
+        ({"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}, "low"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, "low"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 4000}}, "medium"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 16_000}, "max_tokens": 32_000}, "high"),
+    ],
+)
+def test_wish_for_thinking_becomes_one_word(body, effort):
+    assert parse(**body).request.effort == effort
+
+
+@pytest.mark.parametrize(
+    ("word", "wish"), [("auto", "auto"), ("any", "required"), ("none", "none"), ("tool", "tool:bash")]
+)
+def test_choice_of_tools_is_translated(word, wish):
+    assert parse(tools=[TOOL], tool_choice={"type": word, "name": "bash"}).request.tool_choice == wish
+
+
+def test_results_become_messages_of_their_own_before_the_text():
+    turns = [
+        USER,
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+                {"type": "redacted_thinking", "data": "x"},
+                text("Let me "),
+                text("look."),
+                {"type": "tool_use", "id": "call_1", "name": "bash", "input": {"command": "ls"}},
+                {"type": "tool_use", "id": "call_2", "name": "bash", "input": {"command": "pwd"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "call_2", "content": [text("/"), text("w")]},
+                {"type": "tool_result", "tool_use_id": "call_1", "content": "no", "is_error": True},
+                text("Go on."),
+                text("Quickly."),
+            ],
+        },
+        {"role": "system", "content": "Stay brief."},
+    ]
+    assert parse(messages=turns, system=[text("One."), text("Two.")]).request.messages == (
+        Message(Role.SYSTEM, "One.\n\nTwo."),
+        Message(Role.USER, "go"),
+        Message(Role.ASSISTANT, "Let me look.", CALLED.calls),
+        Message(Role.TOOL, "/\n\nw", (), "call_2"),
+        Message(Role.TOOL, "no", (), "call_1", failed=True),
+        Message(Role.USER, "Go on.\n\nQuickly."),
+        Message(Role.SYSTEM, "Stay brief."),
+    )
+
+
+def test_result_without_content_is_an_empty_one():
+    turns = parse(**said({"type": "tool_result", "tool_use_id": "c"})).request.messages
+    assert turns[0] == Message(Role.TOOL, "", (), "c")
+
+
+REFUSED = {
+    "no max_tokens": ({"max_tokens": None}, "max_tokens is missing"),
+    "top_k": ({"top_k": 5}, "top_k is not offered"),
+    "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers"),
+    "container": ({"container": "c"}, "container is not offered"),
+    "form of the answer": ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format"),
+    "effort of nobody": ({"output_config": {"effort": "heroic"}}, "output_config.effort"),
+    "output_config a list": ({"output_config": []}, "output_config must be an object"),
+    "editing of the context": ({"context_management": {"edits": [{"type": "x"}]}}, "context_management"),
+    "betas": ({"betas": ["x"]}, "betas must be"),
+    "unknown key": ({"frequency_penalty": 0.5}, "frequency_penalty is not known here"),
+    "web search": (
+        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+        "'web_search_20250305'",
+    ),
+    "code execution": ({"tools": [{"type": "code_execution_20250825", "name": "c"}]}, "tool of the provider"),
+    "built-in shell": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "with an input_schema"),
+    "tool without schema": ({"tools": [{"name": "f"}]}, "tools[0].input_schema must be an object"),
+    "tool that is loaded late": ({"tools": [{**TOOL, "defer_loading": True}]}, "tools[0].defer_loading"),
+    "image": (
+        said({"type": "image", "source": {"type": "url", "url": "http://example.org/a.png"}}),
+        "'image'",
+    ),
+    "document": (said({"type": "document", "source": {}}), "files and media, by URL or inline"),
+    "search result": (said({"type": "search_result"}), "'search_result'"),
+    "image as a result": (
+        said({"type": "tool_result", "tool_use_id": "c", "content": [{"type": "image"}]}),
+        "content[0].content[0]: only text",
+    ),
+    "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
+    "call by a user": (said({"type": "tool_use", "id": "c", "name": "f", "input": {}}), "'tool_use'"),
+    "input a text": (
+        said({"type": "tool_use", "id": "c", "name": "f", "input": "x"}, role="assistant"),
+        "input",
+    ),
+    "result after text": (said(text("a"), {"type": "tool_result", "tool_use_id": "c"}), "before text"),
+    "citations": (said({**text("a"), "citations": [{"type": "char_location"}]}), "citations"),
+    "prefilled answer": (
+        {"messages": [USER, {"role": "assistant", "content": "It is ("}]},
+        "to go on within it",
+    ),
+    "budget too small": ({"thinking": {"type": "enabled", "budget_tokens": 10}}, "from 1024"),
+    "budget above max_tokens": ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, "below max_tokens"),
+    "adaptive with a budget": ({"thinking": {"type": "adaptive", "budget_tokens": 2000}}, "'enabled'"),
+    "thinking between tools": ({"thinking": {"type": "between_tools"}}, "thinking.type"),
+    "hot": ({"temperature": 1.5}, "from 0 to 1"),
+    "choice of a missing tool": ({"tool_choice": {"type": "tool", "name": "f"}}, "'f'"),
+    "role of a tool": ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+    "name of a speaker": ({"messages": [{**USER, "name": "Ada"}]}, "messages[0].name"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_carried_is_refused_in_clear_words(name):
+    body, words = REFUSED[name]
+    with pytest.raises(BadRequest) as caught:
+        parse(**body)
+    assert words in str(caught.value)
+
+
+def test_vendors_client_reads_an_answer():
+    async def talk(vendor):
+        return await vendor.messages.create(**ASK, thinking=THINK)
+
+    answer, _ = with_client(anthropic_client, talk)
+    answer.__class__.model_validate(answer.model_dump())
+    assert (answer.id, answer.model, answer.stop_reason) == ("msg_7_1", "default", "tool_use")
+    assert [block.type for block in answer.content] == ["thinking", "text", "tool_use", "tool_use"]
+    assert (answer.content[0].thinking, answer.content[1].text) == (CALLED.reasoning, CALLED.text)
+    assert [(block.id, block.input) for block in answer.content[2:]] == [
+        ("call_1", {"command": "ls"}),
+        ("call_2", {"command": "pwd"}),
+    ]
+    used = answer.usage
+    assert (used.input_tokens, used.cache_read_input_tokens, used.cache_creation_input_tokens) == (30, 60, 10)
+    assert (used.output_tokens, used.output_tokens_details.thinking_tokens) == (30, 20)
+
+
+@pytest.mark.parametrize(
+    ("thinking", "told"),
+    [
+        ({}, []),
+        ({"thinking": {"type": "disabled"}}, []),
+        ({"thinking": THINK}, [CALLED.reasoning]),
+        ({"thinking": {**THINK, "display": "omitted"}}, [""]),
+    ],
+)
+def test_thinking_is_told_to_whoever_asked_for_it(thinking, told):
+    async def talk(vendor):
+        return await vendor.messages.create(**ASK, **thinking)
+
+    answer, _ = with_client(anthropic_client, talk)
+    assert [block.thinking for block in answer.content if block.type == "thinking"] == told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reply", [SAID, CALLED, CUT, SILENT])
+def test_stream_tells_what_the_plain_answer_tells(reply):
+    async def talk(vendor):
+        plain = await vendor.messages.create(**ASK, thinking=THINK)
+        async with vendor.messages.stream(**ASK, thinking=THINK) as stream:
+            told = [piece async for piece in stream.text_stream]
+            return plain, told, await stream.get_final_message()
+
+    (plain, told, streamed), _ = with_client(anthropic_client, talk, reply)
+    assert "".join(told) == reply.text
+    ignored = {"id": True, "content": {"__all__": {"parsed_output"}}}
+    assert streamed.model_dump(exclude=ignored) == plain.model_dump(exclude=ignored)
+
+
+def test_raw_events_come_in_the_vendors_order():
+    async def talk(vendor):
+        return [event async for event in await vendor.messages.create(**ASK, stream=True)]
+
+    events, _ = with_client(anthropic_client, talk)
+    for event in events:
+        event.__class__.model_validate(event.model_dump())
+    block = ["content_block_start", "content_block_delta", "content_block_stop"]
+    assert [event.type for event in events] == ["message_start", *block * 3, "message_delta", "message_stop"]
+
+
+@pytest.mark.parametrize(("reply", "reason"), [(SAID, "end_turn"), (CUT, "max_tokens"), (SILENT, "refusal")])
+def test_vendors_client_learns_why_the_model_stopped(reply, reason):
+    async def talk(vendor):
+        return await vendor.messages.create(**ASK)
+
+    assert with_client(anthropic_client, talk, reply)[0].stop_reason == reason
+
+
+def test_turn_that_the_vendors_client_repeats_is_understood():
+    async def talk(vendor):
+        ask = {**ASK, "thinking": THINK}
+        async with vendor.messages.stream(**ask) as stream:
+            first = await stream.get_final_message()
+        results = [
+            {"type": "tool_result", "tool_use_id": block.id, "content": "ok"}
+            for block in first.content
+            if block.type == "tool_use"
+        ]
+        again = [USER, {"role": "assistant", "content": first.content}, {"role": "user", "content": results}]
+        return await vendor.messages.create(**{**ask, "messages": again})
+
+    answer, table = with_client(anthropic_client, talk, CALLED, SAID)
+    assert answer.content[0].text == "Done."
+    assert table.calls[1].request.messages == (
+        Message(Role.USER, "go"),
+        Message(Role.ASSISTANT, CALLED.text, CALLED.calls),
+        Message(Role.TOOL, "ok", (), "call_1"),
+        Message(Role.TOOL, "ok", (), "call_2"),
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"command":', "[1]", "null", '{"a": NaN}', "[" * 100_000, "{" * 9 + "\x00"]
+)
+def test_arguments_that_are_no_object_survive_the_way_there_and_back(arguments):
+    async def talk(vendor):
+        first = await vendor.messages.create(**ASK)
+        ask = {**ASK, "messages": [USER, {"role": "assistant", "content": first.content}, USER]}
+        await vendor.messages.create(**ask)
+        return first
+
+    first, table = with_client(anthropic_client, talk, Reply("", (ToolCall("c", "bash", arguments),)))
+    assert first.content[0].input == {"INVALID_JSON": arguments}
+    assert table.calls[1].request.messages[1].calls == (ToolCall("c", "bash", arguments),)
+
+
+def test_vendors_tool_runner_works_without_a_thread_at_the_provider():
+    from anthropic import beta_async_tool
+
+    @beta_async_tool
+    async def bash(command: str) -> str:
+        """Run it."""
+        return f"ran {command}"
+
+    async def talk(vendor):
+        ask = {**ASK, "tools": [bash], "thinking": THINK, "betas": ["some-beta"]}
+        return [message async for message in vendor.beta.messages.tool_runner(**ask)]
+
+    answers, table = with_client(anthropic_client, talk, CALLED, SAID)
+    assert [answer.stop_reason for answer in answers] == ["tool_use", "end_turn"]
+    assert "thread" in table.bodies[0]
+    assert [message.text for message in table.calls[1].request.messages] == [
+        "go",
+        CALLED.text,
+        "ran ls",
+        "ran pwd",
+    ]
+
+
+def test_call_without_arguments_has_an_empty_input():
+    async def talk(vendor):
+        return await vendor.messages.create(**ASK)
+
+    answer, _ = with_client(anthropic_client, talk, Reply("", (ToolCall("c", "bash", ""),)))
+    assert answer.content[0].input == {}
+
+
+def test_vendors_client_sees_a_refusal_as_its_own():
+    import anthropic
+
+    async def talk(vendor):
+        with pytest.raises(anthropic.BadRequestError) as caught:
+            await vendor.messages.create(**{**ASK, "tools": [{"type": "bash_20250124", "name": "bash"}]})
+        return caught.value
+
+    error, _ = with_client(anthropic_client, talk)
+    assert error.body["error"]["type"] == "invalid_request_error"
+    assert "bash_20250124" in error.body["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "invalid_request_error"),
+        (401, "authentication_error"),
+        (403, "permission_error"),
+        (404, "not_found_error"),
+        (413, "request_too_large"),
+        (429, "rate_limit_error"),
+        (500, "api_error"),
+        (503, "api_error"),
+        (529, "overloaded_error"),
+    ],
+)
+def test_each_status_has_the_vendors_kind_of_error(status, kind):
+    body = json.loads(anthropic_messages.WIRE.render_error(status, "code", "words"))
+    assert body == {"type": "error", "error": {"type": kind, "message": "words"}}
+
+
+def test_request_that_is_too_long_is_told_in_the_words_that_programs_know():
+    body = json.loads(
+        anthropic_messages.WIRE.render_error(400, "context_length_exceeded", "at most 8 tokens")
+    )
+    assert body["error"]["message"] == "prompt is too long: at most 8 tokens"
+
+
+def test_models_are_listed_in_the_vendors_shape():
+    from anthropic.types import ModelInfo
+
+    body = json.loads(anthropic_messages.WIRE.models(["default", "m"]))
+    assert [ModelInfo.model_validate(one).id for one in body["data"]] == ["default", "m"]
+    assert (body["first_id"], body["last_id"], body["has_more"]) == ("default", "m", False)

@@ -1,0 +1,273 @@
+"""Responses: items become turns, answers are read by the vendor's own client, plain and streamed."""
+
+import json
+
+import pytest
+
+from dgm.gateway.translation import openai_responses
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import Message, Role, ToolCall
+from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
+
+TOOL = {"type": "function", "name": "bash", "description": "Run it.", "parameters": SCHEMA, "strict": True}
+LS, PWD = CALLED.calls
+
+
+def parse(**body):
+    return openai_responses.parse(json.dumps({"input": "go", **body}).encode())
+
+
+def call(tool_call):
+    return {
+        "type": "function_call",
+        "call_id": tool_call.id,
+        "name": tool_call.name,
+        "arguments": tool_call.arguments,
+    }
+
+
+def output(call_id, told):
+    return {"type": "function_call_output", "call_id": call_id, "output": told}
+
+
+def test_every_wish_for_the_model_is_carried():
+    asked = parse(
+        model="m",
+        instructions="Be brief.",
+        tools=[TOOL],
+        tool_choice={"type": "function", "name": "bash"},
+        parallel_tool_calls=False,
+        top_p=0.5,
+        temperature=0.25,
+        reasoning={"effort": "high", "summary": "auto"},
+        max_output_tokens=99,
+        previous_response_id="resp_7_1",
+    )
+    request = asked.request
+    assert request.messages == (Message(Role.SYSTEM, "Be brief."), Message(Role.USER, "go"))
+    assert (request.model, request.tool_choice, request.parallel) == ("m", "tool:bash", False)
+    assert (request.top_p, request.temperature, request.effort, request.max_output_tokens) == (
+        0.5,
+        0.25,
+        "high",
+        99,
+    )
+    assert (asked.previous, asked.preface) == ("resp_7_1", 1)
+
+
+def test_bookkeeping_changes_nothing():
+    kept = {
+        "user": "u",
+        "metadata": {"a": "b"},
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "service_tier": "auto",
+        "truncation": "disabled",
+        "background": False,
+        "prompt_cache_key": "p",
+        "max_tool_calls": 3,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "conversation": None,
+    }
+    assert parse(**kept).request == parse().request
+
+
+def test_items_between_results_are_one_turn():
+    items = [
+        {"role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_1",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Let me look.", "annotations": [], "logprobs": []}],
+        },
+        {**call(LS), "id": "fc_1", "status": "completed"},
+        {"type": "reasoning", "id": "rs_2", "summary": []},
+        call(PWD),
+        output("call_1", "a.py"),
+        output("call_2", [{"type": "input_text", "text": "/"}, {"type": "input_text", "text": "w"}]),
+        {"role": "assistant", "content": "Done."},
+        {"role": "developer", "content": "Thanks."},
+    ]
+    assert parse(input=items).request.messages == (
+        Message(Role.USER, "go"),
+        Message(Role.ASSISTANT, "Let me look.", CALLED.calls),
+        Message(Role.TOOL, "a.py", (), "call_1"),
+        Message(Role.TOOL, "/w", (), "call_2"),
+        Message(Role.ASSISTANT, "Done."),
+        Message(Role.SYSTEM, "Thanks."),
+    )
+
+
+def test_words_after_a_call_belong_to_the_turn_of_the_call():
+    items = [call(LS), {"role": "assistant", "content": "Looking."}, output("call_1", "")]
+    assert parse(input=items).request.messages[0] == Message(Role.ASSISTANT, "Looking.", (LS,))
+
+
+def test_instructions_are_not_inherited_by_the_next_call():
+    first = parse(instructions="Be brief.")
+    kept = (*first.inherited(first.request), Message(Role.ASSISTANT, "Hi."))
+    after = parse(instructions="Be long.", input="on").after(kept)
+    assert [message.text for message in after.messages] == ["Be long.", "go", "Hi.", "on"]
+    whole = parse(input="on").after(kept)
+    assert [message.text for message in whole.messages] == ["go", "Hi.", "on"]
+
+
+def part(**given):
+    return {"input": [{"role": "user", "content": [given]}]}
+
+
+REFUSED = {
+    "no input": ({"input": None}, "input must be a list"),
+    "empty input": ({"input": []}, "input must not be empty"),
+    "image": (part(type="input_image", image_url="http://example.org/a.png"), "not 'input_image'"),
+    "file": (part(type="input_file", file_url="http://example.org/a.pdf"), "by URL or inline"),
+    "image as a result": ({"input": [output("c", [{"type": "input_image"}])]}, "not 'input_image'"),
+    "web search": ({"tools": [{"type": "web_search"}]}, "no tools of a provider"),
+    "remote server": (
+        {"tools": [{"type": "mcp", "server_url": "http://example.org"}]},
+        "'mcp' is not offered",
+    ),
+    "custom tool": ({"tools": [{"type": "custom", "name": "c"}]}, "only functions"),
+    "call of a provider's tool": (
+        {"input": [{"type": "web_search_call", "id": "ws_1"}]},
+        "'web_search_call'",
+    ),
+    "custom call": ({"input": [{"type": "custom_tool_call", "call_id": "c"}]}, "'custom_tool_call'"),
+    "single item": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "previous_response_id"),
+    "bare reference": ({"input": [{"id": "msg_1"}]}, "previous_response_id"),
+    "no role": ({"input": [{"content": "x"}]}, "input[0].role"),
+    "stored conversation": ({"conversation": "conv_1"}, "conversation is not offered"),
+    "stored prompt": ({"prompt": {"id": "p"}}, "prompt is not offered"),
+    "background": ({"background": True}, "background must be false"),
+    "cutting input": ({"truncation": "auto"}, "truncation must be"),
+    "form of the answer": ({"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.type"),
+    "sources of a search": ({"include": ["web_search_call.action.sources"]}, "include[0]"),
+    "unknown key": ({"messages": []}, "messages is not known here"),
+    "unknown key of reasoning": ({"reasoning": {"budget": 4}}, "reasoning.budget"),
+    "call without id": ({"input": [{**call(LS), "call_id": None}]}, "call_id"),
+    "call in a namespace": ({"input": [{**call(LS), "namespace": "n"}]}, "input[0].namespace"),
+    "choice of a provider's tool": ({"tool_choice": {"type": "file_search"}}, "only name a function"),
+    "empty previous": ({"previous_response_id": ""}, "must not be empty"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_carried_is_refused_in_clear_words(name):
+    body, words = REFUSED[name]
+    with pytest.raises(BadRequest) as caught:
+        parse(**body)
+    assert words in str(caught.value)
+
+
+@pytest.mark.slow
+def test_vendors_client_reads_an_answer():
+    async def talk(vendor):
+        return await vendor.responses.create(
+            model="default", input="go", tools=[TOOL], instructions="Be brief.", reasoning={"effort": "low"}
+        )
+
+    answer, _ = with_client(openai_client, talk)
+    answer.__class__.model_validate(answer.model_dump())
+    assert (answer.id, answer.status, answer.output_text) == ("resp_7_1", "completed", "Let me look.")
+    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
+    assert answer.output[0].summary[0].text == CALLED.reasoning
+    assert [(item.call_id, item.arguments) for item in answer.output[2:]] == [
+        (one.id, one.arguments) for one in CALLED.calls
+    ]
+    assert answer.usage.input_tokens_details.cached_tokens == 60
+    assert answer.usage.output_tokens_details.reasoning_tokens == 20
+    assert (answer.instructions, answer.reasoning.effort, answer.tools[0].name) == (
+        "Be brief.",
+        "low",
+        "bash",
+    )
+
+
+@pytest.mark.slow
+def test_vendors_helper_reads_a_stream():
+    async def talk(vendor):
+        async with vendor.responses.stream(model="default", input="go", tools=[TOOL]) as stream:
+            events = [event async for event in stream]
+            return events, await stream.get_final_response()
+
+    (events, answer), _ = with_client(openai_client, talk)
+    assert (
+        "".join(event.delta for event in events if event.type == "response.output_text.delta") == CALLED.text
+    )
+    assert [item.type for item in answer.output] == ["reasoning", "message", "function_call", "function_call"]
+    assert [item.parsed_arguments for item in answer.output[2:]] == [{"command": "ls"}, {"command": "pwd"}]
+    assert answer.usage.total_tokens == 130
+
+
+@pytest.mark.parametrize("reply", [SAID, CALLED, CUT, SILENT])
+def test_stream_tells_what_the_plain_answer_tells(reply):
+    async def talk(vendor):
+        plain = await vendor.responses.create(model="default", input="go", tools=[TOOL])
+        stream = await vendor.responses.create(model="default", input="go", tools=[TOOL], stream=True)
+        return plain, [event async for event in stream]
+
+    (plain, events), _ = with_client(openai_client, talk, reply)
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    for event in events:
+        event.__class__.model_validate(event.model_dump(), strict=False)
+    told = events[-1].response
+    assert [item.model_dump(exclude={"id"}) for item in told.output] == [
+        item.model_dump(exclude={"id"}) for item in plain.output
+    ]
+    assert (told.status, told.incomplete_details, told.usage) == (
+        plain.status,
+        plain.incomplete_details,
+        plain.usage,
+    )
+
+
+@pytest.mark.parametrize(("reply", "reason"), [(CUT, "max_output_tokens"), (SILENT, "content_filter")])
+def test_vendors_client_learns_that_an_answer_is_incomplete(reply, reason):
+    async def talk(vendor):
+        return await vendor.responses.create(model="default", input="go")
+
+    answer, _ = with_client(openai_client, talk, reply)
+    assert (answer.status, answer.incomplete_details.reason) == ("incomplete", reason)
+    assert answer.output_text == reply.text
+
+
+def test_output_that_the_vendors_client_repeats_is_understood():
+    async def talk(vendor):
+        items = [{"role": "user", "content": "go"}]
+        first = await vendor.responses.create(model="default", input=items, tools=[TOOL])
+        items += first.output
+        items += [output(item.call_id, "ok") for item in first.output if item.type == "function_call"]
+        return await vendor.responses.create(model="default", input=items, tools=[TOOL])
+
+    answer, table = with_client(openai_client, talk, CALLED, SAID)
+    assert answer.output_text == "Done."
+    assert table.calls[1].request.messages == (
+        Message(Role.USER, "go"),
+        Message(Role.ASSISTANT, CALLED.text, CALLED.calls),
+        Message(Role.TOOL, "ok", (), "call_1"),
+        Message(Role.TOOL, "ok", (), "call_2"),
+    )
+
+
+def test_vendors_client_sees_a_refusal_as_its_own():
+    import openai
+
+    async def talk(vendor):
+        with pytest.raises(openai.BadRequestError) as caught:
+            await vendor.responses.create(model="default", input="go", tools=[{"type": "web_search"}])
+        return caught.value
+
+    assert with_client(openai_client, talk)[0].code == "unsupported_tool"
+
+
+def test_call_without_arguments_is_told():
+    async def talk(vendor):
+        async with vendor.responses.stream(model="default", input="go") as stream:
+            return await stream.get_final_response()
+
+    reply = CALLED.__class__("", (ToolCall("c", "look", ""),))
+    answer, _ = with_client(openai_client, talk, reply)
+    assert [(item.type, item.arguments) for item in answer.output] == [("function_call", "")]

@@ -1,0 +1,314 @@
+"""The OpenAI wire protocol: the vendor's own client is content, and what is malformed is told so."""
+
+import asyncio
+import json
+
+import pytest
+
+from dgm.domain import Usage
+from dgm.gateway.translation import openai_chat
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import Message, Reply, Role, Stop, ToolCall
+from dgm.wires.chat_turns import write_call
+from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
+
+pytestmark = pytest.mark.slow
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "bash",
+        "description": "Run it.",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
+    },
+}
+CALLS = Reply(
+    "Let me look.",
+    (ToolCall("call_1", "bash", '{"command": "ls"}'), ToolCall("call_2", "bash", '{"command": "pwd"}')),
+    Stop.TOOL_CALLS,
+    Usage(1, 40, 8),
+)
+
+
+def run(scenario):
+    return asyncio.run(asyncio.wait_for(scenario, 300))
+
+
+def with_vendor(tmp_path, model, talk):
+    """What the openai client, on the gateway's socket, makes of a talk."""
+    import httpx2
+    import openai
+
+    async def scenario():
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                transport = httpx2.AsyncHTTPTransport(uds=str(opened.folder / opened.socket_name))
+                vendor = openai.AsyncOpenAI(
+                    api_key=lease.token,
+                    base_url="http://gateway/v1",
+                    http_client=httpx2.AsyncClient(transport=transport),
+                    max_retries=0,
+                )
+                async with vendor:
+                    return await talk(vendor)
+
+    return run(scenario())
+
+
+def test_vendors_client_reads_tool_calls(tmp_path):
+    model = Script(CALLS)
+
+    async def talk(vendor):
+        return await vendor.chat.completions.create(
+            model="default", messages=[{"role": "user", "content": "go"}], tools=[TOOL], temperature=0
+        )
+
+    answer = with_vendor(tmp_path, model, talk)
+    choice = answer.choices[0]
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", "Let me look.")
+    assert [call.function.arguments for call in choice.message.tool_calls] == [
+        call.arguments for call in CALLS.calls
+    ]
+    assert answer.usage.total_tokens == 48
+    assert model.asked[0].tools[0].parameters == TOOL["function"]["parameters"]
+
+
+def test_vendors_client_reads_a_stream(tmp_path):
+    async def talk(vendor):
+        stream = await vendor.chat.completions.create(
+            model="default",
+            messages=[{"role": "user", "content": "go"}],
+            tools=[TOOL],
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        return [chunk async for chunk in stream]
+
+    chunks = with_vendor(tmp_path, Script(CALLS), talk)
+    deltas = [choice.delta for chunk in chunks for choice in chunk.choices]
+    assert "".join(delta.content or "" for delta in deltas) == "Let me look."
+    calls = [call for delta in deltas for call in delta.tool_calls or ()]
+    assert [(call.index, call.id, call.function.arguments) for call in calls] == [
+        (0, "call_1", '{"command": "ls"}'),
+        (1, "call_2", '{"command": "pwd"}'),
+    ]
+    finishes = [choice.finish_reason for chunk in chunks for choice in chunk.choices]
+    assert finishes[-1] == "tool_calls"
+    assert set(finishes[:-1]) == {None}
+    assert chunks[-1].usage.total_tokens == 48
+
+
+def test_vendors_client_accumulates_a_stream(tmp_path):
+    async def talk(vendor):
+        async with vendor.chat.completions.stream(
+            model="default", messages=[{"role": "user", "content": "go"}], tools=[TOOL]
+        ) as stream:
+            return await stream.get_final_completion()
+
+    answer = with_vendor(tmp_path, Script(CALLS), talk)
+    assert [call.function.name for call in answer.choices[0].message.tool_calls] == ["bash", "bash"]
+
+
+def test_vendors_client_sees_errors_as_its_own(tmp_path):
+    import openai
+
+    async def talk(vendor):
+        with pytest.raises(openai.NotFoundError) as caught:
+            await vendor.chat.completions.create(model="gpt-9", messages=[{"role": "user", "content": "go"}])
+        return caught.value
+
+    error = with_vendor(tmp_path, Script(), talk)
+    assert error.code == "model_not_found"
+    assert "use one of 'default', 'scripted'" in str(error)
+
+
+def test_vendors_client_lists_the_lent_models(tmp_path):
+    async def talk(vendor):
+        return [model.id async for model in vendor.models.list()]
+
+    assert with_vendor(tmp_path, Script(), talk) == ["default", "scripted"]
+
+
+def test_conversation_with_tool_results_is_understood():
+    body = chat(
+        messages=[
+            {
+                "role": "developer",
+                "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}],
+            },
+            {"role": "assistant", "content": None, "tool_calls": [write_call(CALLS.calls[0])]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
+        ]
+    )
+    assert openai_chat.parse(json.dumps(body).encode()).request.messages == (
+        Message(Role.SYSTEM, "Be brief."),
+        Message(Role.ASSISTANT, "", (CALLS.calls[0],)),
+        Message(Role.TOOL, "a.py", (), "call_1"),
+    )
+
+
+def messages(*items):
+    return json.dumps({"messages": items}).encode()
+
+
+def tools(*items):
+    return json.dumps(chat(tools=items)).encode()
+
+
+NESTED = {"a": 1}
+for _ in range(60):
+    NESTED = {"a": NESTED}
+
+MALFORMED = {
+    "empty": b"",
+    "not json": b"{",
+    "not utf-8": b'{"messages": "\xff"}',
+    "null": b"null",
+    "a string": b'"hello"',
+    "a number": b"7",
+    "a list": b"[]",
+    "not a number": b'{"messages": [], "temperature": NaN}',
+    "deep nesting": b"[" * 200_000,
+    "deep nesting, closed": b'{"messages":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+    "deep schema": tools({"type": "function", "function": {"name": "f", "parameters": NESTED}}),
+    "no messages": b"{}",
+    "messages null": b'{"messages": null}',
+    "messages empty": b'{"messages": []}',
+    "messages a text": b'{"messages": "hi"}',
+    "message null": messages(None),
+    "no role": messages({"content": "x"}),
+    "role a number": messages({"role": 3, "content": "x"}),
+    "unknown role": messages({"role": "king", "content": "x"}),
+    "no content": messages({"role": "user"}),
+    "content a number": messages({"role": "user", "content": 3}),
+    "content an object": messages({"role": "user", "content": {}}),
+    "image by url": messages(
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}]}
+    ),
+    "tool result without id": messages({"role": "tool", "content": "x"}),
+    "tool calls of a user": messages({"role": "user", "content": "x", "tool_calls": []}),
+    "tool call without function": messages({"role": "assistant", "tool_calls": [{"id": "1"}]}),
+    "arguments an object": messages(
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": {}}}]}
+    ),
+    "tools an object": json.dumps(chat(tools={})).encode(),
+    "provider's tool": tools({"type": "web_search"}),
+    "remote server as tool": tools({"type": "mcp", "server_url": "http://example.org"}),
+    "web search": json.dumps(chat(web_search_options={})).encode(),
+    "several answers": json.dumps(chat(n=2)).encode(),
+    "temperature a text": json.dumps(chat(temperature="hot")).encode(),
+    "temperature true": json.dumps(chat(temperature=True)).encode(),
+    "temperature too high": json.dumps(chat(temperature=9)).encode(),
+    "max_tokens zero": json.dumps(chat(max_tokens=0)).encode(),
+    "max_tokens a fraction": json.dumps(chat(max_tokens=1.5)).encode(),
+    "stream a text": json.dumps(chat(stream="yes")).encode(),
+    "stream_options a list": json.dumps(chat(stream_options=[])).encode(),
+    "model a number": json.dumps(chat(model=4)).encode(),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_request_is_refused_by_the_parser(name):
+    with pytest.raises(BadRequest):
+        openai_chat.parse(MALFORMED[name])
+
+
+def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
+    async def scenario():
+        model = Script()
+        async with gateway(tmp_path / "g", model) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    for name, body in MALFORMED.items():
+                        answer = await http.post("/chat/completions", content=body)
+                        assert answer.status_code == 400, name
+                        assert answer.json()["error"]["type"] == "invalid_request_error", name
+                        assert set(answer.json()["error"]) == {"message", "type", "param", "code"}, name
+                    assert (await http.post("/chat/completions", json=chat())).status_code == 200
+        assert (lease.refusals, lease.calls, lease.failure) == (len(MALFORMED), 1, None)
+
+    run(scenario())
+
+
+def test_body_of_50_megabytes_is_refused(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answer = await http.post("/chat/completions", content=b" " * 50_000_000)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "request_too_large")
+
+    run(scenario())
+
+
+def test_half_a_surrogate_pair_does_no_harm():
+    request = openai_chat.parse(b'{"messages": [{"role": "user", "content": "\\ud800"}]}').request
+    assert request.messages[0].text.encode()
+
+
+def test_unknown_path_is_not_found(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    nothing = await http.post("/nothing", json={})
+                    tokens = await http.post(
+                        "/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"}
+                    )
+                    got = await http.get("/chat/completions")
+        assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+        assert nothing.json()["error"]["code"] == "unknown_endpoint"
+        assert tokens.json()["error"]["type"] == "not_found_error"
+
+    run(scenario())
+
+
+def test_response_goes_on_from_an_earlier_one(tmp_path):
+    model = Script()
+
+    async def talk(vendor):
+        first = await vendor.responses.create(model="default", instructions="Be brief.", input="hi")
+        return await vendor.responses.create(model="default", input="and?", previous_response_id=first.id)
+
+    answer = with_vendor(tmp_path, model, talk)
+    assert [(message.role, message.text) for message in model.asked[1].messages] == [
+        (Role.USER, "hi"),
+        (Role.ASSISTANT, "hello"),
+        (Role.USER, "and?"),
+    ]
+    assert answer.previous_response_id
+
+
+def test_response_cannot_go_on_from_one_that_never_was(tmp_path):
+    import openai
+
+    async def talk(vendor):
+        with pytest.raises(openai.BadRequestError) as caught:
+            await vendor.responses.create(model="default", input="and?", previous_response_id="resp_1_1")
+        return caught.value
+
+    error = with_vendor(tmp_path, Script(), talk)
+    assert error.code == "previous_response_not_found"
+
+
+def test_other_vendors_client_works_on_the_same_socket(tmp_path):
+    import anthropic
+    import httpx2
+
+    async def scenario():
+        async with gateway(tmp_path / "g", Script(CALLS)) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                transport = httpx2.AsyncHTTPTransport(uds=str(opened.folder / opened.socket_name))
+                web = httpx2.AsyncClient(transport=transport)
+                key = {"api_key": lease.token, "base_url": "http://gateway", "max_retries": 0}
+                async with anthropic.AsyncAnthropic(**key, http_client=web) as vendor:
+                    names = [model.id async for model in vendor.models.list()]
+                    turns = [{"role": "user", "content": "go"}]
+                    async with vendor.messages.stream(
+                        model="default", max_tokens=9, messages=turns
+                    ) as stream:
+                        return names, await stream.get_final_message()
+
+    names, answer = run(scenario())
+    assert names == ["default", "scripted"]
+    assert [block.type for block in answer.content] == ["text", "tool_use", "tool_use"]

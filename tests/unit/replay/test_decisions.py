@@ -1,0 +1,159 @@
+"""Every decision of a run comes out the same when it is asked again; what was changed is named."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import dgm
+from dgm.analysis.budgets import Reason
+from dgm.archive.events import ActionStarted, RunStarted, RunStopped, TaskGraded
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Expand
+from dgm.errors import UserError
+from dgm.evaluation.exam import OPERATOR
+from dgm.policies.roster import Roster
+from dgm.replay.decisions import replay_decisions
+from tests.support.runs.replayed import TASKS, MadeUp, killed_session, session
+from tests.support.runs.trees import named
+
+pytestmark = pytest.mark.starts_processes
+
+
+@pytest.fixture
+def run(tmp_path):
+    with Run.create(tmp_path / "run", {}) as made:
+        yield made
+
+
+def starts(run):
+    return [item for item in run.store.read() if isinstance(item.event, ActionStarted)]
+
+
+class Remembers:
+    """Decides by what it has observed: the tree is not asked."""
+
+    name = "remembers"
+    keeps_state = True
+
+    def __init__(self):
+        self.heard = []
+
+    def next(self, tree, rng):
+        graded = sum(isinstance(item.event, TaskGraded) for item in self.heard)
+        if graded % 3 == 2 and not any(isinstance(what, Expand) for what in tree.pending.values()):
+            return Expand((AgentId(0),), "self-edit")
+        for agent in reversed(tree.agents):
+            for task in tree.tasks:
+                if task not in tree.tried(agent.id):
+                    return Evaluate(agent.id, task)
+        return None
+
+    def observe(self, event):
+        assert event.seq == len(self.heard) + 1
+        self.heard.append(event)
+
+
+@pytest.mark.parametrize("policy", ["hgm", "random"])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_troubled_run_decides_the_same_again(run, policy, workers):
+    settings = Settings(seed=5, workers=workers, limits={"tries": 2})
+    session(run, named(policy), settings, MadeUp(run, trouble=0.2), evaluations=20, agents=6)
+    killed = MadeUp(run, seed=1, trouble=0.1)
+    run.append(RunStarted(Budget(evaluations=40, agents=12), TASKS, resumed=True))
+    killed_session(run, named(policy), settings, killed, after=12)
+    session(run, named(policy), settings, MadeUp(run, seed=2, trouble=0.1), evaluations=45, agents=9)
+    found = replay_decisions(run, named(policy), settings)
+    fresh = [item for item in starts(run) if not item.event.again]
+    assert len(fresh) < len(starts(run))
+    assert (found.differing, found.first) == (0, None)
+    assert found.asked == len(fresh)
+
+
+def test_a_policy_with_state_hears_every_event_before_it_is_asked(run):
+    settings = Settings(workers=3)
+    session(run, Remembers(), settings, MadeUp(run, trouble=0.1), evaluations=12)
+    session(run, Remembers(), settings, MadeUp(run, seed=1), evaluations=20)
+    assert replay_decisions(run, Remembers(), settings).differing == 0
+
+
+def test_an_end_with_nothing_left_is_a_decision_too(run):
+    settings = Settings(workers=2)
+    over = session(run, named("random"), settings, MadeUp(run), evaluations=500, agents=3)
+    assert over.reason is Reason.NOTHING_LEFT
+    found = replay_decisions(run, named("random"), settings)
+    assert found.asked == len(starts(run)) + 1
+    assert found.differing == 0
+
+
+def test_an_end_that_came_too_early_is_named(run):
+    settings = Settings(workers=1)
+    session(run, named("hgm"), settings, MadeUp(run), evaluations=5)
+    run.append(RunStarted(Budget(evaluations=9), TASKS, resumed=True))
+    stopped = run.append(RunStopped(Reason.NOTHING_LEFT.value))
+    found = replay_decisions(run, named("hgm"), settings)
+    assert found.differing == 1
+    assert (found.first.seq, found.first.did) == (stopped.seq, None)
+    assert found.first.says is not None
+
+
+def test_another_seed_leads_to_a_first_difference(run):
+    session(run, named("hgm"), Settings(seed=1), MadeUp(run), evaluations=20)
+    found = replay_decisions(run, named("hgm"), Settings(seed=2))
+    assert found.differing > 0
+    event = next(item for item in starts(run) if item.seq == found.first.seq).event
+    assert (event.id, event.action) == (found.first.action, found.first.did)
+    assert found.first.says != found.first.did
+
+
+def test_other_evidence_is_a_difference_of_its_own(run):
+    session(run, named("hgm"), Settings(), MadeUp(run), evaluations=30)
+    found = replay_decisions(run, named("hgm"), Settings(evidence={"failures": 1}))
+    assert found.first.did.parents == found.first.says.parents
+    assert found.first.did.evidence != found.first.says.evidence
+
+
+def test_a_decision_that_was_forged_is_the_first_that_differs(run):
+    session(run, named("hgm"), Settings(workers=1), MadeUp(run), evaluations=20)
+    forged = next(item for item in starts(run)[6:] if isinstance(item.event.action, Evaluate))
+    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+        log.execute("DROP TRIGGER events_are_never_changed")
+        body = json.loads(log.execute("SELECT body FROM events WHERE seq = ?", (forged.seq,)).fetchone()[0])
+        body = json.dumps(body | {"task": "task-forged"})
+        log.execute("UPDATE events SET body = ? WHERE seq = ?", (body, forged.seq))
+    found = replay_decisions(run, named("hgm"), Settings(workers=1))
+    assert found.first.seq == forged.seq
+    assert found.first.did.task == "task-forged"
+    assert found.first.says == forged.event.action
+
+
+def test_an_examination_is_asked_as_one(tmp_path):
+    config = {"settings": Settings(model="offline").model_dump(mode="json")}
+    with Run.create(tmp_path / "exam", config) as exam:
+        commit = exam.repository.commit({"agent.py": Entry(b"candidate")}, ())
+        exam.append(RunStarted(Budget(), TASKS))
+        exam.append(exam.birth(Born((), OPERATOR, commit, "of the search"), ActionId(0)))
+        over = session(exam, Roster(), Settings(), MadeUp(exam, trouble=0.2))
+        assert over.reason is Reason.NOTHING_LEFT
+        assert dgm.replay.decisions(exam).asked == len(TASKS) + 1
+        assert dgm.replay.decisions(exam).differing == 0
+        assert dgm.replay.decisions(exam, policy=named("hgm")).differing > 0
+
+
+def test_a_lineage_that_was_made_live_has_no_decisions(tmp_path):
+    config = {"settings": Settings(model="offline").model_dump(mode="json"), "replay": {"what": "lineage"}}
+    with Run.create(tmp_path / "live", config) as live, pytest.raises(UserError, match="replay that run"):
+        dgm.replay.decisions(live)
+
+
+def test_a_run_of_the_first_schema_replays_and_is_not_written(run, tmp_path):
+    session(run, named("hgm"), Settings(), MadeUp(run), evaluations=10)
+    run.close()
+    with closing(sqlite3.connect(run.folder / "events.db")) as log, log:
+        log.execute("PRAGMA user_version = 1")
+    with Run.open(run.folder) as old:
+        before = old.store.last
+        assert replay_decisions(old, named("hgm"), Settings()).differing == 0
+        assert Run.open(run.folder).store.last == before

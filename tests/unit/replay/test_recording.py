@@ -1,0 +1,113 @@
+"""A recorded run as something to work from: it is read, and never written."""
+
+import asyncio
+
+import pytest
+
+from dgm.archive.events import ActionStarted, RunStopped
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import ActionId, AgentId, Entry, Expand, Usage
+from dgm.errors import ArchiveCorrupt, DgmError
+from dgm.gateway.journal import RunJournal
+from dgm.messages import CallKey, Message, PaidCall, Reply, Request, Role
+from dgm.replay.recording import RecordedOrders, ReplayJournal, ReplayRun, make_recorded_models
+from tests.support.runs.replayed import MadeUp, session
+from tests.support.runs.trees import named
+
+pytestmark = pytest.mark.starts_processes
+
+
+@pytest.fixture
+def run(tmp_path):
+    with Run.create(tmp_path / "run", {}) as made:
+        session(made, named("hgm"), Settings(workers=2), MadeUp(made), evaluations=25)
+        yield made
+
+
+def call(action, number, model="openai/one"):
+    request = Request((Message(Role.USER, "hi"),), model=model)
+    return PaidCall(CallKey(action, number), model, "solve", request, Reply("ho", usage=Usage(1, 2, 3)), 0.1)
+
+
+def expansions(run):
+    return [
+        item
+        for item in run.store.read()
+        if isinstance(item.event, ActionStarted) and isinstance(item.event.action, Expand)
+    ]
+
+
+def test_recorded_exchanges_are_served_and_nothing_is_taken(run):
+    asyncio.run(RunJournal(run).record(call(ActionId(1), 1)))
+    recording = ReplayJournal(run)
+    last = run.store.last
+    assert [exchange.reply.text for exchange in recording.exchanges(ActionId(1))] == ["ho"]
+    recording.refuse(ActionId(1), "solve", 400, "no", "no")
+    with pytest.raises(DgmError, match="action 1: a replay pays for no call"):
+        asyncio.run(recording.record(call(ActionId(1), 2)))
+    assert run.store.last == last
+
+
+def test_models_speak_under_the_recorded_names(run):
+    asyncio.run(RunJournal(run).record(call(ActionId(1), 1, "openai/one")))
+    models = make_recorded_models(run, Settings(model="offline"))
+    assert {role: model.name for role, model in models.items()} == {
+        "solve": "openai/one",
+        "improve": "offline",
+        "diagnose": "offline",
+        "probe": "offline",
+    }
+
+
+def test_what_is_made_beside_a_run_stays_out_of_it(run, tmp_path):
+    kept = run.traces.put(b"then")
+    files = sorted(run.folder.rglob("*"))
+    beside = ReplayRun(run, None, tmp_path / "scratch")
+    seed = run.tree.agents[0].commit
+    commit = beside.repository.commit({"new.py": Entry(b"1")}, [seed])
+    made = beside.traces.put(b"now")
+    assert beside.repository.source(seed) == run.repository.source(seed)
+    assert beside.repository.source(commit)["new.py"].data == b"1"
+    assert (beside.traces.get(kept), beside.traces.get(made)) == (b"then", b"now")
+    with pytest.raises(DgmError, match="writes nothing into the run that it replays"):
+        beside.append(RunStopped("x"))
+    assert sorted(run.folder.rglob("*")) == files
+
+
+def test_an_old_order_knows_only_the_agents_of_its_time(run):
+    orders = RecordedOrders(run, Settings())
+    assert len(expansions(run)) >= 3
+    for start in expansions(run):
+        order = orders.expansion(start.event.id)
+        born = [
+            agent
+            for agent in run.tree.agents
+            if run.outcome(agent.action) is None or run.outcome(agent.action).seq < start.seq
+        ]
+        assert sorted(order.known.values()) == sorted(f"agent {agent.id}" for agent in born)
+        assert tuple(e for e in order.action.evidence) == start.event.action.evidence
+        assert order.tally.n == sum(
+            item.seq < start.seq for item in run.store.graded(start.event.action.parents[0])
+        )
+
+
+def test_an_order_of_no_expansion_is_damage(run):
+    with pytest.raises(ArchiveCorrupt, match="action 999 was never started"):
+        RecordedOrders(run, Settings()).expansion(ActionId(999))
+    with pytest.raises(ArchiveCorrupt, match="action 1 is no expansion"):
+        RecordedOrders(run, Settings()).expansion(ActionId(1))
+    assert run.tree.agents[0].id == AgentId(0)
+
+
+def test_a_replay_into_a_run_of_its_own_reads_agents_that_have_no_stand_in_there(run, tmp_path):
+    with Run.create(tmp_path / "live", {}) as live:
+        beside = ReplayRun(run, live, live.folder)
+        agent = run.tree.agents[-1]
+        parent = run.tree.agents[agent.parents[0]]
+        assert beside.repository.source(agent.commit) == run.repository.source(agent.commit)
+        assert beside.repository.diff(parent.commit, agent.commit) == run.repository.diff(
+            parent.commit, agent.commit
+        )
+        made = beside.repository.commit({"agent.py": Entry(b"new")}, ())
+        assert live.repository.source(made) == beside.repository.source(made) == {"agent.py": Entry(b"new")}

@@ -1,0 +1,312 @@
+"""The loop on a real archive with a worker whose outcomes are made up: order, budgets, crashes, outages."""
+
+import asyncio
+import itertools
+import re
+
+import pytest
+
+from dgm.analysis.budgets import Reason, count_ended_expansions, sum_evaluations_spent
+from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
+from dgm.archive.run import Run
+from dgm.config import Settings
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    Cost,
+    Entry,
+    Evaluation,
+    Expand,
+    Stillborn,
+    Usage,
+    Verdict,
+)
+from dgm.errors import Infrastructure
+from dgm.search.loop import LoopHooks, Search
+from dgm.search.orders import EvaluateOrder
+from dgm.search.run_controller import RunController
+from tests.support.runs.trees import TASKS, named
+
+pytestmark = pytest.mark.starts_processes
+
+
+class FakeWorker:
+    """Answers every order at once; ``verdicts`` and ``births`` say, start by start, what happens instead."""
+
+    def __init__(self, run, verdicts=(), births=(), delay=lambda n: 0.0):
+        self.run = run
+        self.verdicts = iter(verdicts)
+        self.births = iter(births)
+        self.delay = delay
+        self.orders = []
+
+    async def perform(self, order):
+        self.orders.append(order)
+        await asyncio.sleep(self.delay(len(self.orders)))
+        if isinstance(order, EvaluateOrder):
+            verdict = next(self.verdicts, None) or (
+                Verdict.RESOLVED if order.id % 3 == 0 else Verdict.UNRESOLVED
+            )
+            what = order.action
+            return Evaluation(what.agent, what.task, what.attempt, verdict, "as told", 0.0, Cost(Usage(1)))
+        fault = next(self.births, None)
+        if fault == "gone":
+            raise Infrastructure("engine gone")
+        if fault == "dead":
+            return Stillborn(order.action.parents, "self-edit", "check", "as told")
+        source = {"agent.py": Entry(b"%d" % (0 if fault == "twin" else order.id))}
+        commit = self.run.repository.commit(source, [parent.commit for parent in order.parents])
+        return Born(order.action.parents, "self-edit", commit, "as told")
+
+
+@pytest.fixture
+def run(tmp_path):
+    with Run.create(tmp_path / "run", {}) as made:
+        yield made
+
+
+def start(run, evaluations=12, **budget):
+    run.append(RunStarted(Budget(evaluations=evaluations, **budget), TASKS))
+    commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
+    run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
+
+
+def search(run, worker, **settings):
+    ticks = itertools.count(step=100.0)
+    made = Search(
+        RunController(run, Settings(**settings)),
+        named("hgm"),
+        worker,
+        Settings(**settings),
+        LoopHooks(clock=lambda: float(next(ticks))),
+    )
+    return asyncio.run(made.go())
+
+
+def events(run, kind):
+    return [recorded.event for recorded in run.store.read() if isinstance(recorded.event, kind)]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_exactly_the_asked_for_evaluations_are_graded(run, workers):
+    start(run, 30)
+    over = search(run, FakeWorker(run, delay=lambda n: 0.001 * (n % 5)), workers=workers)
+    assert over.reason is Reason.GOAL
+    graded = [(e.outcome.agent, e.outcome.task, e.outcome.attempt) for e in events(run, TaskGraded)]
+    assert len(graded) == len(set(graded)) == 30
+    assert not run.tree.pending
+    assert len(run.tree.agents) > 5
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path):
+    logs = []
+    for name in ("a", "b"):
+        with Run.create(tmp_path / name, {}) as run:
+            start(run, 25)
+            search(run, FakeWorker(run), workers=1, seed=7)
+            logs.append([(r.seq, r.event) for r in run.store.read()])
+    assert [event for _, event in logs[0]] == [event for _, event in logs[1]]
+
+
+def test_an_invalid_evaluation_is_performed_again_under_its_id(run):
+    start(run, 3)
+    worker = FakeWorker(run, verdicts=[Verdict.INVALID])
+    search(run, worker, workers=1)
+    assert [order.id for order in worker.orders].count(1) == 2
+    assert [start.again for start in events(run, ActionStarted) if start.id == 1] == [False, True]
+    assert run.tree.evaluations == 3
+    assert run.tree.invalid == 1
+
+
+def test_an_expansion_that_the_world_failed_is_performed_again(run):
+    start(run, 6)
+    worker = FakeWorker(run, births=["gone"])
+    search(run, worker, workers=1)
+    expansions = [order.id for order in worker.orders if isinstance(order.action, Expand)]
+    assert expansions.count(expansions[0]) == 2
+    assert len(events(run, ActionLost)) == 1
+
+
+def test_what_was_running_at_a_crash_is_performed_first(run):
+    start(run, 4)
+    worker = FakeWorker(run, delay=lambda n: 60.0 if n == 3 else 0.0)
+
+    async def killed():
+        made = Search(RunController(run, Settings()), named("hgm"), worker, Settings(workers=1))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(made.go(), 0.5)
+
+    asyncio.run(killed())
+    interrupted = worker.orders[-1]
+    assert list(run.tree.pending) == [interrupted.id]
+    again = FakeWorker(run)
+    assert search(run, again, workers=1).reason is Reason.GOAL
+    assert again.orders[0] == interrupted
+    assert run.tree.evaluations == 4
+
+
+def test_a_hopeless_action_is_given_up_and_the_search_goes_on(run):
+    class Cursed(FakeWorker):
+        async def perform(self, order):
+            self.verdicts = iter([Verdict.INVALID] if order.id == 1 else [])
+            return await super().perform(order)
+
+    start(run, 5)
+    worker = Cursed(run)
+    over = search(run, worker, workers=1, limits={"tries": 3})
+    assert over.reason is Reason.GOAL
+    assert [order.id for order in worker.orders].count(1) == 3
+    assert [lost.final for lost in events(run, ActionLost)] == [True]
+    assert run.tree.evaluations == 5
+
+
+def test_an_outage_ends_the_session_and_gives_nothing_up(run):
+    start(run, 5)
+    worker = FakeWorker(run, itertools.repeat(Verdict.INVALID), itertools.repeat("gone"))
+    over = search(run, worker, workers=2, limits={"tries": 2, "failures_in_a_row": 7})
+    assert over.reason is Reason.OUTAGE
+    assert not any(lost.final for lost in events(run, ActionLost))
+    assert run.tree.evaluations == 0
+    assert search(run, FakeWorker(run), workers=2).reason is Reason.GOAL
+
+
+def test_twins_made_at_the_same_time_are_stillborn(run):
+    start(run, 8)
+    search(run, FakeWorker(run, births=["twin", "twin", "twin"]), workers=1)
+    assert run.tree.stillborn.get("duplicate", 0) >= 1
+    contents = [run.repository.tree_of(agent.commit) for agent in run.tree.agents]
+    assert len(contents) == len(set(contents))
+
+
+def test_stillborn_children_are_counted_by_stage(run):
+    start(run, 4)
+    search(run, FakeWorker(run, births=["dead"]), workers=1)
+    assert dict(run.tree.stillborn) == {"check": 1}
+
+
+def test_a_request_to_stop_lets_running_steps_end(run):
+    start(run, 50)
+    worker = FakeWorker(run, delay=lambda n: 0.02)
+
+    async def stopped():
+        made = Search(RunController(run, Settings(workers=3)), named("hgm"), worker, Settings(workers=3))
+        asyncio.get_running_loop().call_later(0.1, made.ask_to_stop, "enough")
+        return await made.go()
+
+    over = asyncio.run(stopped())
+    assert (over.reason, over.message) == (Reason.STOPPED, "enough")
+    assert not run.tree.pending
+    assert 0 < run.tree.evaluations < 50
+    assert len(worker.orders) == len(events(run, ActionStarted))
+
+
+def test_a_spent_limit_is_told_from_a_reached_goal(run):
+    start(run, 50, seconds=0.2)
+    over = search(run, FakeWorker(run, delay=lambda n: 0.05), workers=1)
+    assert over.reason is Reason.LIMIT
+    assert "seconds" in over.message
+
+
+def test_a_search_ends_when_nothing_is_left_to_do(run):
+    start(run, 500, agents=2)
+    over = search(run, FakeWorker(run), workers=2)
+    assert over.reason is Reason.NOTHING_LEFT
+    assert run.tree.evaluations == 2 * len(TASKS)
+
+
+def test_evidence_is_drawn_once_and_kept_for_a_repetition(run):
+    start(run, 12)
+    worker = FakeWorker(run, births=[None, "gone", "gone"])
+    search(run, worker, workers=1)
+    by_id = {}
+    for order in worker.orders:
+        if isinstance(order.action, Expand):
+            assert by_id.setdefault(order.id, order).evidence == order.evidence
+            assert by_id[order.id].tally == order.tally
+    assert any(order.evidence for order in by_id.values())
+
+
+def test_parents_that_cannot_have_children_do_not_take_the_whole_budget(run):
+    start(run, 20)
+    worker = FakeWorker(run, births=itertools.repeat("dead"))
+    over = search(run, worker, workers=2, limits={"stillborn_in_a_row": 0})
+    assert over.reason is Reason.NOTHING_LEFT
+    assert over.message == "every agent has tried every task, and none may have a child any more"
+    assert run.tree.evaluations == len(TASKS), "one agent, every task once"
+    assert sum(run.tree.stillborn.values()) <= 20
+
+
+def test_a_policy_with_state_sees_every_event_once_before_it_decides(run):
+    class Watching:
+        name = "watching"
+        keeps_state = True
+        seen = ()
+
+        def observe(self, event):
+            self.seen = (*self.seen, event.seq)
+
+        def next(self, tree, rng):
+            assert self.seen == tuple(range(1, tree.seq + 1))
+            return named("hgm").next(tree, rng)
+
+    start(run, 6)
+    asyncio.run(Search(RunController(run, Settings()), Watching(), FakeWorker(run), Settings(workers=2)).go())
+    assert run.tree.evaluations == 6
+
+
+class OnlyExpands:
+    """Ignores what an expansion takes of the budget."""
+
+    name = "only-expands"
+    keeps_state = False
+
+    def observe(self, event):
+        pass
+
+    def next(self, tree, rng):
+        return Expand((AgentId(0),), "self-edit")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_expansion_without_room_is_nothing_to_start(run, workers):
+    start(run, 10, expansion_cost=3.0)
+    over = asyncio.run(
+        Search(RunController(run, Settings()), OnlyExpands(), FakeWorker(run), Settings(workers=workers)).go()
+    )
+    assert over.reason is Reason.GOAL
+    assert "has no room for an expansion, which takes 3" in over.message
+    assert len(run.tree.agents) == 1 + 3
+    assert sum_evaluations_spent(run.tree) == 9
+
+
+def test_the_end_says_what_expansions_took(run):
+    start(run, 20, expansion_cost=1.0)
+    over = search(run, FakeWorker(run), workers=1)
+    expansions = count_ended_expansions(run.tree)
+    graded = run.tree.evaluations
+    assert (over.reason, graded + expansions) == (Reason.GOAL, 20)
+    assert (
+        over.message == f"{graded} evaluations and {expansions} expansions took the budget of 20 evaluations"
+    )
+
+
+def test_the_end_speaks_of_evaluations_where_only_they_count(run):
+    start(run, 5)
+    assert search(run, FakeWorker(run), workers=1).message == "5 evaluations are graded, as asked for"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_search_whose_children_all_die_says_so_and_can_be_resumed(run, workers):
+    start(run, 60)
+    over = search(run, FakeWorker(run, births=itertools.repeat("dead")), workers=workers)
+    assert over.reason is Reason.CANNOT_GO_ON
+    assert re.search(
+        r"the last 1\d children died of one cause, none was born between: check: as told", over.message
+    )
+    assert "limits.check_s" in over.message
+    assert run.tree.evaluations < 60
+    run.append(RunStarted(Budget(evaluations=60), TASKS, resumed=True))
+    assert search(run, FakeWorker(run), workers=workers).reason is Reason.GOAL
+    assert len(run.tree.agents) > 5
