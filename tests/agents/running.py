@@ -13,8 +13,8 @@ from typing import Any
 
 from tests.agents import packages
 from tests.agents.plans import PLANS
-from tests.e2e.conftest import without_keys
 from tests.support.hosted import KEY, PROVIDERS, events
+from tests.support.program import without_keys
 from tests.support.wire_server import Record, WireServer
 
 TASK = "say-that-it-is-ready"

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S
+from tests.support.program import PATIENCE_S
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

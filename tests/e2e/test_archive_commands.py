@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.e2e.conftest import EVALUATIONS, copy_of_run
+from tests.e2e.conftest import EVALUATIONS
+from tests.support.program import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 

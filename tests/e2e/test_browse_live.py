@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S, without_keys
+from tests.support.program import PATIENCE_S, without_keys
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.timeout(1800)]
 

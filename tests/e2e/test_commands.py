@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import EVALUATIONS, copy_of_run
+from tests.e2e.conftest import EVALUATIONS
+from tests.support.program import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import PATIENCE_S, SMALL, copy_of_run
+from tests.e2e.conftest import SMALL
+from tests.support.program import PATIENCE_S, copy_of_run
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 

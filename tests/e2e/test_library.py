@@ -11,7 +11,7 @@ import pytest
 
 from dgm.config import resolve
 from dgm.policies.registry import open_policy
-from tests.e2e.conftest import Program, copy_of_run
+from tests.support.program import Program, copy_of_run
 from tests.support.warm import WarmStart
 
 pytestmark = pytest.mark.sandbox

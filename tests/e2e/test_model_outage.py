@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dgm.paths import asset
-from tests.e2e.conftest import PATIENCE_S
 from tests.support.hosted import ANSWERED, KEY, PROVIDERS, TWICE, begun, count, events, rows, until
+from tests.support.program import PATIENCE_S
 from tests.support.wire_server import Kind, Offline, WireServer
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]

@@ -13,7 +13,8 @@ from dgm.archive.exchange import decode_reply, encode_reply
 from dgm.archive.run import Run
 from dgm.domain import Verdict
 from dgm.paths import asset
-from tests.e2e.conftest import EVALUATIONS, copy_of_run
+from tests.e2e.conftest import EVALUATIONS
+from tests.support.program import copy_of_run
 
 pytestmark = pytest.mark.sandbox
 

@@ -6,6 +6,7 @@ at once and says what to do. The hook hears ``subprocess``, ``asyncio``, ``os.fo
 ``os.system`` alike. Only a ``multiprocessing`` "spawn" context passes it.
 """
 
+import platform
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -44,6 +45,8 @@ class NoProcesses:
     def __init__(self) -> None:
         self._active = False
         self._refused: list[str] = []
+        # Vendors' clients ask for it; the first answer of a process takes a start of uname, later ones are kept.
+        platform.processor()
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, details: tuple[object, ...]) -> None:

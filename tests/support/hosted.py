@@ -15,7 +15,7 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.messages import Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES
-from tests.e2e.conftest import PATIENCE_S, Program
+from tests.support.program import PATIENCE_S, Program
 from tests.support.wire_server import Kind, Rule, Script
 
 KEY = "sk-proj-Qz7XvT4nWb2Lm9RkYc3HsJd8Fg6Pa1Ue5"

@@ -3,13 +3,13 @@
 import asyncio
 
 from dgm.archive.approvals import FOLDER, put_answer
-from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.events import AgentStillborn, ChildProposed, TaskGraded
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
+from dgm.domain import AgentId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Verdict
 from dgm.publish.scrubbing import LocalIdentity as Published
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from tests.support.runs.builder import RunBuilder, create_run
 from tests.support.runs.trees import TASKS
 
 NOBODY = Published("/home/nobody-here", "nobody-here", "no-such-host", "/home/nobody-here/work")
@@ -53,10 +53,8 @@ class Maker:
 
 def founded(folder):
     """A run with the seed, open to write."""
-    made = Run.create(folder, {"settings": {}})
-    made.append(RunStarted(Budget(evaluations=12), TASKS))
-    commit = made.repository.commit({"agent.py": Entry(b"seed\n")}, ())
-    made.append(made.birth(Born((), "seed", commit, ""), ActionId(0)))
+    made = create_run(folder, {"settings": {}}, Budget(evaluations=12), TASKS)
+    RunBuilder(made).bear({"agent.py": Entry(b"seed\n")}, rationale="")
     return made
 
 

@@ -2,28 +2,21 @@
 
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, AgentBorn, RunStarted, TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.events import AgentBorn
 from dgm.config import Settings
-from dgm.domain import ActionId, AgentId, Budget, Evaluate, Evaluation, Expand, TaskId, Verdict
+from dgm.domain import ActionId, AgentId, Budget, Evaluate, Expand, TaskId, Verdict
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 TASKS = tuple(TaskId(f"suite/task-{number}") for number in range(8))
 
 
-class Growing:
+class Growing(RunBuilder):
     """Appends steps to a run; ``run`` is the caller's to close."""
 
     def __init__(self, folder: Path, *, seed: bool = True) -> None:
-        config = {
-            "id": "0" * 16,
-            "name": folder.name,
-            "created": 1_700_000_000.0,
-            "settings": Settings.model_validate({"model": "offline"}).model_dump(mode="json"),
-            "sandbox": "bubblewrap",
-            "versions": {},
-        }
-        self.run = Run.create(folder, config)
-        self.run.append(RunStarted(Budget(evaluations=100), TASKS))
+        settings = Settings.model_validate({"model": "offline"})
+        config = make_config(settings, id="0" * 16, name=folder.name, created=1_700_000_000.0, versions={})
+        super().__init__(create_run(folder, config, Budget(evaluations=100), TASKS))
         if seed:
             self.born()
 
@@ -41,14 +34,10 @@ class Growing:
 
     def start(self, *parents: int) -> ActionId:
         """An expansion that is under way."""
-        action = self.run.tree.next_action
-        self.run.append(ActionStarted(action, Expand(tuple(map(AgentId, parents)), "self-edit")))
-        return action
+        return self.begin(Expand(tuple(map(AgentId, parents)), "self-edit"))
 
     def graded(self, agent: int, task: int, *, good: bool) -> None:
         """A verdict."""
-        who, what = AgentId(agent), TASKS[task]
-        action = self.run.tree.next_action
-        self.run.append(ActionStarted(action, Evaluate(who, what)))
+        action = self.begin(Evaluate(AgentId(agent), TASKS[task]))
         verdict = Verdict.RESOLVED if good else Verdict.UNRESOLVED
-        self.run.append(TaskGraded(action, Evaluation(who, what, 0, verdict, "as the test says")))
+        self.record_verdict(action, agent, TASKS[task], verdict, "as the test says")

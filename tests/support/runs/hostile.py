@@ -12,15 +12,11 @@ import pytest
 
 from dgm.archive.events import (
     ActionLost,
-    ActionStarted,
     AgentStillborn,
     CallRefused,
     ChildProposed,
-    ModelCalled,
     RunPaused,
-    RunStarted,
     RunStopped,
-    TaskGraded,
 )
 from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.run import Run
@@ -35,7 +31,6 @@ from dgm.domain import (
     Digest,
     Entry,
     Evaluate,
-    Evaluation,
     Expand,
     Stillborn,
     TaskId,
@@ -43,6 +38,7 @@ from dgm.domain import (
     Verdict,
 )
 from dgm.messages import Message, Reply, Request, Role
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 ESCAPES = "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b[2J\x1b[H \x9b5m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"
 MARKUP = "[red]red[/red] [/] [bold [link=file:///etc/passwd]x[/link] {0} %s ${HOME} `id` $(id)"
@@ -110,24 +106,19 @@ def source(number: int) -> dict[str, Entry]:
     }
 
 
-class HostileRun:
+class HostileRun(RunBuilder):
     """Appends hostile steps to a run; ``run`` is open to write and is the caller's to close."""
 
     def __init__(self, parent: Path, name: str = RUN_NAME) -> None:
         settings = Settings.model_validate(
             {"benchmark": f"suite {ALL}", "model": MODEL, "operator": OPERATOR}
         )
-        config = {
-            "id": "f" * 16,
-            "name": name,
-            "created": 1_700_000_000.0,
-            "settings": settings.model_dump(mode="json"),
-            "sandbox": f"bubblewrap {ALL}",
-            "versions": {"benchmark": ALL, "dgm": ALL, "python": ALL},
-        }
-        self.run = Run.create(parent / name, config)
+        versions = {"benchmark": ALL, "dgm": ALL, "python": ALL}
+        config = make_config(
+            settings, sandbox=f"bubblewrap {ALL}", name=name, created=1_700_000_000.0, versions=versions
+        )
+        super().__init__(create_run(parent / name, config, Budget(evaluations=100, usd=5.0), TASKS))
         self._kept: dict[str, Digest] = {}
-        self.run.append(RunStarted(Budget(evaluations=100, usd=5.0), TASKS))
         self.born((), "")
 
     def cost(self, *names: str) -> Cost:
@@ -138,10 +129,9 @@ class HostileRun:
 
     def start(self, what: Action) -> ActionId:
         """An action with one model call."""
-        action = self.run.tree.next_action
-        self.run.append(ActionStarted(action, what))
+        action = self.begin(what)
         asked = self.cost("request", "reply").traces
-        self.run.append(ModelCalled(action, 1, MODEL, ROLE, asked["request"], asked["reply"], _USAGE, 0.5))
+        self.record_call(action, 1, MODEL, ROLE, _USAGE, (asked["request"], asked["reply"]), 0.5)
         return action
 
     def born(self, parents: tuple[int, ...], rationale: str) -> AgentId:
@@ -149,19 +139,26 @@ class HostileRun:
         ids = tuple(map(AgentId, parents))
         number = len(self.run.tree.agents)
         action = self.start(Expand(ids, OPERATOR, aim=ALL)) if ids else ActionId(0)
-        commit = self.run.repository.commit(source(number), [self.run.tree.agents[p].commit for p in ids])
         cost = self.cost("log", "statement", "reading", "evidence", "vetting") if ids else Cost()
-        outcome = Born(ids, OPERATOR if ids else "seed", commit, rationale, cost, f"key {ALL}")
-        self.run.append(self.run.birth(outcome, action, decided=ALL if number == 1 else ""))
-        return AgentId(number)
+        return self.bear(
+            source(number),
+            parents,
+            operator=OPERATOR,
+            rationale=rationale,
+            action=action,
+            cost=cost,
+            syntax=f"key {ALL}",
+            decided=ALL if number == 1 else "",
+        )
 
     def graded(self, agent: int, task: int, verdict: Verdict, attempt: int = 0) -> None:
         """One evaluation with all its traces."""
-        who, what = AgentId(agent), TASKS[task]
-        action = self.start(Evaluate(who, what, attempt))
+        action = self.start(Evaluate(AgentId(agent), TASKS[task], attempt))
         reason = KINDS[(self.run.tree.evaluations + self.run.tree.invalid) % len(KINDS)]
         cost = self.cost("patch", "log", "conversation", "circumstances", "tests", "failures")
-        self.run.append(TaskGraded(action, Evaluation(who, what, attempt, verdict, reason, 0.5, cost)))
+        self.record_verdict(
+            action, agent, TASKS[task], verdict, reason, attempt=attempt, score=0.5, cost=cost
+        )
 
     def troubles(self) -> None:
         """Everything else that a log can hold, and two actions that are under way at its end."""
@@ -175,7 +172,7 @@ class HostileRun:
         self.run.append(ActionLost(lost, ALL, final=True))
         self.run.append(RunPaused(ALL))
         asked = self.start(Expand((AgentId(2),), OPERATOR))
-        commit = self.run.repository.commit(source(99), [self.run.tree.agents[2].commit])
+        commit = self.commit(source(99), (2,))
         self.run.repository.name_waiting(asked, commit)
         child = Born((AgentId(2),), OPERATOR, commit, ALL, self.cost("log"))
         self.run.append(ChildProposed(asked, child))
@@ -210,19 +207,19 @@ def hostile(parent: Path, *, stopped: bool = True, name: str = RUN_NAME) -> Host
 
 def examined(run: Run) -> None:
     """Gives a hostile run an examination of its seed and its last agent on the same hostile tasks, ended."""
-    with Run.create(run.folder / "holdout", run.config) as exam:
+    with create_run(run.folder / "holdout", run.config, Budget(), TASKS) as exam:
+        made = RunBuilder(exam)
         request, reply = exam.traces.put_all([_SOUND["request"], _SOUND["reply"]])
-        exam.append(RunStarted(Budget(), TASKS))
         for agent in (run.tree.agents[0], run.tree.agents[-1]):
             commit = exam.repository.commit(run.repository.source(agent.commit), ())
             exam.append(exam.birth(Born((), "candidate", commit, agent.commit), ActionId(0)))
         for task in TASKS:
             for agent in (AgentId(0), AgentId(1)):
-                action = exam.tree.next_action
-                exam.append(ActionStarted(action, Evaluate(agent, task)))
-                exam.append(ModelCalled(action, 1, MODEL, ROLE, request, reply, _USAGE, 0.5))
-                verdict = Verdict.RESOLVED if agent else Verdict.UNRESOLVED
-                exam.append(TaskGraded(action, Evaluation(agent, task, 0, verdict, ALL)))
+                action = made.begin(Evaluate(agent, task))
+                made.record_call(action, 1, MODEL, ROLE, _USAGE, (request, reply), 0.5)
+                made.record_verdict(
+                    action, agent, task, Verdict.RESOLVED if agent else Verdict.UNRESOLVED, ALL
+                )
         exam.append(RunStopped(ALL))
 
 

@@ -22,7 +22,6 @@ from dgm.domain import (
     Budget,
     CommitId,
     Cost,
-    Digest,
     Entry,
     Evaluate,
     Evaluation,
@@ -32,9 +31,9 @@ from dgm.domain import (
     Usage,
     Verdict,
 )
+from tests.support.runs.builder import NOTHING, make_config
 
 OPERATORS = ("self-edit", "module", "diagnose", "crossover")
-_NOTHING = Digest("0" * 64)
 _CALL = Usage(1, 4000, 300, 0.004, 2000)
 
 
@@ -49,12 +48,8 @@ def large_run(folder: Path, agents: int, evaluations: int, *, calls: int = 10, c
         commits: whether agents have sources, of which each changes 400 lines; there are no diffs otherwise.
     """
     settings = Settings(model="openai/x", operator="+".join(OPERATORS), seed=5)
-    config = {
-        "id": "b" * 16,
-        "settings": settings.model_dump(mode="json"),
-        "sandbox": "docker",
-        "versions": {"dgm": "0.1.0", "python": "3.11.7", "benchmark": "c" * 64},
-    }
+    versions = {"dgm": "0.1.0", "python": "3.11.7", "benchmark": "c" * 64}
+    config = make_config(settings, sandbox="docker", id="b" * 16, versions=versions)
     run = Run.create(folder, config)
     batch: list[Event] = []
     for event in _history(run, agents, evaluations // agents, calls, commits=commits):
@@ -105,7 +100,7 @@ def _history(run: Run, agents: int, each: int, calls: int, *, commits: bool) -> 
 
 def _called(action: ActionId, calls: int, role: str) -> Iterator[Event]:
     for number in range(1, calls + 1):
-        yield ModelCalled(action, number, "openai/x", role, _NOTHING, _NOTHING, _CALL, 1.5)
+        yield ModelCalled(action, number, "openai/x", role, NOTHING, NOTHING, _CALL, 1.5)
 
 
 def _commit(run: Run, number: int, parents: list[CommitId]) -> CommitId:

@@ -1,22 +1,9 @@
 """Runs of a sweep or a comparison, made by hand: settings, some verdicts, how they ended."""
 
-from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, RunStopped, TaskGraded
-from dgm.archive.run import Run
+from dgm.archive.events import RunStopped
 from dgm.config import Settings
-from dgm.domain import (
-    SEED,
-    ActionId,
-    AgentId,
-    Born,
-    Digest,
-    Entry,
-    Evaluate,
-    Evaluation,
-    Expand,
-    TaskId,
-    Usage,
-    Verdict,
-)
+from dgm.domain import SEED, AgentId, Entry, Evaluate, TaskId, Usage, Verdict
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 TASKS = tuple(TaskId(f"task-{number}") for number in range(8))
 
@@ -33,41 +20,17 @@ def make_run(folder, settings=None, verdicts=(), *, reason="goal reached", suite
         usd: what each evaluation cost.
     """
     settings = settings or Settings(model="offline")
-    config = {
-        "id": "f" * 16,
-        "settings": settings.model_dump(mode="json"),
-        "sandbox": "bubblewrap",
-        "versions": {"benchmark": suite},
-    }
-    with Run.create(folder, config) as run:
-        run.append(RunStarted(settings.budget.budget(), TASKS))
+    with create_run(folder, make_config(settings, suite), settings.budget.budget(), TASKS) as run:
+        made = RunBuilder(run)
         for agent in range(max(1, len(verdicts))):
-            _birth(run, agent)
+            made.bear({"agent.toml": Entry(f"# {agent}".encode())}, (SEED,) if agent else ())
         for agent, said in enumerate(verdicts):
             for task, sign in zip(TASKS, said, strict=False):
-                _grade(
-                    run, AgentId(agent), task, Verdict.RESOLVED if sign == "+" else Verdict.UNRESOLVED, usd
-                )
+                action = made.begin(Evaluate(AgentId(agent), task))
+                if usd:
+                    made.record_call(action, 1, "openai/one", usage=Usage(1, 10, 1, usd))
+                verdict = Verdict.RESOLVED if sign == "+" else Verdict.UNRESOLVED
+                made.record_verdict(action, agent, task, verdict)
         if reason:
             run.append(RunStopped(reason))
     return folder
-
-
-def _birth(run, agent):
-    parents = (SEED,) if agent else ()
-    action = ActionId(0)
-    if agent:
-        action = run.tree.next_action
-        run.append(ActionStarted(action, Expand(parents, "self-edit")))
-    source = {"agent.toml": Entry(f"# {agent}".encode())}
-    commit = run.repository.commit(source, [run.tree.agents[0].commit] if agent else [])
-    run.append(run.birth(Born(parents, "self-edit" if agent else "seed", commit, "made"), action))
-
-
-def _grade(run, agent, task, verdict, usd):
-    action = run.tree.next_action
-    run.append(ActionStarted(action, Evaluate(agent, task)))
-    if usd:
-        nothing = Digest("0" * 64)
-        run.append(ModelCalled(action, 1, "openai/one", "solve", nothing, nothing, Usage(1, 10, 1, usd)))
-    run.append(TaskGraded(action, Evaluation(agent, task, 0, verdict, "made")))

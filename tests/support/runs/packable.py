@@ -2,26 +2,23 @@
 
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.exchange import RequestBase, encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import (
     SEED,
-    ActionId,
-    Born,
     Budget,
     Cost,
     Entry,
     Evaluate,
-    Evaluation,
-    Expand,
     TaskId,
     Usage,
     Verdict,
 )
 from dgm.messages import Message, Reply, Request, Role, WireProtocol, WireReply, WireRequest
 from dgm.publish.scrubbing import LocalIdentity
+from tests.support.runs.builder import RunBuilder, create_run
 
 KEY = "0123-not-a-real-key-4567"
 ALICE = LocalIdentity("/home/alice", "alice", "atlas-7", "/home/alice/work", (KEY,))
@@ -30,26 +27,22 @@ ALICE = LocalIdentity("/home/alice", "alice", "atlas-7", "/home/alice/work", (KE
 def begin(folder: Path, settings: dict | None = None, source: bytes = b"[agent]\n") -> Run:
     """A run with a seed, open to write."""
     config = {"id": "abc", "name": folder.name, "settings": {"benchmark": "starter", **(settings or {})}}
-    run = Run.create(folder, config)
-    run.append(RunStarted(Budget(evaluations=5), (TaskId("a"), TaskId("b"))))
-    seed = run.repository.commit({"agent.toml": Entry(source), "agent/loop.py": Entry(b"loop\n")}, ())
-    run.append(run.birth(Born((), "seed", seed, "the seed"), ActionId(0)))
+    run = create_run(folder, config, Budget(evaluations=5), (TaskId("a"), TaskId("b")))
+    files = {"agent.toml": Entry(source), "agent/loop.py": Entry(b"loop\n")}
+    RunBuilder(run).bear(files, rationale="the seed")
     return run
 
 
 def child(run: Run, source: bytes = b"loop\nbetter\n") -> None:
     """One more agent, a child of the seed."""
-    action = run.tree.next_action
-    run.append(ActionStarted(action, Expand((SEED,), "op")))
     files = {"agent.toml": Entry(b"[agent]\n"), "agent/loop.py": Entry(source)}
-    commit = run.repository.commit(files, (run.tree.agents[0].commit,))
-    run.append(run.birth(Born((SEED,), "op", commit, "longer"), action))
+    RunBuilder(run).bear(files, (SEED,), operator="op", rationale="longer")
 
 
 def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
     """An evaluation whose conversation, log and reason hold ``said``; each request builds on the one before."""
-    action = run.tree.next_action
-    run.append(ActionStarted(action, Evaluate(SEED, TaskId(task))))
+    made = RunBuilder(run)
+    action = made.begin(Evaluate(SEED, TaskId(task)))
     messages = [Message(Role.USER, f"mend {task}: {said}")]
     base = None
     for number in range(calls):
@@ -57,17 +50,15 @@ def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
         asked = run.traces.put(encode_request(request, base))
         base = RequestBase(asked, request)
         answered = run.traces.put(encode_reply(Reply(f"{number}: {said}")))
-        run.append(ModelCalled(action, number, "offline", "solve", asked, answered, Usage(1, 2, 3)))
+        made.record_call(action, number, "offline", usage=Usage(1, 2, 3), traces=(asked, answered))
         messages += [Message(Role.ASSISTANT, f"{number}: {said}"), Message(Role.USER, "go on")]
     cost = Cost(seconds=1.5, traces={"log": run.traces.put(f"log of {task}\n{said}\n".encode())})
-    outcome = Evaluation(SEED, TaskId(task), 0, Verdict.RESOLVED, f"saw {said}", 1.0, cost)
-    run.append(TaskGraded(action, outcome))
+    made.record_verdict(action, SEED, TaskId(task), Verdict.RESOLVED, f"saw {said}", score=1.0, cost=cost)
 
 
 def ask_raw(run: Run, said: str, requests: int = 4) -> list[WireRequest]:
     """An evaluation whose raw requests build on each other, all begun; the first is answered, the last ones cut off."""
-    action = run.tree.next_action
-    run.append(ActionStarted(action, Evaluate(SEED, TaskId("a"))))
+    action = RunBuilder(run).begin(Evaluate(SEED, TaskId("a")))
     turns: list[dict] = [{"role": "user", "content": f"mend it: {said}"}]
     made: list[WireRequest] = []
     base = None

@@ -7,62 +7,46 @@ from dgm.archive.events import (
     ActionStarted,
     AgentStillborn,
     CallRefused,
-    ModelCalled,
-    RunStarted,
-    TaskGraded,
 )
-from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
     SEED,
     Action,
     ActionId,
     AgentId,
-    Born,
     Budget,
-    Digest,
     Entry,
     Evaluate,
-    Evaluation,
     Expand,
     Stillborn,
     TaskId,
     Usage,
     Verdict,
 )
+from tests.support.runs.builder import RunBuilder, create_run, make_config
 
 ONE = Usage(1, 1000, 100, 0.01, 250, 50, 60)
 SOLVE, IMPROVE = ("solve", "openai/cheap"), ("improve", "anthropic/dear")
 TASKS = (TaskId("ledger-a"), TaskId("ledger-b"))
 
 
-class PaidRun:
-    """Appends whole steps to a run."""
+class PaidRun(RunBuilder):
+    """Appends whole steps to a run, with what they cost."""
 
     def __init__(self, folder: Path, usd: float | None = 0.50) -> None:
         settings = Settings.model_validate(
             {"model": "openai/cheap", "models": {"improve": "anthropic/dear"}, "budget": {"usd": usd}}
         )
-        config = {
-            "id": "f" * 16,
-            "settings": settings.model_dump(mode="json"),
-            "sandbox": "bubblewrap",
-            "versions": {"benchmark": "1"},
-        }
-        self.run = Run.create(folder, config)
-        self.run.append(RunStarted(Budget(usd=usd), TASKS))
+        super().__init__(create_run(folder, make_config(settings), Budget(usd=usd), TASKS))
         self._birth((), ActionId(0))
 
     def start(self, what: Action) -> ActionId:
-        action = self.run.tree.next_action
-        self.run.append(ActionStarted(action, what))
-        return action
+        return self.begin(what)
 
     def call(self, action: ActionId, times: int, who: tuple[str, str] = SOLVE, usage: Usage = ONE) -> None:
         before = len(self.run.store.calls(action))
         for number in range(before + 1, before + times + 1):
-            nothing = Digest("0" * 64)
-            self.run.append(ModelCalled(action, number, who[1], who[0], nothing, nothing, usage))
+            self.record_call(action, number, who[1], who[0], usage)
 
     def evaluated(self, agent: int, task: int, calls: int, verdict: Verdict = Verdict.RESOLVED) -> ActionId:
         action = self.start(Evaluate(AgentId(agent), TASKS[task]))
@@ -71,7 +55,7 @@ class PaidRun:
         return action
 
     def grade(self, action: ActionId, agent: int, task: int, verdict: Verdict) -> None:
-        self.run.append(TaskGraded(action, Evaluation(AgentId(agent), TASKS[task], 0, verdict, "as graded")))
+        self.record_verdict(action, agent, TASKS[task], verdict, "as graded")
 
     def child(self, *parents: int, calls: int) -> AgentId:
         ids = tuple(map(AgentId, parents))
@@ -98,12 +82,7 @@ class PaidRun:
 
     def _birth(self, parents: tuple[AgentId, ...], action: ActionId) -> AgentId:
         files = {"agent.toml": Entry(b"[agent]\n# %d\n" % action)}
-        commit = self.run.repository.commit(files, [self.run.tree.agents[p].commit for p in parents])
-        recorded = self.run.birth(
-            Born(parents, "self-edit" if parents else "seed", commit, "shorter"), action
-        )
-        self.run.append(recorded)
-        return recorded.id
+        return self.bear(files, parents, rationale="shorter", action=action)
 
 
 def small(folder: Path, usd: float | None = 0.50) -> PaidRun:

@@ -5,14 +5,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from dgm.archive.events import ActionStarted
 from dgm.assemble import create, open_worker, operators_of, parts_of
 from dgm.config import Settings
-from dgm.domain import SEED, Action, Born, Evaluate, Expand, Snapshot
+from dgm.domain import SEED, Action, Evaluate, Snapshot
 from dgm.meta.registry import needs_of
 from dgm.paths import asset
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
+from tests.support.runs.builder import RunBuilder
 
 PATIENT = ("limits.improve_s=900", "limits.check_s=60")
 """Settings with which nothing is cut off on a machine that is busy with other things."""
@@ -57,10 +57,7 @@ def begun(folder: Path, settings: Settings, children: Sequence[tuple[Snapshot, s
     """A new run, open to write: the settings' seed agent, and children of it made by hand, each with its rationale."""
     run = create(folder, settings, parts_of(settings))
     for source, rationale in children:
-        action = run.tree.next_action
-        run.append(ActionStarted(action, Expand((SEED,), "self-edit")))
-        commit = run.repository.commit(source, [run.tree.agents[SEED].commit])
-        run.append(run.birth(Born((SEED,), "self-edit", commit, rationale), action))
+        RunBuilder(run).bear(source, (SEED,), rationale=rationale)
     return run
 
 

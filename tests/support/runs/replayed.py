@@ -5,10 +5,11 @@ import itertools
 from random import Random
 
 from dgm.archive.events import RunStarted
-from dgm.domain import ActionId, Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.domain import Born, Budget, Entry, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from tests.support.runs.builder import RunBuilder
 
 TASKS = tuple(TaskId(f"task-{n}") for n in range(8))
 
@@ -48,8 +49,7 @@ def session(run, policy, settings, worker, **budget):
     """One session, from its start (or resume) to its end; returns how it ended."""
     run.append(RunStarted(Budget(**budget), TASKS, resumed=bool(run.tree.agents)))
     if not run.tree.agents:
-        commit = run.repository.commit({"agent.py": Entry(b"seed")}, ())
-        run.append(run.birth(Born((), "seed", commit, ""), ActionId(0)))
+        RunBuilder(run).bear({"agent.py": Entry(b"seed")}, rationale="")
     ticks = itertools.count(step=100.0)
     around = LoopHooks(clock=lambda: float(next(ticks)))
     return asyncio.run(Search(RunController(run, settings), policy, worker, settings, around).go())
