@@ -1,6 +1,7 @@
 """Events about models as older logs hold them: what they leave out is nothing."""
 
 from dgm.archive.codec_models import READERS
+
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, ModelNoted
 from dgm.domain import ActionId, Usage
 

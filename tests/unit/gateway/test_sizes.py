@@ -3,6 +3,7 @@
 import json
 
 from dgm.gateway.sizes import CALL_TOKENS, MEDIA_TOKENS, MeasuredRequest, input_bound
+
 from dgm.messages import WireProtocol, WireRequest
 
 
