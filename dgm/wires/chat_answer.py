@@ -216,7 +216,7 @@ def _mend_choice(choice: Any, place: int, ids: Ids) -> Any:  # noqa: ANN401  (an
 
 def _mend_message(message: JsonObject, ids: Ids) -> JsonObject:
     given = message.get("tool_calls")
-    calls: Any = [given] if isinstance(given, dict) else given
+    calls: Any = [given] if given and isinstance(given, dict) else given
     if calls is not None and not isinstance(calls, list):
         calls = None
     if calls:
