@@ -32,6 +32,7 @@ def test_a_connection_to_no_gateway_fails_in_the_end(tmp_path, monkeypatch):
         Forwarder(str(tmp_path / "g"))._connect()
 
 
+@pytest.mark.slow
 def test_idle_connections_end_where_there_are_too_many(tmp_path, monkeypatch):
     monkeypatch.setattr(sockets, "CONNECTIONS", 3)
     monkeypatch.chdir(tmp_path)
