@@ -151,7 +151,7 @@ def test_what_cannot_be_found_again_says_so():
     ):
         with pytest.raises(UserError, match=said):
             references.find_object("operators", reference)
-    place = r"test_search:Particular, one of the policies, .*test_search\.py:\d+: arguments 'number', 'other' are no fields"
+    place = r"test_search:Particular, one of the policies, .*test_search\.py:\d+: arguments 'number', 'other' are no"
     with pytest.raises(UserError, match=place):
         make_plugin("policies", f"{__name__}:Particular", PolicyContext())
 
