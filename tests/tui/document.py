@@ -12,8 +12,6 @@ from dgm.tui.keys import KEYS, KeyScope, key_text
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "browser.md"
 CAPTURES = ("birth", "half", "end")
-SHOWN = 12
-"""Rows of a capture; its last one, the foot, comes besides."""
 WHERE = {
     KeyScope.EVERYWHERE: "everywhere",
     KeyScope.LIST: "lists and texts",
@@ -56,7 +54,10 @@ def main() -> None:
     text = _with(DOCUMENT.read_text(), "keys", key_table())
     for name in CAPTURES if sys.argv[1:] else ():
         rows = Path(sys.argv[1], f"browse-live-{name}.txt").read_text().rstrip().split("\n")
-        shown_rows = "\n".join([*rows[:SHOWN], "…", rows[-1]])
+        foot = rows.pop()
+        while not rows[-1].strip():
+            rows.pop()
+        shown_rows = "\n".join([*rows, "", foot])
         text = _with(text, f"live-{name}", f"```text\n{shown_rows}\n```")
     DOCUMENT.write_text(text)
 
