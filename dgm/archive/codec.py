@@ -116,8 +116,8 @@ def action_of(body: Body) -> Action:
 
 def _read(kind: str, action: ActionId, body: dict[str, Any]) -> Event:
     body["action"] = action
-    if "usage" in body:
-        body["usage"] = Usage(*body["usage"])
+    if "usage" in body or kind in ("model_called", "call_booked"):
+        body["usage"] = Usage(*body.get("usage", ()))
     if kind != "model_called":  # by far the commonest
         _nest(kind, body)
     return _reader(kind).validate_python(body)

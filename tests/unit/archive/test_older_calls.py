@@ -1,15 +1,16 @@
 """Events about models as older logs hold them: what they leave out is nothing."""
 
-from dgm.archive.codec_models import READERS
+import json
 
+from dgm.archive.codec import decode
 from dgm.archive.events import CallBooked, ModelCalled, ModelLearned, ModelNoted
-from dgm.domain import ActionId, Usage
+from dgm.domain import Usage
 
 CALL = {"number": 1, "model": "m", "role": "solve"}
 
 
 def read(kind, /, **body):
-    return READERS[kind](ActionId(3), body)
+    return decode(kind, 3, json.dumps(body))
 
 
 def test_a_call_without_usage_and_duration_took_nothing():

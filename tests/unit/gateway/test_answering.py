@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from dgm.gateway.answering import _retrieve
+from dgm.gateway.calls import retrieve_error
 from dgm.messages import WireProtocol
 from tests.support.gateway.bench import ACTION, chat, client
 from tests.support.gateway.wire_provider import Provider, lending, streamed
@@ -44,11 +44,11 @@ def test_the_error_of_a_call_without_a_listener_is_not_reported_again():
         told = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context))
         task = asyncio.create_task(fail())
-        task.add_done_callback(_retrieve)
+        task.add_done_callback(retrieve_error)
         await asyncio.wait([task])
         del task
         cancelled = asyncio.create_task(asyncio.sleep(60))
-        cancelled.add_done_callback(_retrieve)
+        cancelled.add_done_callback(retrieve_error)
         cancelled.cancel()
         await asyncio.wait([cancelled])
         gc.collect()

@@ -2,8 +2,7 @@
 
 import json
 
-from dgm.gateway.sizes import CALL_TOKENS, MEDIA_TOKENS, MeasuredRequest, input_bound
-
+from dgm.gateway.ledger import CALL_TOKENS, MEDIA_TOKENS, MeasuredRequest, input_bound
 from dgm.messages import WireProtocol, WireRequest
 
 

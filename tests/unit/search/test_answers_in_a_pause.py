@@ -55,7 +55,7 @@ def test_a_paused_run_takes_answers_and_sees_that_time_is_over(tmp_path, answer,
             elif late and not run.tree.waiting:
                 made.ask_to_stop("as asked")
 
-        around = LoopHooks(hear, away, now=lambda: run.tree._watch._last + sum(late), answers_s=0.001)
+        around = LoopHooks(hear, away, now=lambda: run.tree._watch.last + sum(late), answers_s=0.001)
         made = Search(RunController(run, asking), Plan(1), Failing(run), asking, around)
         return await asyncio.wait_for(made.go(), 30)
 

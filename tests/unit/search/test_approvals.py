@@ -132,7 +132,7 @@ def test_a_search_that_waits_ends_when_its_time_is_over(run):
     run.append(RunStarted(Budget(evaluations=100, seconds=50.0), TASKS))
 
     def now():
-        return run.tree._watch._last + (60.0 if run.tree.evaluations == len(TASKS) else 0.0)
+        return run.tree._watch.last + (60.0 if run.tree.evaluations == len(TASKS) else 0.0)
 
     over, _ = searched(run, 1, now=now)
     assert over.reason is Reason.LIMIT
