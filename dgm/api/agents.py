@@ -46,7 +46,7 @@ class AgentView:
 
     @property
     def operator(self) -> str:
-        """How it was made."""
+        """The name of the operator that made it; ``seed`` for the seed."""
         return self.agent.operator
 
     @property

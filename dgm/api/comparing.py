@@ -18,7 +18,7 @@ Named = str | Path | Results
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """What several runs came to, compared in pairs."""
+    """A comparison of several runs, in pairs."""
 
     found: RunComparison = field(repr=False)
     record: Mapping[str, Any] = field(repr=False)
@@ -26,7 +26,7 @@ class ComparisonView:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a reader needs to know before relying on it."""
+        """Notes on its limits: runs that are not over, settings that differ."""
         return self.found.notes
 
     def save(self, file: str | Path) -> Path:

@@ -82,7 +82,7 @@ class EvaluationView:
 
     @property
     def ending(self) -> Ending:
-        """How this session ended."""
+        """The reason for which this session ended, and a line for people."""
         return self.found.ended
 
     @property

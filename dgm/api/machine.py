@@ -13,10 +13,10 @@ from dgm.sessions.setting_search import find_matching
 
 @dataclass(frozen=True, slots=True)
 class MachineView:
-    """What was found on this machine."""
+    """The checks of this machine with their results."""
 
     ok: bool
-    """Whether a search can run, with the model that was named, if one was."""
+    """True if a search can run here; with a named model, if it answers as well."""
     checks: Records
     """A row for each check: ``check``, ``ok``, and ``detail``, which is what was seen or the remedy."""
 

@@ -1,4 +1,4 @@
-"""What a run did, done again and compared, for programs that wait (``dgm replay``).
+"""Replays of a run for programs that wait for their result (``dgm replay``).
 
 ``dgm.replay`` has the same for programs with a loop of their own.
 """
@@ -27,7 +27,7 @@ class LiveArguments(TypedDict, total=False):
     settings: Mapping[str, Any] | None
     """Such as ``models.*``."""
     sandbox: str | None
-    """As in the run unless it is given."""
+    """The sandbox of the run is used unless another is given."""
     allow_paid: bool
     """If true, the model ``auto`` may become one that costs money."""
 

@@ -35,7 +35,7 @@ class SolveArguments(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What an agent did on a copy of a repository; the repository itself changes with ``apply`` only."""
+    """The changes that an agent made to a copy of a repository; only ``apply`` changes the repository itself."""
 
     repo: Path
     result: SolveResult = field(repr=False)
@@ -69,7 +69,7 @@ class Solution:
 
     @property
     def timed_out(self) -> bool:
-        """Whether it ran out of time."""
+        """True if the agent reached its time limit."""
         return self.result.work.completed.timed_out
 
     @property

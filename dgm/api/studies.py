@@ -35,7 +35,7 @@ class StudyArguments(TypedDict, total=False):
     families: Sequence[str]
     """Families of worlds, or ``reported``, ``reserved``, ``tuning``; the reported ones unless it is given."""
     seeds: int | str
-    """How many worlds of a family, or ``FROM:TO`` without TO; 20 unless it is given."""
+    """The number of worlds of a family, or ``FROM:TO`` without TO; 20 unless it is given."""
     budgets: Sequence[int]
     """In evaluations; 800 unless it is given."""
     costs: Sequence[float]

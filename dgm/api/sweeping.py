@@ -38,7 +38,7 @@ class SweepView:
 
     @property
     def finished(self) -> bool:
-        """Whether every run came to its end before its budget was spent."""
+        """True if every run ended before its budget was spent."""
         return all(state.stage is RunStage.FINISHED for state in self.made.standings.values())
 
     @property

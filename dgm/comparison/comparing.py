@@ -27,7 +27,7 @@ class RunComparison:
     seeds: Sequence[SeedPairs]
     """Each group with the first, seed by seed."""
     notes: Sequence[str]
-    """What a reader needs to know before relying on it."""
+    """Notes on its limits: runs that are not over, settings that differ."""
 
     def record(self) -> dict[str, Any]:
         """Return the document that ``dgm compare --json`` prints."""

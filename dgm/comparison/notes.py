@@ -1,4 +1,4 @@
-"""What a reader needs to know before relying on a comparison."""
+"""Notes on the limits of a comparison: runs that are not over, settings that differ."""
 
 from collections.abc import Sequence
 
