@@ -141,7 +141,7 @@ def time_tests(python: str, test: str) -> float | None:
 
 
 def is_python(mutant: MutationSpec) -> bool:
-    """Return whether a mutant can be compiled; in place of the stars of ``**given`` other operators cannot stand."""
+    """Return whether a mutant compiles; ``f(**given)`` with another operator in place of the stars does not."""
     operator = get_operator(mutant.operator_name)(**mutant.operator_args)
     try:
         compile(mutate_code(mutant.module_path.read_text(), operator, mutant.occurrence), "", "exec")
