@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents wheel-check docs perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents wheel-check docs consoles perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -95,6 +95,10 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "look at dist/site/index.html"
+
+# Performs the commands that documents show, a search of some minutes among them, and puts in what they print.
+consoles: $(READY) sandbox
+	$(BIN)/python docs/console/make_blocks.py
 
 perf: $(READY) sandbox
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -12,6 +12,8 @@ from dgm.tui.keys import KEYS, KeyScope, key_text
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "browser.md"
 CAPTURES = ("birth", "half", "end")
+SHOWN = 12
+"""Rows of a capture; its last one, the foot, comes besides."""
 WHERE = {
     KeyScope.EVERYWHERE: "everywhere",
     KeyScope.LIST: "lists and texts",
@@ -54,10 +56,7 @@ def main() -> None:
     text = _with(DOCUMENT.read_text(), "keys", key_table())
     for name in CAPTURES if sys.argv[1:] else ():
         rows = Path(sys.argv[1], f"browse-live-{name}.txt").read_text().rstrip().split("\n")
-        foot = rows.pop()
-        while not rows[-1].strip():
-            rows.pop()
-        shown_rows = "\n".join([*rows, "", foot])
+        shown_rows = "\n".join([*rows[:SHOWN], "…", rows[-1]])
         text = _with(text, f"live-{name}", f"```text\n{shown_rows}\n```")
     DOCUMENT.write_text(text)
 
