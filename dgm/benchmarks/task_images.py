@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from dgm.benchmarks.suite_files import IN_ENGINE
-from dgm.benchmarks.workspaces import read_folder
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
+from dgm.folders import read_file, read_folder
 from dgm.protocols import SandboxEngine
 
 WITHOUT_IMAGES = "bubblewrap"
@@ -103,7 +103,7 @@ class TaskImage:
         assert self.dockerfile
         if self.dockerfile.parent.name == "environment":
             return read_folder(self.dockerfile.parent)
-        return {"Dockerfile": Entry(self.dockerfile.read_bytes())}
+        return {"Dockerfile": Entry(read_file(self.dockerfile))}
 
     @cached_property
     def _built(self) -> str:

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=10**15)]
+Positive = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+"""The bound keeps times below what timers take (1e9 s are 31 years)."""
 
 
 class Section(BaseModel):
