@@ -20,6 +20,7 @@ from dgm.config import Settings
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.meta.seed import read_seed
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.policies.registry import with_recommendation
@@ -103,7 +104,7 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = settings.seed_agent or "the shipped seed"
-    await rehearse(name, assemble.read_seed(settings.seed_agent), parts.engine, settings.limits)
+    await rehearse(name, read_seed(settings.seed_agent), parts.engine, settings.limits)
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)
