@@ -22,6 +22,12 @@ SILENT = frozenset(
 """Instructions without an effect on a workspace."""
 _RECIPES = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
 """Files of a context that ``COPY .`` leaves out: an image's recipe is not a part of the workspace."""
+LINE_CHARS = 2_000
+"""Characters of a script's line that are searched for an installation."""
+_INSTALLS = re.compile(
+    r"\b(apt-get|apt|apk|pip3?|uv|uvx|npm|npx|cargo|go|curl|wget)\b.*(install|add|https?://|-w |--with)"
+)
+_REMOTE = re.compile(r"://|git@")
 _MAKES_FOLDERS = re.compile(r"^mkdir(\s+-p)?(\s+[\w./-]+)+$")
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
@@ -69,6 +75,19 @@ def read_dockerfile(file: Path) -> Dockerfile:
 
 def _is_plain_copy(rest: str) -> bool:
     return not rest.startswith("--from") and "://" not in rest
+
+
+def installs(line: str) -> bool:
+    """Return whether a line of a script seems to install something, which needs a network."""
+    return bool(_INSTALLS.search(line[:LINE_CHARS]))
+
+
+def wants_network(text: str) -> bool:
+    """Return whether the steps of a Dockerfile seem to need a network."""
+    return any(
+        (word == "RUN" and installs(rest)) or (word == "ADD" and _REMOTE.search(rest))
+        for word, rest in _instructions(text)
+    )
 
 
 def _instructions(text: str) -> Sequence[tuple[str, str]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.dockerfiles import Dockerfile, read_dockerfile
+from dgm.benchmarks.dockerfiles import Dockerfile, installs, read_dockerfile
 from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.folders import list_files, read_below, read_folder
@@ -27,13 +27,8 @@ DEPTH = 4
 TIMEOUT_S = 600.0
 MOST = 1e6
 """Largest number of cores, megabytes or seconds that a task may ask for."""
-LINE_CHARS = 2_000
-"""Characters of a script's line that are searched for an installation."""
 SMALLEST_MB, LARGEST_DISK_MB = 256, 2048
 OLD = "is in Terminal-Bench's older layout (task.yaml); bring it into Harbor's (task.toml, instruction.md) first"
-_INSTALLS = re.compile(
-    r"\b(apt-get|apt|apk|pip3?|uv|uvx|npm|npx|cargo|go|curl|wget)\b.*(install|add|https?://|-w |--with)"
-)
 _ABSOLUTE = re.compile(r"(?<![\w./$}-])(/[A-Za-z_][\w.-]*(?:/[\w.-]+)*)")
 _ORDINARY = tuple(
     "/tests /logs /solution /tmp /usr /bin /dev /proc /lib /opt /sbin /work".split()  # noqa: SIM905  (one line)
@@ -263,7 +258,7 @@ def _note_needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
     for name in ("tests/test.sh", "solution/solve.sh"):
         text = _read_text(folder, name) if (folder / name).is_file() else ""
         for number, line in enumerate(text.splitlines(), 1):
-            if _INSTALLS.search(line[:LINE_CHARS]) and not line.lstrip().startswith("#"):
+            if installs(line) and not line.lstrip().startswith("#"):
                 what = line.strip()[:80]
                 yield f"{name}:{number} installs something, which needs a network: have it in the image ({what})"
                 break

@@ -22,9 +22,10 @@ from dgm.benchmarks.suite_files import (
     read_suite,
     read_task,
 )
-from dgm.benchmarks.task_images import TaskImage
+from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
 from dgm.benchmarks.workspaces import apply_suite_patch
+from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
@@ -45,6 +46,7 @@ class SuiteBenchmark:
     made on request, and kept.
 
     Raises:
+        ConsentNeeded: it has Dockerfiles, the engine builds images, and this user has not agreed to that.
         UserError: a file is missing or wrong; the message names file and key.
     """
 
@@ -73,6 +75,8 @@ class SuiteBenchmark:
         self._images = {task: self._image(task) for task in self._records}
         for task, image in self._images.items():
             image.check(self._place(task), engine)
+        builds = isinstance(engine, TaskImageBuilder)
+        self._network = builds and check_consent(folder, self._images.values())
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Return the split's tasks in the order of their ids."""
@@ -162,6 +166,10 @@ class SuiteBenchmark:
         """Return the images of the tasks' sandboxes by name."""
         return {image.name: image for image in self._images.values()}
 
+    def dockerfiles(self, *, network: bool) -> Subject | None:
+        """Return what a user agrees to who lets Docker build the tasks' Dockerfiles; None if there are none."""
+        return make_subject(self._folder, self._images.values(), network=network)
+
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Apply the patch to a fresh workspace in a fresh sandbox and run the hidden tests there.
 
@@ -198,7 +206,7 @@ class SuiteBenchmark:
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
             if image.name not in self._built:
-                image.ensure(self._engine)
+                image.ensure(self._engine, network=self._network)
                 self._built.add(image.name)
 
     def _image(self, task: TaskId) -> TaskImage:

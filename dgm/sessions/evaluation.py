@@ -24,6 +24,7 @@ from dgm.replay.recorded import choose_sandbox
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from dgm.search.run_settings import require_consent
 from dgm.sessions.evaluation_folder import (
     EvaluationSession,
     check_again,
@@ -114,6 +115,7 @@ def make_request(
         watcher: is asked about a model that costs money.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting is unknown, does not fit or may not be set here.
     """
     return EvaluationRequest(
@@ -142,6 +144,8 @@ def _build_settings(run: Run | None, chosen: EvaluationChoice, watcher: Watcher)
     own = {"benchmark": chosen.benchmark, "workers": chosen.workers, "sandbox": chosen.sandbox}
     base |= {key: value for key, value in own.items() if value is not None}
     settings = apply_assignments(base, chosen.assignments, SETTABLE, "dgm evaluate")
+    if run:
+        require_consent(run, settings)
     return name_models(make_paths_absolute(settings), watcher)
 
 
