@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from dgm.api.suites import SuiteView, draw_subset, import_suite, suite, suites
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
+    from dgm.api.trusting import trust
 
 __version__ = "0.1.0"
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "suite",
     "suites",
     "sweep",
+    "trust",
     "unpack",
     "variables",
     "verify",
@@ -111,6 +113,7 @@ _PLACES = {
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": ("SuiteView", "draw_subset", "import_suite", "suite", "suites"),
     "sweeping": ("SweepView", "plan_sweep", "sweep"),
+    "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""
 

@@ -19,12 +19,11 @@ from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
-from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
-from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.domain import SEED, ActionId, Agent, Budget, Split, TaskId
+from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.control import Examination, enter_control
 from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
@@ -32,14 +31,13 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
-from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
+from dgm.meta.seed import read_seed
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
-from dgm.paths import asset
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
@@ -59,7 +57,6 @@ OnEvent = Callable[[Recorded], None]
 
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
-SEED_BYTES = 20_000_000
 OBJECTS = "objects"
 """Key of a run's configuration: kind → reference → version of what a program passed as an object."""
 
@@ -255,43 +252,6 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
             f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare"
         )
-
-
-def read_seed(where: str | None) -> Snapshot:
-    """Return the source of the agent that a search starts from.
-
-    Args:
-        where: a folder, a git repository (path or URL); None for the shipped seed.
-
-    Raises:
-        UserError: there is nothing there, or it is no agent.
-    """
-    folder = asset("archive", "seed") if where is None else Path(where)
-    try:
-        if folder.is_dir() and not (folder / "HEAD").is_file():
-            source = _read_agent_folder(folder)
-        else:
-            source = _clone_repository(str(where))
-        read_contract(source)
-    except AgentFault as error:
-        raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
-    return source
-
-
-def _read_agent_folder(folder: Path) -> Snapshot:
-    # Check the contract first: a wrong path may name a folder too large to read.
-    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
-
-
-def _clone_repository(where: str) -> Snapshot:
-    from git import GitCommandError, Repo
-
-    with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
-        try:
-            Repo.clone_from(where, scratch, depth=1, no_tags=True)
-        except GitCommandError as error:
-            raise UserError(f"{where}: neither a folder nor a git repository that can be cloned") from error
-        return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
 
 
 def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str, Any]:

@@ -33,6 +33,8 @@ _PYTHON = (
     (re.compile(r"\bdgm archive unpack FILE"), "dgm.unpack(FILE)"),
     (re.compile(r"\bdgm archive unpack (\S+)"), r'dgm.unpack("\1")'),
     (re.compile(r"\bdgm archive verify"), "dgm.verify"),
+    (re.compile(r"\bdgm trust (?:'([^']*)'|(\S+)) --network"), r'dgm.trust("\1\2", network=True)'),
+    (re.compile(r"\bdgm trust (?:'([^']*)'|(\S+))"), r'dgm.trust("\1\2")'),
     (re.compile(r"\bdgm benchmark list"), "dgm.suites()"),
     (re.compile(r"\bdgm benchmark show ([\w.:-]+)"), r'dgm.suite("\1")'),
     (re.compile(r"\bdgm sandbox build (\w+)"), r'dgm.build_images("\1")'),

@@ -15,6 +15,7 @@ from dgm.evaluation.control import count_missing_attempts
 from dgm.evaluation.exam import FOLDER, find_candidate
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks
+from dgm.search.run_settings import require_consent
 from dgm.show.words import usd_text
 
 
@@ -43,6 +44,7 @@ def find_needed_exam(
         control: the control of equal spend; None: without one.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: the benchmark has no holdout tasks, or is not here.
     """
     parts = assemble.parts_of(settings.model_copy(update={"sandbox": run.config["sandbox"]}))
@@ -61,6 +63,7 @@ def find_needed_exam(
     usd = _affordable_usd(run, max_usd)
     if usd is not None and usd <= spent:
         return Ending(Reason.LIMIT, _describe_used_up(run, max_usd, spent))
+    require_consent(run, settings)
     return NeededExam(agents, parts, usd, control)
 
 

@@ -17,11 +17,14 @@ from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Event, Recorded
 from dgm.archive.run import Run
 from dgm.config import Settings
+from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.meta.seed import read_seed
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
+from dgm.models.reach import list_reach
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.publish.finding import archive_folders
@@ -29,6 +32,7 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import Search
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
+from dgm.search.run_settings import require_consent
 from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
@@ -103,7 +107,7 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = settings.seed_agent or "the shipped seed"
-    await rehearse(name, assemble.read_seed(settings.seed_agent), parts.engine, settings.limits)
+    await rehearse(name, read_seed(settings.seed_agent), parts.engine, settings.limits)
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)
@@ -161,6 +165,7 @@ def create(folder: Path, prepared: PreparedSession) -> Run:
         UserError: the folder exists, or an error of ``assemble.create``.
     """
     made = assemble.create(folder, prepared.settings, prepared.parts)
+    remember_own(list_reach(prepared.settings.models))
     note_checks(made, prepared.settings, prepared.checks)
     return made
 
@@ -178,9 +183,12 @@ async def prepare_again(
         regrade: whether verdicts on agents that were refused their model are withdrawn.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: the first thing wrong.
         Infrastructure: a sandbox failed.
     """
+    require_consent(run, settings)
+    remember_own(list_reach(settings.models))
     settings = name_models(settings, watcher)
     event = change_event(assemble.settings_of(run), settings)
     check_budget_ends_run(budget, settings)

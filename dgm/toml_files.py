@@ -1,16 +1,30 @@
-"""TOML: files as editors write them (with or without a byte order mark, with any line ends), and values as text."""
+"""TOML: files as editors write them (with or without a byte order mark, with any line ends), and values as text.
+
+A file may come from a stranger, so size, nesting and whole numbers are bounded.
+"""
 
 import codecs
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dgm.errors import UserError
+from dgm.folders import read_file
 
+LIMIT_BYTES = 2_000_000
+MAX_DEPTH = 64
+"""Levels of tables and lists, and parts of a dotted key."""
+_WHOLE = range(-(2**63), 2**63)
+"""Whole numbers of TOML."""
+_TOKEN = re.compile(
+    r"""\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+|[\w-]++|\S""",
+    re.DOTALL,
+)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 _OTHERS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 
 
@@ -41,12 +55,54 @@ def parse_toml(data: bytes) -> dict[str, Any]:
     """Return the table in the data of a TOML file.
 
     Raises:
-        NotToml: the data is not UTF-8, or not TOML.
+        NotToml: the data is not UTF-8, not TOML, or beyond the bounds.
     """
+    if len(data) > LIMIT_BYTES:
+        raise NotToml(f"larger than {LIMIT_BYTES:,} bytes")
+    text = toml_text(data)
+    _check_keys(text)
     try:
-        return tomllib.loads(toml_text(data))
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(text)
+    except RecursionError as error:
+        raise NotToml(_TOO_DEEP) from error
+    except ValueError as error:  # also of a number with too many digits
         raise NotToml(f"not valid TOML: {error}") from error
+    _check_values(table)
+    return table
+
+
+def _check_keys(text: str) -> None:
+    """Refuse keys of many parts, for which the parser's time grows with the square of their number.
+
+    Raises:
+        NotToml: there is one.
+    """
+    dots = 0
+    for token in _TOKEN.findall(text):
+        if token == ".":
+            dots += 1
+        elif token[0] not in "\"'" and not _BARE.match(token):
+            dots = 0
+        if dots >= MAX_DEPTH:
+            raise NotToml(f"a key has more than {MAX_DEPTH} parts")
+
+
+def _check_values(table: Mapping[str, Any]) -> None:
+    """Refuse deep nesting, on which later code could fail, and numbers that are no TOML.
+
+    Raises:
+        NotToml: there is such a value.
+    """
+    waiting: list[tuple[int, Any]] = [(0, table)]
+    while waiting:
+        depth, value = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise NotToml(_TOO_DEEP)
+        if isinstance(value, int) and value not in _WHOLE:
+            raise NotToml("a whole number does not fit into 64 bits")
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [(depth + 1, each) for each in inner]
 
 
 def read_toml(file: Path) -> dict[str, Any]:
@@ -56,13 +112,9 @@ def read_toml(file: Path) -> dict[str, Any]:
         UserError: the file is unreadable, or not TOML; the message names it.
     """
     try:
-        return parse_toml(file.read_bytes())
+        return parse_toml(read_file(file, LIMIT_BYTES))
     except NotToml as error:
         raise UserError(f"{file}: {error}") from error
-    except FileNotFoundError as error:
-        raise UserError(f"{file}: missing") from error
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
 
 
 def format_key(path: Sequence[str]) -> str:

@@ -10,6 +10,14 @@ settings.register_profile("dgm", deadline=None)
 settings.load_profile("dgm")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state_folder(tmp_path_factory):
+    """What tests agree to, or keep, is not the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only unit and property tests that start no process")
 

@@ -8,7 +8,6 @@ patch on one folder.
 
 import hashlib
 import json
-import math
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,34 +15,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dgm.benchmarks.dockerfiles import Dockerfile, read_dockerfile
-from dgm.benchmarks.workspaces import write_folder
+from dgm.archive.snapshots import write_folder
+from dgm.benchmarks.dockerfiles import Dockerfile, installs, read_dockerfile
 from dgm.domain import Entry
 from dgm.errors import UserError
+from dgm.folders import list_files, read_below, read_folder
 from dgm.toml_files import read_toml
 
 DEPTH = 4
 """Maximum depth below the given folder at which tasks are looked for."""
 TIMEOUT_S = 600.0
+MOST = 1e6
+"""Largest number of cores, megabytes or seconds that a task may ask for."""
 SMALLEST_MB, LARGEST_DISK_MB = 256, 2048
 OLD = "is in Terminal-Bench's older layout (task.yaml); bring it into Harbor's (task.toml, instruction.md) first"
-_INSTALLS = re.compile(
-    r"\b(apt-get|apt|apk|pip3?|uv|uvx|npm|npx|cargo|go|curl|wget)\b.*(install|add|https?://|-w |--with)"
-)
 _ABSOLUTE = re.compile(r"(?<![\w./$}-])(/[A-Za-z_][\w.-]*(?:/[\w.-]+)*)")
-_ORDINARY = (
-    "/tests",
-    "/logs",
-    "/solution",
-    "/tmp",
-    "/usr",
-    "/bin",
-    "/dev",
-    "/proc",
-    "/lib",
-    "/opt",
-    "/sbin",
-    "/work",
+_ORDINARY = tuple(
+    "/tests /logs /solution /tmp /usr /bin /dev /proc /lib /opt /sbin /work".split()  # noqa: SIM905  (one line)
 )
 _SIZE = re.compile(r"\s*(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})\s*([KMGT]?)i?B?\s*", re.IGNORECASE | re.ASCII)
 _UNITS: Mapping[str, float] = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
@@ -154,6 +142,7 @@ def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
     """Write one task; return remarks on the parts left out."""
     if not (folder / "task.toml").is_file():
         raise ImportRefused(OLD)
+    _check_folder(folder)
     settings = _read_settings(folder)
     _check_fit(folder, settings)
     environment = settings["environment"]
@@ -172,6 +161,16 @@ def _import(folder: Path, target: Path, image: str, split: str) -> list[str]:
     remarks += _note_outside_paths(target, workdir)
     (target / "task.toml").write_text(_task_toml(settings, split, chosen, workdir, remarks), encoding="utf-8")
     return remarks
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a task of which a part leads out of it, or is neither file nor folder, before anything is read."""
+    parts = (folder / name for name in ("tests", "solution", "environment"))
+    try:
+        for part in (folder, *(part for part in parts if part.is_dir())):
+            list_files(part)
+    except UserError as error:
+        raise ImportRefused(f"cannot be taken in: {error}") from error
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
@@ -193,8 +192,10 @@ def _check_numbers(file: Path, settings: Mapping[str, Any]) -> None:
     numbers = [("environment", key) for key in ("cpus", "memory_mb", "storage_mb")]
     for section, key in (*numbers, ("agent", "timeout_sec"), ("verifier", "timeout_sec")):
         value = settings[section].get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise UserError(f"{file}: {section}.{key}: {value!r} is not a number above 0")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
+            raise UserError(
+                f"{file}: {section}.{key}: {value!r} is not a number above 0 and at most {MOST:,g}"
+            )
     for key in ("memory", "storage"):
         if key in environment and not _SIZE.fullmatch(str(environment[key])):
             raise UserError(
@@ -223,7 +224,7 @@ def _services(folder: Path) -> Sequence[str]:
     found: list[str] = []
     for name in ("docker-compose.yaml", "docker-compose.yml"):
         if (folder / name).is_file():
-            text = (folder / name).read_text(encoding="utf-8", errors="replace")
+            text = _read_text(folder, name)
             block = re.search(r"^services:[^\S\n]*\n((?:[ \t]+.*\n?|\s*\n|#.*\n)*)", text, re.MULTILINE)
             lines = re.findall(r"^([ \t]+)([\w.-]+):", block[1] if block else "", re.MULTILINE)
             least = min((len(indent) for indent, _ in lines), default=0)
@@ -255,11 +256,9 @@ def _note_needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
     if settings["environment"].get("allow_internet") is True:
         yield "it may use the internet; sandboxes here have no network"
     for name in ("tests/test.sh", "solution/solve.sh"):
-        text = (
-            (folder / name).read_text(encoding="utf-8", errors="replace") if (folder / name).is_file() else ""
-        )
+        text = _read_text(folder, name) if (folder / name).is_file() else ""
         for number, line in enumerate(text.splitlines(), 1):
-            if _INSTALLS.search(line) and not line.lstrip().startswith("#"):
+            if installs(line) and not line.lstrip().startswith("#"):
                 what = line.strip()[:80]
                 yield f"{name}:{number} installs something, which needs a network: have it in the image ({what})"
                 break
@@ -269,10 +268,14 @@ def _note_needs(folder: Path, settings: Mapping[str, Any]) -> Iterator[str]:
 
 def _copy(folder: Path, target: Path) -> None:
     """Copy instruction, tests and solution."""
-    shutil.copy(folder / "instruction.md", target / "instruction.md")
+    (target / "instruction.md").write_bytes(read_below(folder, "instruction.md"))
     for name in ("tests", "solution"):
         if (folder / name).is_dir():
-            shutil.copytree(folder / name, target / name, symlinks=True)
+            write_folder(read_folder(folder / name), target / name)
+
+
+def _read_text(folder: Path, name: str) -> str:
+    return read_below(folder, name).decode("utf-8", "replace")
 
 
 def _make_workspace(target: Path, dockerfile: Dockerfile, remarks: list[str]) -> str:
@@ -310,7 +313,7 @@ def _replace_path(file: Path, old: str, new: str) -> bool:
 def _use_own_image(folder: Path, target: Path, dockerfile: Dockerfile, given: str, remarks: list[str]) -> str:
     """Leave the workspace to the task's own image."""
     if (folder / "environment" / "Dockerfile").is_file():
-        shutil.copytree(folder / "environment", target / "environment", symlinks=True)
+        write_folder(read_folder(folder / "environment"), target / "environment")
         remarks.append(
             f"its image stands on {', '.join(dockerfile.bases)}, and is built by Docker when it is needed"
         )
@@ -326,7 +329,7 @@ def _use_own_image(folder: Path, target: Path, dockerfile: Dockerfile, given: st
 
 
 def _note_outside_paths(target: Path, workdir: str) -> Iterator[str]:
-    text = (target / "instruction.md").read_text(encoding="utf-8", errors="replace")
+    text = _read_text(target, "instruction.md")
     usual = (*_ORDINARY, workdir)
     named = {
         path for path in _ABSOLUTE.findall(text) if not any(f"{path}/".startswith(f"{u}/") for u in usual)

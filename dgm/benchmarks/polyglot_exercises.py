@@ -16,9 +16,9 @@ from typing import Any
 from dgm.benchmarks.polyglot_languages import LANGUAGES
 from dgm.benchmarks.polyglot_plan import Language
 from dgm.benchmarks.toml_table import suggestion
-from dgm.benchmarks.workspaces import read_folder
 from dgm.domain import Entry, Snapshot, Split, TaskId
 from dgm.errors import UserError
+from dgm.folders import read_below, read_folder
 
 PRACTICE = "exercises/practice"
 SEARCH_SHARE = 0.6
@@ -202,8 +202,9 @@ def _read(language: Language, folder: Path) -> Exercise:
 def _config(config: Path) -> Mapping[str, Any]:
     if not config.is_file():
         raise UserError(f"{config}: missing; it names the exercise's solution and test files")
+    data = read_below(config.parents[1], f"{config.parent.name}/{config.name}")
     try:
-        files = json.loads(config.read_bytes())["files"]
+        files = json.loads(data)["files"]
     except (ValueError, RecursionError) as error:
         raise UserError(f"{config}: not valid JSON: {error}") from error
     except (KeyError, TypeError) as error:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dgm.benchmarks.toml_table import Table
+from dgm.benchmarks.toml_table import MOST_CORES, Table
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
+from dgm.folders import resolve_below
 
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
@@ -240,10 +241,10 @@ def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests:
     tests = CommandTests(
         command=inner.texts("command", ("bash", f"{TESTS}/test.sh")),
         result=result,
-        threshold=inner.positive("threshold", 1.0, "of the reward"),
+        threshold=inner.positive("threshold", 1.0, "of the reward", 1e9),
         restored=inner.texts("restored", RESTORED),
         env=_read_variables(inner),
-        cpus=inner.positive("cpus", 1.0, "cores"),
+        cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
         memory_mb=inner.count("memory_mb", 1024, "MB"),
         disk_mb=inner.count("disk_mb", 256, "MB"),
     )
@@ -267,11 +268,11 @@ def _check_command(folder: Path, table: Table, command: Sequence[str]) -> None:
         raise table.fail("command", "names no program")
     for word in command:
         inside = word.removeprefix(TESTS + "/")
-        if inside != word and not (folder / "tests" / inside).exists():
+        if inside != word and not resolve_below(folder / "tests", inside).exists():
             raise table.fail("command", f"{word!r}: there is no {folder / 'tests' / inside}")
         if (
-            (folder / word).is_file()
-            and word.startswith("tests/")
+            word.startswith("tests/")
+            and resolve_below(folder, word).is_file()
             and not (folder / "workspace" / word).exists()
         ):
             raise table.fail("command", f"{word!r} is found under '/{word}' when it runs")

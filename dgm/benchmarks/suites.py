@@ -22,14 +22,17 @@ from dgm.benchmarks.suite_files import (
     read_suite,
     read_task,
 )
-from dgm.benchmarks.task_images import TaskImage
+from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
-from dgm.benchmarks.workspaces import apply_suite_patch, read_folder
+from dgm.benchmarks.workspaces import apply_suite_patch
+from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
+from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
 from dgm.paths import asset
 from dgm.protocols import Grade, InImage, SandboxEngine
 
+PROBLEM_BYTES = 2_000_000
 UNGRADED = frozenset({"README.md", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
 GRADED = ("workspace", "tests", "environment")
@@ -43,10 +46,12 @@ class SuiteBenchmark:
     made on request, and kept.
 
     Raises:
+        ConsentNeeded: it has Dockerfiles, the engine builds images, and this user has not agreed to that.
         UserError: a file is missing or wrong; the message names file and key.
     """
 
     def __init__(self, folder: Path, engine: SandboxEngine) -> None:
+        files = list_files(folder)  # before any of them is read
         record = read_suite(folder)
         self.name = record.name
         self.description = record.description
@@ -61,7 +66,8 @@ class SuiteBenchmark:
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
         by_command = any(isinstance(task.tests, CommandTests) for task in self._records.values())
-        self.version = _version(folder, command_grading.VERSION if by_command else b"")
+        self._check_links([folder / "repos" / name for name in repos])
+        self.version = _version(folder, files, command_grading.VERSION if by_command else b"")
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
         self._building = threading.Lock()
@@ -69,6 +75,8 @@ class SuiteBenchmark:
         self._images = {task: self._image(task) for task in self._records}
         for task, image in self._images.items():
             image.check(self._place(task), engine)
+        builds = isinstance(engine, TaskImageBuilder)
+        self._network = builds and check_consent(folder, self._images.values())
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Return the split's tasks in the order of their ids."""
@@ -84,7 +92,7 @@ class SuiteBenchmark:
         return Task(
             id=task,
             benchmark=self.name,
-            prompt=_read_text(self._place(task) / record.problem),
+            prompt=_read_text(self._folder, f"tasks/{task}/{record.problem}"),
             image=self._images[task].name,
             workdir=record.limits.workdir,
             timeout_s=record.limits.timeout_s,
@@ -134,7 +142,7 @@ class SuiteBenchmark:
         file = self._place(task) / "solution.patch"
         if not file.is_file():
             raise UserError(f"{file}: missing, so that the task cannot be verified")
-        return file.read_bytes()
+        return read_file(file)
 
     async def solution(self, task: TaskId, labels: Mapping[str, str]) -> bytes:
         """Return the reference fix, even if it is a script ``solution/solve.sh``, which is run in a sandbox.
@@ -157,6 +165,10 @@ class SuiteBenchmark:
     def images(self) -> Mapping[str, TaskImage]:
         """Return the images of the tasks' sandboxes by name."""
         return {image.name: image for image in self._images.values()}
+
+    def dockerfiles(self, *, network: bool) -> Subject | None:
+        """Return what a user agrees to who lets Docker build the tasks' Dockerfiles; None if there are none."""
+        return make_subject(self._folder, self._images.values(), network=network)
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Apply the patch to a fresh workspace in a fresh sandbox and run the hidden tests there.
@@ -194,7 +206,7 @@ class SuiteBenchmark:
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
             if image.name not in self._built:
-                image.ensure(self._engine)
+                image.ensure(self._engine, network=self._network)
                 self._built.add(image.name)
 
     def _image(self, task: TaskId) -> TaskImage:
@@ -205,6 +217,17 @@ class SuiteBenchmark:
             self._place(task) / record.dockerfile if record.dockerfile else None,
             holds_workspace=record.source is WorkspaceSource.IMAGE,
         )
+
+    def _check_links(self, repos: Sequence[Path]) -> None:
+        """Refuse links that lead out of a folder that goes into a sandbox.
+
+        Raises:
+            UserError: there is one; the message names it.
+        """
+        parts = (self._place(task) / part for task in self._records for part in (*GRADED, "solution"))
+        for folder in (*repos, *parts):
+            if folder.is_dir():
+                list_files(folder)
 
     def _place(self, task: TaskId) -> Path:
         return self._folder / "tasks" / task
@@ -221,18 +244,19 @@ def _list_tasks(place: Path) -> Sequence[str]:
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 
-def _read_text(file: Path) -> str:
+def _read_text(folder: Path, name: str) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_below(folder, name, PROBLEM_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{file}: not UTF-8: {error}") from error
+        raise UserError(f"{folder / name}: not UTF-8: {error}") from error
 
 
-def _version(folder: Path, graders: bytes) -> str:
+def _version(folder: Path, files: Sequence[str], graders: bytes) -> str:
     """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
     digest = hashlib.sha256(grading.RUNNER.read_bytes() + APPLIER.read_bytes() + graders)
-    for name, entry in read_folder(folder).items():
+    for name in files:
         if _can_change_a_verdict(name):
+            entry = read_entry(folder, name)
             for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
                 digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()

@@ -140,7 +140,7 @@ def _tests(value: object, key: str, place: str) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{place}: {key} is neither a list nor JSON text: {error}") from error
     if not isinstance(value, list) or not all(isinstance(test, str) for test in value):
         raise UserError(f"{place}: {key} is not a list of names of tests")

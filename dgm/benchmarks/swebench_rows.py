@@ -14,6 +14,7 @@ from typing import Any
 
 from dgm.benchmarks.toml_table import suggestion
 from dgm.errors import UserError
+from dgm.folders import FOLDER_BYTES, read_file
 from dgm.paths import cache_folder
 
 DATA_SETS: Mapping[str, str] = {
@@ -64,10 +65,7 @@ def read(file: Path) -> Rows:
         return _parquet(file)
     if file.suffix not in SUFFIXES:
         raise UserError(f"{file}: expected a file that ends in {', '.join(SUFFIXES)}")
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
+    data = read_file(file, FOLDER_BYTES)
     return _array(file, data) if data.lstrip()[:1] == b"[" else _lines(file, data)
 
 
@@ -91,6 +89,8 @@ def _parsed(data: bytes, file: str, line: int) -> Any:  # noqa: ANN401  (any JSO
         raise UserError(f"{file}:{line + error.lineno - 1}: not JSON: {error.msg}") from error
     except RecursionError as error:
         raise UserError(f"{file}:{line}: not instances: nested too deep") from error
+    except ValueError as error:  # a number with too many digits
+        raise UserError(f"{file}:{line}: not JSON: {error}") from error
 
 
 def _parquet(file: Path) -> Rows:

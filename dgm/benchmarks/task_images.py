@@ -5,19 +5,25 @@ needs a baseline beside it to compare with. The engine makes both, at the latest
 """
 
 import hashlib
+import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from dgm.benchmarks.dockerfiles import wants_network
 from dgm.benchmarks.suite_files import IN_ENGINE
-from dgm.benchmarks.workspaces import read_folder
+from dgm.consents import ConsentNeeded, Subject
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
+from dgm.folders import read_file, read_folder
+from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 
+NAMES_SHOWN = 5
 WITHOUT_IMAGES = "bubblewrap"
 """Name of the engine that works with the host's own programs."""
 
@@ -26,8 +32,13 @@ WITHOUT_IMAGES = "bubblewrap"
 class TaskImageBuilder(Protocol):
     """An engine that makes images from the parts that tasks bring."""
 
-    def build_task(self, context: Snapshot, tag: str) -> None:
-        """Build the context's ``Dockerfile`` as ``tag``, if there is no such image yet; without a network.
+    def build_task(self, context: Snapshot, tag: str, *, network: bool) -> None:
+        """Build the context's ``Dockerfile`` as ``tag``, if there is no such image yet.
+
+        Args:
+            context: all that it may copy.
+            tag: of the image.
+            network: whether its steps may use a network.
 
         Raises:
             UserError: the Dockerfile cannot be built here.
@@ -59,9 +70,9 @@ class TaskImage:
     def name(self) -> str:
         """The image that sandboxes are opened with; known without an engine."""
         if self.holds_workspace:
-            which = "\0".join((self._built, self.workdir))
+            which = "\0".join((self.built, self.workdir))
             return f"{IN_ENGINE}dgm/task-workspace:{_digest(which.encode())}"
-        return f"{IN_ENGINE}{self._built}" if self.dockerfile else self.given
+        return f"{IN_ENGINE}{self.built}" if self.dockerfile else self.given
 
     @property
     def needs_building(self) -> bool:
@@ -80,8 +91,12 @@ class TaskImage:
                 "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"
             )
 
-    def ensure(self, engine: SandboxEngine) -> None:
+    def ensure(self, engine: SandboxEngine, *, network: bool) -> None:
         """Make the image if it is missing; block meanwhile.
+
+        Args:
+            engine: that has the image afterwards.
+            network: whether the steps of a Dockerfile may use a network.
 
         Raises:
             UserError: it cannot be built, or only Docker could.
@@ -93,23 +108,74 @@ class TaskImage:
             what = self.dockerfile or self.given
             raise UserError(f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker")
         if self.dockerfile:
-            engine.build_task(self._context, self._built)
+            engine.build_task(self.context, self.built, network=network)
         if self.holds_workspace:
-            engine.hold_task(self._built, self.workdir, self.name.removeprefix(IN_ENGINE))
+            engine.hold_task(self.built, self.workdir, self.name.removeprefix(IN_ENGINE))
 
     @cached_property
-    def _context(self) -> Snapshot:
+    def context(self) -> Snapshot:
         """The files that the Dockerfile may copy: never a test, a solution or anything else beside ``environment/``."""
         assert self.dockerfile
         if self.dockerfile.parent.name == "environment":
             return read_folder(self.dockerfile.parent)
-        return {"Dockerfile": Entry(self.dockerfile.read_bytes())}
+        return {"Dockerfile": Entry(read_file(self.dockerfile))}
 
     @cached_property
-    def _built(self) -> str:
+    def built(self) -> str:
+        """The image of the Dockerfile or the given one; the name of the former follows from the context."""
         if not self.dockerfile:
             return self.given.removeprefix(IN_ENGINE)
-        return f"dgm/task:{_digest(_serialise_files(self._context))}"
+        return f"dgm/task:{_digest(_serialise_files(self.context))}"
+
+
+def check_consent(folder: Path, images: Iterable[TaskImage]) -> bool:
+    """Make sure that this user has agreed to build the Dockerfiles of a suite.
+
+    Args:
+        folder: of the suite.
+        images: of its tasks.
+
+    Returns:
+        Whether their steps may use a network.
+
+    Raises:
+        ConsentNeeded: the user has agreed to neither.
+    """
+    found = [image for image in images if image.dockerfile]
+    plain, networked = (make_subject(folder, found, network=network) for network in (False, True))
+    if not (plain and networked) or folder.resolve().is_relative_to(asset("benchmarks").resolve()):
+        return False
+    if networked.is_agreed():
+        return True
+    if plain.is_agreed():
+        return False
+    wanted = any(map(_wants_network, found))
+    asked = networked if wanted else plain
+    raise ConsentNeeded(
+        f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them, and if you agree, "
+        f"say: dgm trust {shlex.quote(str(folder))}{' --network' if wanted else ''}",
+        f"{folder} needs {asked.words}. They run programs of its author. Build them",
+        [asked],
+    )
+
+
+def make_subject(folder: Path, images: Iterable[TaskImage], *, network: bool) -> Subject | None:
+    """Return what a user agrees to who lets Docker build the Dockerfiles of a suite; None if it has none.
+
+    It is the same as long as the Dockerfiles and the files that they may copy are.
+    """
+    found = [image for image in images if image.dockerfile]
+    if not found:
+        return None
+    names = [image.dockerfile.relative_to(folder).as_posix() for image in found if image.dockerfile]
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    how = "with a network" if network else "without a network"
+    content = json.dumps(["suite", network, sorted({image.built for image in found})])
+    return Subject(content, f"Docker to build {', '.join(names[:NAMES_SHOWN])}{more} {how}")
+
+
+def _wants_network(image: TaskImage) -> bool:
+    return wants_network(image.context["Dockerfile"].data.decode("utf-8", "replace"))
 
 
 def _digest(data: bytes) -> str:

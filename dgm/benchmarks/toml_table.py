@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dgm.errors import UserError
-from dgm.toml_files import NotToml, parse_toml, toml_text
+from dgm.folders import read_file
+from dgm.toml_files import LIMIT_BYTES, NotToml, parse_toml, toml_text
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
+MOST_S = 1e6
+"""Longest time limit in a suite, in seconds: 11 days."""
+MOST_MB = 16_000_000
+MOST_CORES = 1024.0
 _NAMES: Mapping[type, str] = {
     str: "a text",
     float: "a number",
@@ -37,15 +43,11 @@ class Table:
         Raises:
             UserError: it is missing or no TOML; the message names file and line.
         """
+        data = read_file(file, LIMIT_BYTES)
         try:
-            data = file.read_bytes()
             return cls(file, toml_text(data), parse_toml(data))
-        except FileNotFoundError:
-            raise UserError(f"{file}: missing") from None
         except NotToml as error:
             raise UserError(f"{file}: {error}") from error
-        except OSError as error:
-            raise UserError(f"{file}: cannot be read: {error.strerror or error}") from error
 
     def has(self, key: str) -> bool:
         """Return whether the key was given and is not taken yet."""
@@ -99,18 +101,18 @@ class Table:
             raise self.fail(key, f"{value!r} is none of {', '.join(options)}{suggestion(value, options)}")
         return value
 
-    def positive(self, key: str, default: float, unit: str = "seconds") -> float:
-        """Take a number above 0."""
-        value = self.take(key, float, default)
-        if not 0 < value < float("inf"):
-            raise self.fail(key, f"{value!r} must be above 0 ({unit})")
-        return value
+    def positive(self, key: str, default: float, unit: str = "seconds", most: float = MOST_S) -> float:
+        """Take a number above 0, at most ``most``."""
+        return self._check_range(key, self.take(key, float, default), unit, most)
 
-    def count(self, key: str, default: int, unit: str) -> int:
-        """Take a whole number above 0."""
-        value = self.take(key, int, default)
-        if value <= 0:
-            raise self.fail(key, f"{value!r} must be above 0 ({unit})")
+    def count(self, key: str, default: int, unit: str, most: int = MOST_MB) -> int:
+        """Take a whole number above 0, at most ``most``."""
+        return self._check_range(key, self.take(key, int, default), unit, most)
+
+    def _check_range(self, key: str, value: N, unit: str, most: float) -> N:
+        if not 0 < value <= most:
+            limit = "above 0" if not value > 0 else f"at most {most:,g}"
+            raise self.fail(key, f"{value!r} must be {limit} ({unit})")
         return value
 
     def texts(self, key: str, default: Sequence[str] | None = None) -> tuple[str, ...]:

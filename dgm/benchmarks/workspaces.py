@@ -5,49 +5,26 @@ sandbox that grades it.
 """
 
 import os
-import stat
 import subprocess
 import tempfile
 from pathlib import Path
 
-from dgm.domain import Entry, Snapshot
+from dgm.archive.snapshots import write_folder
+from dgm.domain import Snapshot
 from dgm.errors import Infrastructure, UserError
+from dgm.folders import read_folder
 from dgm.processes import run_apart
 
-IGNORED = frozenset({"__pycache__", ".git"})
+__all__ = ["apply_suite_patch", "write_folder"]
+
 PATCH_TIMEOUT_S = 30
-
-
-def read_folder(folder: Path) -> Snapshot:
-    """Return the files below ``folder``, links as links, without bytecode; sorted by path."""
-    found: dict[str, Entry] = {}
-    for parent, folders, files in os.walk(folder):
-        links = [name for name in folders if Path(parent, name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in IGNORED and name not in links)
-        for name in [*files, *links]:
-            if not name.endswith(".pyc"):
-                path = Path(parent, name)
-                found[path.relative_to(folder).as_posix()] = _read_entry(path)
-    return dict(sorted(found.items()))
-
-
-def write_folder(files: Snapshot, folder: Path) -> None:
-    """Write a suite's own files below ``folder``, which must be empty: paths are trusted."""
-    for name, entry in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if stat.S_ISLNK(entry.mode):
-            path.symlink_to(os.fsdecode(entry.data))
-        else:
-            path.write_bytes(entry.data)
-            path.chmod(stat.S_IMODE(entry.mode))
 
 
 def apply_suite_patch(files: Snapshot, patch: Path) -> Snapshot:
     """Return ``files`` after ``git apply`` of the suite's file ``patch``.
 
     Raises:
-        UserError: the patch does not apply.
+        UserError: the patch does not apply, or leaves a link that leads out of the workspace.
         Infrastructure: git is not there or does not answer.
     """
     if not patch.stat().st_size:
@@ -60,7 +37,7 @@ def apply_suite_patch(files: Snapshot, patch: Path) -> Snapshot:
 
 
 def _run_git_apply(patch: Path, folder: Path) -> None:
-    command = ["git", "apply", "--whitespace=nowarn", str(patch)]
+    command = ["git", "apply", "--whitespace=nowarn", "--", str(patch)]
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
@@ -77,9 +54,3 @@ def _run_git_apply(patch: Path, folder: Path) -> None:
     if done.returncode:
         first = done.stderr.decode("utf-8", "replace").strip().split("\n", 1)[0]
         raise UserError(f"{patch}: does not apply: {first}")
-
-
-def _read_entry(path: Path) -> Entry:
-    if path.is_symlink():
-        return Entry(os.fsencode(path.readlink()), 0o120000)
-    return Entry(path.read_bytes(), 0o100755 if os.access(path, os.X_OK) else 0o100644)

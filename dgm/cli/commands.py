@@ -88,6 +88,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
             ),
+            CommandSpec(
+                "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
+            ),
             CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
             CommandSpec(
                 "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."

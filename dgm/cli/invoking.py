@@ -4,9 +4,12 @@ import sys
 
 import click
 
+from dgm.consents import ConsentNeeded
 from dgm.show.ascii import text_to_ascii
+from dgm.show.safe import one_line
 from dgm.show.terminal import draws_marks
 
+QUESTION_CELLS = 2_000
 HELP_NAMES = ["-h", "--help"]
 
 
@@ -22,7 +25,7 @@ class _Context(click.Context):
 
 
 def invoke_command(command: click.Command, words: list[str], name: str) -> int:
-    """Perform a command and return its exit code.
+    """Perform a command and return its exit code; again after each yes that it needs and a person gives.
 
     Args:
         command: with all commands below it.
@@ -33,6 +36,15 @@ def invoke_command(command: click.Command, words: list[str], name: str) -> int:
         click.exceptions.Exit: it ends with a code of its own, as ``--help`` does.
     """
     _prepare(command)
+    while True:
+        try:
+            return _invoke_once(command, words, name)
+        except ConsentNeeded as needed:
+            if not ask_for_consent(needed):
+                raise
+
+
+def _invoke_once(command: click.Command, words: list[str], name: str) -> int:
     with command.make_context(name, list(words), help_option_names=HELP_NAMES) as context:
         result = command.invoke(context)
     return result if isinstance(result, int) else 0
@@ -43,3 +55,18 @@ def _prepare(command: click.Command) -> None:
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             _prepare(inner)
+
+
+def ask_for_consent(needed: ConsentNeeded) -> bool:
+    """Ask at the terminal, and remember a yes; return whether the command may be tried again.
+
+    Raises:
+        UserError: the yes cannot be remembered.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    if not click.confirm(one_line(needed.question, QUESTION_CELLS) + "?", default=False, err=True):
+        return False
+    for subject in needed.subjects:
+        subject.agree()
+    return True

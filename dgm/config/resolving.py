@@ -1,7 +1,6 @@
 """Where settings come from, which source wins, and what is said of wrong ones."""
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from dgm.config.combining import check_together, overlap
 from dgm.config.places import make_path_absolute
 from dgm.config.settings import Settings
 from dgm.errors import UserError
-from dgm.toml_files import read_toml
+from dgm.toml_files import NotToml, parse_toml, read_toml
 
 KeyPath = tuple[str, ...]
 _NO_LIMITS = ("budget.until_score", "budget.patience")
@@ -97,14 +96,14 @@ def leaves(table: Mapping[str, Any], prefix: KeyPath = ()) -> Iterable[tuple[Key
 def key_path(key: str) -> KeyPath:
     """Return the parts of a dotted key; a part that contains dots is quoted, as in TOML."""
     try:
-        inner: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+        inner: Any = parse_toml(f"{key} = 0".encode("utf-8", "surrogateescape"))
+    except NotToml:
         return tuple(key.split("."))
     path: list[str] = []
-    while isinstance(inner, dict):
+    while isinstance(inner, dict) and inner:
         name, inner = next(iter(inner.items()))
         path.append(name)
-    return tuple(path)
+    return tuple(path or [key])
 
 
 def validate_settings(values: Mapping[str, Any], origin: Mapping[str, str]) -> Settings:
@@ -152,6 +151,6 @@ def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: 
 
 def _parse_value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
     try:
-        return tomllib.loads(f"v = {text}")["v"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"v = {text}".encode("utf-8", "surrogateescape"))["v"]
+    except NotToml:
         return text

@@ -2,10 +2,20 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MOST_COUNT, MOST = 10**15, 1e9
+"""Bounds that only a mistake or a hostile file exceeds; they keep times below what timers take (1e9 s: 31 years)."""
+
+
+def _check_most(value: float) -> float:
+    if value > (MOST_COUNT if isinstance(value, int) else MOST):
+        raise ValueError("larger than any use of it")
+    return value
+
+
+Count = Annotated[int, Field(ge=1), AfterValidator(_check_most)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_check_most)]
 
 
 class Section(BaseModel):

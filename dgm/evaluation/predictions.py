@@ -19,6 +19,7 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.evaluation.evaluating import AgentResult
+from dgm.folders import FOLDER_BYTES, read_file
 from dgm.protocols import Benchmark, Grade
 from dgm.search.orders import EvaluateOrder, Order
 
@@ -71,9 +72,7 @@ def read_predictions(file: Path) -> Predictions:
     """
     _check_suffix(file)
     try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+        text = read_file(file, FOLDER_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{file}: not UTF-8 at byte {error.start}; predictions are JSON in UTF-8") from error
     found: dict[TaskId, Prediction] = {}

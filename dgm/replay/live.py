@@ -13,10 +13,12 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.events import Recorded, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
+from dgm.consents import remember_own
 from dgm.domain import AgentId, Budget, Evaluation, Split, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.evaluation.exam import enter_agent, find_candidate
+from dgm.models.reach import list_reach
 from dgm.replay.evaluations import find_graded
 from dgm.replay.live_steps import (
     DONE,
@@ -35,6 +37,7 @@ from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import check_models, note_checks
 from dgm.search.run_controller import RunController
+from dgm.search.run_settings import require_consent
 from dgm.simulate import check_performed
 
 
@@ -66,6 +69,7 @@ def live_settings(
         assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting is unknown, does not fit or would make it another experiment; or the run is
             simulated.
     """
@@ -75,7 +79,11 @@ def live_settings(
     base |= {"sandbox": choose_sandbox(run), "model": model}
     if benchmark:
         base["benchmark"] = benchmark
-    return apply_assignments(base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay")
+    settings = apply_assignments(
+        base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay"
+    )
+    require_consent(run, settings)
+    return settings
 
 
 async def live_evaluations(
@@ -160,6 +168,7 @@ async def _open_live_run(run: Run, live: Live, plan: Mapping[str, Any], parts: a
         return Run.open(folder, write=True)
     checks = await check_models(settings)
     new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
+    remember_own(list_reach(settings.models))
     note_checks(new, settings, checks)
     return new
 

@@ -106,15 +106,20 @@ class DockerEngine:
         with convert_engine_errors("build an image"):
             return images.ensure(self._client, recipes.load(recipe))
 
-    def build_task(self, context: Snapshot, tag: str) -> None:
+    def build_task(self, context: Snapshot, tag: str, *, network: bool) -> None:
         """Build the ``Dockerfile`` of a task's folder as ``tag``, unless there is such an image.
+
+        Args:
+            context: all that it may copy.
+            tag: of the image.
+            network: whether its steps may use a network.
 
         Raises:
             UserError: it cannot be built here; the message quotes the builder.
             Infrastructure: the engine failed.
         """
         with convert_engine_errors("build a task's image"):
-            task_images.build_task_image(self._client, context, tag)
+            task_images.build_task_image(self._client, context, tag, network=network)
 
     def hold_task(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``, the image with its ``folder`` as a workspace, unless there is such an image.

@@ -17,6 +17,13 @@ from dgm.protocols import Mount, SandboxSpec
 from dgm.toml_files import read_toml
 
 _LIMITS: Mapping[str, type] = {"cpus": float, "memory_mb": int, "pids": int, "disk_mb": int, "user": int}
+_MOST: Mapping[str, float] = {
+    "cpus": 1024.0,
+    "memory_mb": 16_000_000,
+    "pids": 4_000_000,
+    "disk_mb": 16_000_000,
+    "user": 2**31,
+}
 _LISTS: Mapping[str, Sequence[str]] = {"bootstrap": ["packages"], "bubblewrap": ["commands", "files"]}
 FIRST_UNPRIVILEGED_UID = 1000
 _TOOLS = "tools"
@@ -144,6 +151,8 @@ def _check_limit(key: str, value: object, where: Path) -> float | int:
     fits = isinstance(value, int | float if wanted is float else int) and not isinstance(value, bool)
     if not fits or not isinstance(value, int | float) or value <= 0:
         raise UserError(f"{where}: {key} = {value!r}: expected a positive {wanted.__name__}")
+    if not value <= _MOST[key]:
+        raise UserError(f"{where}: {key} = {value!r}: expected at most {_MOST[key]:,g}")
     if key == "user" and value < FIRST_UNPRIVILEGED_UID:
         raise UserError(
             f"{where}: user = {value!r}: expected an unprivileged uid, {FIRST_UNPRIVILEGED_UID} or above"

@@ -1,14 +1,15 @@
 """Images of tasks that bring a Dockerfile, and of tasks whose workspace is in their image.
 
 A Dockerfile may start from a recipe (``FROM dgm/python``), from an image that the engine has, or from one in a
-registry. Only in the last case its steps have a network: they would fail without a registry anyway.
+registry. Its steps run programs of the suite's author: bounded, and without a network unless the user allows one.
 """
 
 import io
 import logging
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.snapshots import to_tar
@@ -26,7 +27,14 @@ LABEL = "dgm.task"
 RECIPE = "dgm/"
 """Prefix of a recipe's name in a ``FROM``."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
+_CONTINUED = re.compile(r"[\\`][ \t]*\n")
+_FETCHES = re.compile(r"^\s*(?:ONBUILD\s+)?ADD\s[^\n]*[:@$\\\\][^\n]*", re.IGNORECASE | re.MULTILINE)
+"""An ``ADD`` that names an address, or could by a variable or an escape."""
+_ALLOW = "builds have no network unless you allow it: dgm trust SUITE --network"
 _SAID = 300
+BUILD_S = 1800
+BUILD_CORES = 2
+BUILD_BYTES = 4_000_000_000
 _HELD = """\
 FROM {image}
 USER 0
@@ -35,8 +43,14 @@ RUN cp -a {folder}/. /tmp/held && rm -rf /testbed /tmp/held/.git && mv /tmp/held
 """
 
 
-def build_task_image(client: "DockerClient", context: Snapshot, tag: str) -> None:
+def build_task_image(client: "DockerClient", context: Snapshot, tag: str, *, network: bool) -> None:
     """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
+
+    Args:
+        client: of the engine.
+        context: all that it may copy.
+        tag: of the image.
+        network: whether its steps may use a network: the engine's bridge, never the host's own.
 
     Raises:
         UserError: it cannot be built here; the message quotes the builder.
@@ -45,12 +59,14 @@ def build_task_image(client: "DockerClient", context: Snapshot, tag: str) -> Non
     if find_image(client, tag) is not None:
         return
     text = context["Dockerfile"].data.decode("utf-8", "replace")
+    if not network and (line := _FETCHES.search(_CONTINUED.sub(" ", text))):
+        # The engine itself fetches such sources, whatever network the steps have.
+        raise UserError(f"a task's Dockerfile fetches an address ({line[0].strip()[:100]}); {_ALLOW}")
     bases = {base: _find_base(client, base) for base in _bases(text)}
-    offered = any(not here for _, here in bases.values())
     log.info("building the image %s", tag)
-    resolved = _replace_bases(text, {base: name for base, (name, _) in bases.items()})
+    resolved = _replace_bases(text, bases)
     files = {**context, "Dockerfile": Entry(resolved.encode())}
-    _build_image(client, files, tag, network="host" if offered else "none")
+    _build_image(client, files, tag, network="default" if network else "none")
 
 
 def hold_workspace(client: "DockerClient", image: str, folder: str, tag: str) -> None:
@@ -87,15 +103,15 @@ def _bases(text: str) -> list[str]:
     return found
 
 
-def _find_base(client: "DockerClient", base: str) -> tuple[str, bool]:
-    """Return the engine's name of a base, and whether the engine has it; build a recipe's image for it."""
+def _find_base(client: "DockerClient", base: str) -> str:
+    """Return the engine's name of a base; build a recipe's image for it."""
     recipe = base.removeprefix(RECIPE)
     if base != recipe and recipe in recipes.names():
-        return images.ensure(client, recipes.load(recipe)), True
+        return images.ensure(client, recipes.load(recipe))
     if find_image(client, base) is not None:
-        return base, True
+        return base
     if images.is_offered(base):
-        return base, False
+        return base
     raise UserError(
         f"a task's Dockerfile stands on {base}: the engine has no such image and no registry offers it; "
         "pull it, write 'FROM dgm/python', or import the suite with --image python"
@@ -112,22 +128,36 @@ def _replace_bases(text: str, names: Mapping[str, str]) -> str:
 
 
 def _build_image(client: "DockerClient", files: Snapshot, tag: str, network: str) -> None:
-    steps: Iterator[dict[str, Any]] = client.api.build(
+    steps: Generator[dict[str, Any], None, None] = client.api.build(
         fileobj=io.BytesIO(to_tar(files)),
         custom_context=True,
         tag=tag,
         labels={LABEL: "1"},
         network_mode=network,
+        container_limits=_find_limits(client),
+        # The user's proxies may hold passwords, which the steps could read.
+        use_config_proxy=False,
+        timeout=BUILD_S,
         rm=True,
         forcerm=True,
         decode=True,
     )
     said = ""
+    ends = time.monotonic() + BUILD_S
     for step in steps:
+        if time.monotonic() > ends:
+            steps.close()
+            raise UserError(f"a task's Dockerfile is not built within {BUILD_S // 60} minutes")
         if "error" in step:
             last = said.strip().rpartition("\n")[2][-_SAID:]
             problem = str(step["error"]).strip().replace("\n", " ")[:_SAID]
-            hint = "" if network == "host" else " (no network, for no registry answers)"
-            raise UserError(f"a task's Dockerfile cannot be built{hint}: {problem}: {last}")
+            hint = f"; {_ALLOW}" if network == "none" else ""
+            raise UserError(f"a task's Dockerfile cannot be built: {problem}: {last}{hint}")
         said = (said + str(step.get("stream", "")))[-2000:]
         log.debug("%s", str(step.get("stream", step.get("status", ""))).rstrip())
+
+
+def _find_limits(client: "DockerClient") -> Any:  # noqa: ANN401  (a type of the vendor's stubs)
+    """Return the bounds on each step of a build."""
+    cores = min(BUILD_CORES, int(client.info()["NCPU"]))
+    return {"memory": BUILD_BYTES, "memswap": BUILD_BYTES, "cpusetcpus": f"0-{cores - 1}"}

@@ -1,11 +1,14 @@
 """The settings of a run at any moment: those frozen in ``run.json``, and the later changes."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.run import Run
 from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.consents import ConsentNeeded
 from dgm.domain import ActionId
 from dgm.models.providers import without_addresses
+from dgm.models.reach import list_unagreed
 from dgm.publish.finding import unpacked_copies_folder
 
 
@@ -24,6 +27,29 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
     if not run.folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
         return settings
     return settings.model_copy(update={"models": without_addresses(settings.models)})
+
+
+def require_consent(run: Run, settings: Settings) -> None:
+    """Make sure that this user has agreed to where a run would send keys, and to the prices that it counts with.
+
+    Whoever made the run on this machine has. Values that this user chose now, instead of the run's, need no consent.
+
+    Args:
+        run: whose settings are used.
+        settings: those that are about to be used.
+
+    Raises:
+        ConsentNeeded: the run may be a stranger's, and names an address, a variable or a price of its own.
+    """
+    unagreed = list_unagreed(settings.models, settings_of(run).models)
+    if unagreed:
+        words = "; ".join(one.words for one in unagreed)
+        raise ConsentNeeded(
+            f"{run.name}: was not made by you on this machine, and would use its own {words}; "
+            f"if you agree, say: dgm trust {shlex.quote(str(run.folder))}",
+            f"{run.name} was not made by you on this machine. Use its {words}",
+            unagreed,
+        )
 
 
 def group_by_settings(run: Run, actions: Iterable[ActionId]) -> Sequence[tuple[int, Sequence[ActionId]]]:

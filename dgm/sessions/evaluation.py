@@ -17,12 +17,14 @@ from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedu
 from dgm.evaluation.exam import enter_under_key, find_entered
 from dgm.launch import Watcher, name_models
 from dgm.meta.contract import read_contract
+from dgm.meta.seed import read_seed
 from dgm.models.choose import names_by_role
 from dgm.publish.finding import archive_folders
 from dgm.replay.recorded import choose_sandbox
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
+from dgm.search.run_settings import require_consent
 from dgm.sessions.evaluation_folder import (
     EvaluationSession,
     check_again,
@@ -96,8 +98,8 @@ def contestant_of(run: Run, agent: Agent) -> Contestant:
 
 
 def read_contestant(where: str) -> Contestant:
-    """Return the agent in a folder or git repository as a contestant; raise as ``assemble.read_seed``."""
-    source = assemble.read_seed(where)
+    """Return the agent in a folder or git repository as a contestant; raise as ``dgm.meta.seed.read_seed``."""
+    source = read_seed(where)
     return Contestant(where, tree_id(source), lambda: source)
 
 
@@ -113,6 +115,7 @@ def make_request(
         watcher: is asked about a model that costs money.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a setting is unknown, does not fit or may not be set here.
     """
     return EvaluationRequest(
@@ -141,6 +144,8 @@ def _build_settings(run: Run | None, chosen: EvaluationChoice, watcher: Watcher)
     own = {"benchmark": chosen.benchmark, "workers": chosen.workers, "sandbox": chosen.sandbox}
     base |= {key: value for key, value in own.items() if value is not None}
     settings = apply_assignments(base, chosen.assignments, SETTABLE, "dgm evaluate")
+    if run:
+        require_consent(run, settings)
     return name_models(make_paths_absolute(settings), watcher)
 
 

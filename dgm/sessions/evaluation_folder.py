@@ -14,6 +14,7 @@ from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
+from dgm.consents import remember_own
 from dgm.domain import AgentId, Budget, Split, Task
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import (
@@ -24,6 +25,7 @@ from dgm.evaluation.evaluating import (
     count_expected,
 )
 from dgm.launch import Watcher
+from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
@@ -157,6 +159,7 @@ async def open_evaluation(
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
         new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
+        remember_own(list_reach(settings.models))
         if watcher:
             note_checks(new, settings, checks)
         return new

@@ -18,6 +18,7 @@ from dgm.models.choose import AUTO
 from dgm.paths import state_folder
 from dgm.protocols import Work
 from dgm.sandboxes.choose import choose
+from dgm.search.run_settings import require_consent
 from dgm.worker import solving
 from dgm.worker.rehearsal import rehearse
 from dgm.worker.user_repository import UserFiles, user_files, write_back
@@ -66,6 +67,7 @@ def choose_settings(run: Run, model: str | None, max_usd: float | None, watcher:
     """Return the settings of a run with another model or a limit on the cost in USD.
 
     Raises:
+        ConsentNeeded: the run may be a stranger's, and names addresses of its own.
         UserError: a model that costs money may not be used.
     """
     settings = assemble.settings_of(run)
@@ -75,6 +77,7 @@ def choose_settings(run: Run, model: str | None, max_usd: float | None, watcher:
         if model == AUTO:
             settings, why = settle_auto(settings, watcher.may_use)
             watcher.model_chosen(why)
+    require_consent(run, settings)
     if max_usd is not None:
         limits = settings.limits.model_copy(update={"usd": max_usd})
         settings = settings.model_copy(update={"limits": limits})

@@ -17,8 +17,16 @@ from dgm.archive.repository import apply_patch
 from dgm.archive.snapshots import from_folder, from_names, write_folder
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, Infrastructure, UserError
+from dgm.processes import run_apart
 
 LIMIT_BYTES = 100_000_000
+GIT_TIMEOUT_S = 120.0
+_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.untrackedCache": "false",
+}
+"""Settings over those of a repository, which may be a stranger's: it runs no program."""
 _SUBMODULE = b"160000 "
 
 
@@ -34,18 +42,21 @@ class UserFiles:
 def user_files(repo: Path) -> UserFiles:
     """Read tracked files and new ones that git does not ignore, those of checked-out submodules included.
 
-    A folder that is in no git repository, or that a repository around it ignores, is taken whole.
+    A folder that is in no git repository, or that a repository around it ignores, is taken whole. One that git
+    does not read, whatever the reason, never is: it may hold files that its owner would not show.
 
     Raises:
         UserError: it is too large to be copied, or git refuses to read it.
     """
     try:
-        if _run_git(repo, "rev-parse", "--is-inside-work-tree") != b"true\n":
+        top = _find_top(repo)
+        if top is None:
             return UserFiles(from_folder(repo, limit_bytes=LIMIT_BYTES))
         names, absent = _list_files(repo)
-        if not names:
+        if not names and top != repo.resolve():
             return UserFiles(from_folder(repo, limit_bytes=LIMIT_BYTES))
-        return UserFiles(from_names(repo, names, limit_bytes=LIMIT_BYTES), tuple(absent))
+        found = from_names(repo, _without_linked(repo, names), limit_bytes=LIMIT_BYTES)
+        return UserFiles(found, tuple(absent))
     except AgentFault as error:
         raise UserError(f"{repo}: {error}; give a smaller folder") from error
     except OSError as error:
@@ -62,10 +73,12 @@ def find_ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
     words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
+    if _find_top(repo) is None:
+        return frozenset()
     fields = _start_git(repo, words, given).stdout.split(b"\0")[:-1]
     rows = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
     top = repo.resolve()
-    base = Path(os.fsdecode(_run_git(repo, "rev-parse", "--show-toplevel").rstrip(b"\n")) or repo)
+    base = _find_top(repo) or repo
     found = set()
     for source, pattern, name in rows:
         place = (base / os.fsdecode(source)).resolve()
@@ -88,7 +101,7 @@ def write_back(repo: Path, patch: bytes, names: Iterable[str]) -> None:
     """
     touched = sorted(set(names))
     try:
-        before = from_names(repo, touched)
+        before = from_names(repo, _without_linked(repo, touched))
         after = apply_patch(before, patch)
     except ArchiveCorrupt as error:
         raise UserError(f"{repo}: the change does not apply any more ({error})") from error
@@ -110,11 +123,11 @@ def apply_command(repo: Path, file: Path) -> str:
     """Return the command that applies a patch file to the folder."""
     import shlex
 
-    prefix = os.fsdecode(_run_git(repo, "rev-parse", "--show-prefix").strip())
-    if not prefix:
+    top = _find_top(repo)
+    if top is None or top == repo.resolve():
         return shlex.join(["git", "-C", str(repo), "apply", str(file)])
-    top = os.fsdecode(_run_git(repo, "rev-parse", "--show-toplevel").rstrip(b"\n"))
-    return shlex.join(["git", "-C", top, "apply", f"--directory={prefix}", str(file)])
+    prefix = repo.resolve().relative_to(top).as_posix()
+    return shlex.join(["git", "-C", str(top), "apply", f"--directory={prefix}/", str(file)])
 
 
 def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[str, int]) -> None:
@@ -132,13 +145,33 @@ def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[
             (repo / name).chmod((mode & 0o666) | executable)
 
 
+def _find_top(repo: Path) -> Path | None:
+    """Return the top of the work tree that the folder lies in; None if there is no repository around it."""
+    here = repo.resolve()
+    for folder in (here, *here.parents):
+        mark = folder / ".git"
+        # Git passes over an empty folder of this name.
+        if mark.is_symlink() or mark.is_file() or (mark.is_dir() and any(mark.iterdir())):
+            return folder
+    return None
+
+
+def _without_linked(repo: Path, names: Iterable[str]) -> list[str]:
+    """Return the names without those that lead through a link, which to git are no files of the repository."""
+    real: dict[str, bool] = {"": True}
+    for name in names:
+        parent = name.rpartition("/")[0]
+        if parent not in real:
+            folders = [repo / parent, *list((repo / parent).parents)[: parent.count("/")]]
+            real[parent] = not any(folder.is_symlink() for folder in folders)
+    return [name for name in names if real[name.rpartition("/")[0]]]
+
+
 def _list_files(repo: Path) -> tuple[list[str], list[str]]:
     """Return the files below a work tree as git lists them, and sentences on the parts left out."""
-    listed = _run_git_or_raise(
-        repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "."
-    )
+    listed = _run_git(repo, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    staged = _run_git_or_raise(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
+    staged = _run_git(repo, "ls-files", "-z", "--stage", "--", ".").split(b"\0")
     modules = sorted({os.fsdecode(row.partition(b"\t")[2]) for row in staged if row.startswith(_SUBMODULE)})
     absent = [
         f"{name} is a repository of its own: the agent does not see it"
@@ -146,7 +179,7 @@ def _list_files(repo: Path) -> tuple[list[str], list[str]]:
         if name.endswith("/")
     ]
     for module in modules:
-        if (repo / module / ".git").exists():
+        if _without_linked(repo, [f"{module}/.git"]) and (repo / module / ".git").exists():
             below, more = _list_files(repo / module)
             names += [f"{module}/{name}" for name in below]
             absent += [f"{module}/{one}" for one in more]
@@ -161,25 +194,10 @@ def _is_in_submodule(repo: Path, name: str) -> bool:
 
 
 def _run_git(repo: Path, *words: str) -> bytes:
-    """Return git's output; empty if this is no repository.
-
-    Raises:
-        UserError: there is a repository that git refuses to read.
-    """
-    done = _start_git(repo, words)
-    said = done.stderr.decode("utf-8", "replace").strip()
-    if done.returncode and "not a git repository" not in said and "must be run in a work tree" not in said:
-        raise UserError(
-            f"{repo}: git cannot read this repository: {said.splitlines()[0] if said else 'no reason'}"
-        )
-    return b"" if done.returncode else done.stdout
-
-
-def _run_git_or_raise(repo: Path, *words: str) -> bytes:
     done = _start_git(repo, words)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UserError(f"{repo}: git cannot list its files: {said[0] if said else 'no reason given'}")
+        raise UserError(f"{repo}: git cannot read this repository: {said[0] if said else 'no reason given'}")
     return done.stdout
 
 
@@ -187,9 +205,14 @@ def _start_git(repo: Path, words: Sequence[str], given: bytes = b"") -> "subproc
     git = shutil.which("git")
     if git is None:
         raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
-    return subprocess.run(
-        [git, *words], cwd=repo, env=_environment(), input=given, capture_output=True, check=False
-    )
+    settings = {**_SETTINGS, "safe.directory": str(_find_top(repo))}
+    options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+    try:
+        return run_apart(
+            [git, *options, *words], cwd=repo, env=_environment(), given=given, timeout_s=GIT_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"{repo}: git did not list its files within {GIT_TIMEOUT_S:.0f} s") from error
 
 
 def _environment() -> dict[str, str]:
@@ -201,8 +224,13 @@ def _environment() -> dict[str, str]:
         "GIT_PREFIX",
         "GIT_OBJECT_DIRECTORY",
         "GIT_COMMON_DIR",
+        "GIT_CEILING_DIRECTORIES",
     )
     return {key: value for key, value in os.environ.items() if key not in others} | {
         "LC_ALL": "C.UTF-8",
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
+        # A partial clone would fetch what it lacks by whatever command it names.
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
     }

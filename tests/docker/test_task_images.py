@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import dgm
 from dgm.archive.repository import patch as patch_between
 from dgm.benchmarks.harbor import import_harbor
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -34,6 +35,7 @@ def engine():
 def suite(engine, tmp_path_factory):
     target = tmp_path_factory.mktemp("suite") / "little"
     import_harbor(HARBOR, target)
+    dgm.trust(target)
     return SuiteBenchmark(target, engine)
 
 
@@ -59,6 +61,7 @@ def test_files_of_an_image_are_put_back_from_it(engine, tmp_path):
     (harbor / "environment" / "Dockerfile").write_text("FROM dgm/python\nWORKDIR /app\nCOPY *.py ./\n")
     (harbor / "tests" / "test.sh").write_text("grep -c mine conftest.py > /logs/verifier/reward.txt\n")
     import_harbor(tmp_path / "harbor", tmp_path / "suite")
+    dgm.trust(tmp_path / "suite")
     suite = SuiteBenchmark(tmp_path / "suite", engine)
     patch = patch_between({"conftest.py": Entry(b"mine = 1\n")}, {"conftest.py": Entry(b"yours = 1\n")})
     assert asyncio.run(suite.grade(LIMIT, patch, LABELS)).reason == "reward 1"
@@ -67,7 +70,7 @@ def test_files_of_an_image_are_put_back_from_it(engine, tmp_path):
 @pytest.mark.parametrize(
     ("dockerfile", "message"),
     [
-        ("FROM dgm/python\nWORKDIR /app\nRUN exit 3\n", r"cannot be built \(no network.*returned a non-zero code: 3"),
+        ("FROM dgm/python\nWORKDIR /app\nRUN exit 3\n", r"cannot be built: .*non-zero code: 3.*dgm trust SUITE --net"),
         ("FROM no.such.registry.invalid/x:1\nWORKDIR /app\n", "the engine has no such image and no registry offers it"),
         ("WORKDIR /app\n", "has no FROM line"),
         ("FROM dgm/python\nWORKDIR /app\nCOPY nothing.txt .\n", "cannot be built"),
@@ -77,6 +80,7 @@ def test_dockerfile_that_cannot_be_built_is_one_line(engine, tmp_path, dockerfil
     harbor = shutil.copytree(HARBOR / LIMIT, tmp_path / "harbor" / LIMIT)
     (harbor / "environment" / "Dockerfile").write_text(dockerfile)
     import_harbor(tmp_path / "harbor", tmp_path / "suite")
+    dgm.trust(tmp_path / "suite")
     with pytest.raises(UserError, match=message) as caught:
         SuiteBenchmark(tmp_path / "suite", engine).workspace(LIMIT)
     assert "\n" not in str(caught.value)
@@ -88,5 +92,6 @@ def test_image_without_a_workspace_is_told(engine, tmp_path):
     file = harbor / "task.toml"
     file.write_text(file.read_text().replace("[environment]", '[environment]\ndocker_image = "acme/none:1"'))
     import_harbor(tmp_path / "harbor", tmp_path / "suite")
+    dgm.trust(tmp_path / "suite")
     with pytest.raises(UserError, match=r"the engine has no image acme/none:1"):
         SuiteBenchmark(tmp_path / "suite", engine).workspace(LIMIT)

@@ -145,6 +145,9 @@ def test_fetch_builds_what_is_missing_after_it_was_told_to(dgm, docker, tmp_path
     (harbor / "sum-the-sales" / "environment" / "fresh.txt").write_text(str(tmp_path))
     suite = tmp_path / "suite"
     dgm("benchmark", "import", harbor, suite)
+    unasked = dgm("benchmark", "fetch", suite, "sum-the-sales", "--yes", code=2)
+    assert f"say: dgm trust {suite}" in unasked.stderr
+    dgm("trust", suite)
     refused = dgm("benchmark", "fetch", suite, "sum-the-sales", code=2)
     assert "suite: 1 of 1 images are to be built" in refused.stderr
     assert "say --yes" in refused.stderr
@@ -161,8 +164,9 @@ def test_fetch_names_the_image_that_cannot_be_built_and_exits_1(dgm, docker, tmp
         "FROM dgm/python\nWORKDIR /app\nRUN false\n"
     )
     dgm("benchmark", "import", harbor, tmp_path / "suite")
+    dgm("trust", tmp_path / "suite")
     done = dgm.json("benchmark", "fetch", tmp_path / "suite", "sum-the-sales", "--yes", code=1)
-    assert "cannot be built (no network" in next(iter(done["failed"].values()))
+    assert "cannot be built: " in next(iter(done["failed"].values()))
 
 
 @pytest.mark.docker

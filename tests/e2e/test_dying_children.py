@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import read_seed
 from dgm.domain import Entry
+from dgm.meta.seed import read_seed
 
 pytestmark = pytest.mark.sandbox
 CHECK = b"""import hashlib, pathlib

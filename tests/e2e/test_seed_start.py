@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import read_seed
 from dgm.domain import Entry
+from dgm.meta.seed import read_seed
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 

@@ -26,7 +26,7 @@ SHIPPED = (
     "dgm/py.typed",
 )
 PROBE = """
-from dgm.assemble import read_seed
+from dgm.meta.seed import read_seed
 from dgm.benchmarks.suites import suite_names
 from dgm.models.pricing import Prices
 from dgm.sandboxes import recipes

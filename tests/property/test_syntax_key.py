@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.assemble import read_seed
 from dgm.domain import Entry
+from dgm.meta.seed import read_seed
 from dgm.meta.syntax_key import syntax_key
 
 SEED = read_seed(None)

@@ -7,8 +7,8 @@ packages to the table, in the same place, and a change of its own elsewhere.
 
 import json
 
-from dgm.assemble import read_seed
 from dgm.domain import Entry
+from dgm.meta.seed import read_seed
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.edits.kind import apply_edits
 

@@ -116,3 +116,27 @@ def test_subsets_are_placed_and_flags_stay_relative_to_the_working_directory(fol
     assert (settings.seed_agent, settings.benchmark) == ("agent", "mine")
     file.write_text('[benchmarks.swebench]\nsubset = "papers-60"\n')
     assert resolve(file, [], {}).benchmarks.swebench.subset == "papers-60"
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ("odd = " + "[" * 5000 + "]" * 5000, "nested more than 64 levels deep"),
+        ("a = " + "{a=" * 3000 + "1" + "}" * 3000, "nested more than 64 levels deep"),
+        (".".join(["a"] * 100_000) + " = 1", "a key has more than 64 parts"),
+        ("[" + ".".join(["a"] * 100_000) + "]", "a key has more than 64 parts"),
+        (" . ".join(['"a.b"', "'c'"] * 100) + " = 1", "a key has more than 64 parts"),
+        ("odd = " + "9" * 5000, "not valid TOML: Exceeds the limit"),
+        ("odd = 0x" + "f" * 5000, "a whole number does not fit into 64 bits"),
+        ("a = 1\n" * 500_000, "larger than 2,000,000 bytes"),
+    ],
+)
+def test_strangers_toml_is_bounded(data, problem):
+    with pytest.raises(NotToml, match=f"^{re.escape(problem)}"):
+        parse_toml(data.encode())
+
+
+def test_dots_in_texts_comments_and_numbers_are_no_parts_of_keys():
+    dots = "." * 100
+    text = f'a = "{dots}" # {dots}\nb = """{dots}"""\nc = [{"1.5, " * 100}]\nd."e{dots}" = 1'
+    assert parse_toml(text.encode())["d"] == {f"e{dots}": 1}

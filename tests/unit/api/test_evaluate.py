@@ -55,5 +55,5 @@ def test_nothing_is_written_into_the_copy_of_a_packed_run(archive, tmp_path, mon
 
 
 def test_predictions_that_are_not_there_are_named(archive):
-    with pytest.raises(UserError, match=r"none\.json: cannot be read"):
+    with pytest.raises(UserError, match=r"none\.json: missing"):
         dgm.grade_predictions("none.json", "starter")

@@ -218,11 +218,53 @@ def test_dockerfile_is_read_stage_by_stage(tmp_path):
 def test_dockerfile_copies_nothing_from_outside_its_folder(tmp_path):
     (tmp_path / "secret").write_text("s")
     (tmp_path / "env").mkdir()
-    (tmp_path / "env" / "link").symlink_to(tmp_path / "secret")
-    (tmp_path / "env" / "Dockerfile").write_text("FROM x\nWORKDIR /app\nCOPY ../secret .\nCOPY link .\n")
+    (tmp_path / "env" / "Dockerfile").write_text("FROM x\nWORKDIR /app\nCOPY ../secret .\n")
     read = read_dockerfile(tmp_path / "env" / "Dockerfile")
-    assert read.workspace == {}
-    assert len(read.left_out) == 2
+    assert (read.workspace, read.left_out) == ({}, ("COPY ../secret .",))
+    (tmp_path / "env" / "link").symlink_to(tmp_path / "secret")
+    with pytest.raises(UserError, match=r"env/link: leads out of .*env"):
+        read_dockerfile(tmp_path / "env" / "Dockerfile")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "COPY x /app/../../canary",
+        "COPY x ../../canary",
+        "COPY x //etc/canary",
+        "COPY x /app/..",
+        "WORKDIR /app/../../b\nCOPY x /app/canary",
+    ],
+)
+def test_copies_out_of_the_workdir_are_left_out(tmp_path, lines):
+    (tmp_path / "x").write_text("x")
+    (tmp_path / "Dockerfile").write_text(f"FROM x\nWORKDIR /app\n{lines}\n")
+    read = read_dockerfile(tmp_path / "Dockerfile")
+    assert (read.workspace, read.left_out) == ({}, (lines.splitlines()[-1],))
+
+
+@pytest.mark.parametrize("second", ["COPY x /app/out/canary", "COPY x /app/folder", "COPY folder /app/in/a"])
+def test_copies_through_a_copied_link_or_over_a_folder_are_left_out(tmp_path, second):
+    (tmp_path / "folder" / "folder").mkdir(parents=True)
+    (tmp_path / "folder" / "out").symlink_to("in")
+    (tmp_path / "folder" / "in").write_text("")
+    (tmp_path / "folder" / "folder" / "y").write_text("y")
+    (tmp_path / "x").write_text("x")
+    (tmp_path / "Dockerfile").write_text(f"FROM x\nWORKDIR /app\nCOPY folder /app/\n{second}\n")
+    read = read_dockerfile(tmp_path / "Dockerfile")
+    assert (list(read.workspace), read.left_out) == (["folder/y", "in", "out"], (second,))
+
+
+@pytest.mark.parametrize(
+    "name", ["instruction.md", "tests/secret.txt", "solution/secret", "environment/link"]
+)
+def test_task_with_a_link_to_the_host_is_skipped_with_its_name(folder, tmp_path, name):
+    (tmp_path / "secret").write_text("of the host")
+    (folder / LIMIT / name).unlink(missing_ok=True)
+    (folder / LIMIT / name).symlink_to(tmp_path / "secret")
+    done, _ = imported(folder, tmp_path)
+    assert done.tasks == [GREET, SALES]
+    assert f"{LIMIT}/{name}: leads out of" in done.skipped[LIMIT]
 
 
 @pytest.mark.parametrize(
@@ -232,6 +274,11 @@ def test_dockerfile_copies_nothing_from_outside_its_folder(tmp_path):
         ("solution", "env = 5", r"solution\.env: 5 is not a table"),
         ("verifier", "env = 5", r"verifier\.env: 5 is not a table"),
         ("environment", 'cpus = "two"', r"environment\.cpus: 'two' is not a number above 0"),
+        (
+            "environment",
+            "cpus = 1e300",
+            r"environment\.cpus: 1e\+300 is not a number above 0 and at most 1e\+06",
+        ),
         ("environment", "cpus = 0", r"environment\.cpus: 0 is not a number above 0"),
         ("environment", "memory_mb = nan", r"environment\.memory_mb: nan is not a number above 0"),
         ("environment", 'memory = "1.5.2G"', r"environment\.memory: '1\.5\.2G' is no size such as '512M'"),
@@ -249,10 +296,16 @@ def test_a_setting_of_a_wrong_shape_is_one_line(folder, tmp_path, section, line,
 
 
 def test_an_import_that_breaks_off_leaves_nothing(folder, tmp_path):
-    os.mkfifo(folder / SALES / "tests" / "gone")
-    with pytest.raises(shutil.Error):
+    (folder / SALES / "task.toml").write_text("verifier = 3\n")
+    with pytest.raises(UserError, match="verifier: 3 is not a table"):
         imported(folder, tmp_path)
     assert not (tmp_path / "suite").exists()
+
+
+def test_task_with_a_pipe_is_skipped(folder, tmp_path):
+    os.mkfifo(folder / SALES / "tests" / "pipe")
+    done, _ = imported(folder, tmp_path)
+    assert "tests/pipe: neither a file nor a folder" in done.skipped[SALES]
 
 
 def test_letters_of_every_script_come_along(folder, tmp_path):

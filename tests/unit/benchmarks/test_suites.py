@@ -1,5 +1,7 @@
 """A folder of tasks: what of it agents see, and how mistakes in it are told."""
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,61 @@ def test_workspace_inside_another_repository_is_patched_all_the_same(folder, tmp
     monkeypatch.setattr("tempfile.tempdir", None)
     workspace = SuiteBenchmark(folder, NoEngine()).workspace(TASK)
     assert b"* 3" in workspace["sums/__init__.py"].data
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "suite.toml",
+        f"tasks/{TASK}/task.toml",
+        f"tasks/{TASK}/problem.md",
+        f"tasks/{TASK}/start.patch",
+        f"tasks/{TASK}/tests/more.txt",
+        f"tasks/{TASK}/tests",
+        "repos/sums/more.txt",
+        "repos/sums",
+        f"tasks/{TASK}",
+        "README.md",
+    ],
+)
+def test_a_link_to_the_host_is_refused_with_its_name(folder, tmp_path, name):
+    (tmp_path / "host").mkdir()
+    place = folder / name
+    if place.exists():
+        place.rename(tmp_path / "host" / "kept")
+    place.symlink_to(tmp_path / "host" / "kept")
+    with pytest.raises(UserError, match=rf"^{folder / name}: leads out of"):
+        SuiteBenchmark(folder, NoEngine())
+
+
+def test_a_link_from_a_workspace_to_another_part_of_the_suite_is_refused(folder):
+    (folder / "repos" / "sums" / "hidden").symlink_to(f"../../tasks/{TASK}/tests")
+    with pytest.raises(UserError, match=r"repos/sums/hidden: leads out of .*/repos/sums"):
+        SuiteBenchmark(folder, NoEngine())
+
+
+def test_links_inside_of_a_workspace_and_of_the_suite_are_data(folder):
+    (folder / "repos" / "sums" / "link").symlink_to("sums/__init__.py")
+    problem = folder / "tasks" / TASK / "problem.md"
+    problem.rename(folder / "told.md")
+    problem.symlink_to("../../told.md")
+    suite = SuiteBenchmark(folder, NoEngine())
+    assert suite.task(TASK).prompt.startswith("# Doubling")
+
+
+@pytest.mark.parametrize("name", ["suite.toml", f"tasks/{TASK}/problem.md", "repos/sums/pipe"])
+def test_a_pipe_in_a_suite_is_refused_and_never_opened(folder, name):
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(UserError, match=rf"^{folder / name}: neither a file nor a folder"):
+        SuiteBenchmark(folder, NoEngine())
+
+
+@pytest.mark.parametrize(
+    ("key", "limit"), [("timeout_s", "at most 1e+06"), ("test_timeout_s", "at most 1e+06")]
+)
+def test_limits_have_a_bound(folder, key, limit):
+    file = folder / "tasks" / TASK / "task.toml"
+    file.write_text(f"{key} = 1e300\n" + file.read_text())
+    with pytest.raises(UserError, match=re.escape(f"{key}: 1e+300 must be {limit} (seconds)")):
+        SuiteBenchmark(folder, NoEngine())

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import dgm
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.consents import ConsentNeeded
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from dgm.protocols import InImage
@@ -142,25 +144,69 @@ class Builds(NoEngine):
     def __init__(self):
         self.asked = []
 
-    def build_task(self, context, tag):
-        self.asked.append((sorted(context), tag))
+    def build_task(self, context, tag, *, network):
+        self.asked.append((sorted(context), tag, network))
 
     def hold_task(self, image, folder, tag):
         self.asked.append((image, folder, tag))
 
 
-def test_images_are_built_from_the_environment_alone_when_a_task_is_worked_on(folder):
+@pytest.fixture
+def own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def with_dockerfile(folder, more=""):
+    """Let a task work in an image of its own."""
     task = folder / "tasks" / SLUG
     shutil.rmtree(task / "workspace")
     (task / "environment").mkdir()
-    (task / "environment" / "Dockerfile").write_text("FROM dgm/python\nWORKDIR /app\n")
+    (task / "environment" / "Dockerfile").write_text(f"FROM dgm/python\nWORKDIR /app\n{more}")
     edit(folder, SLUG, "[tests]", 'workdir = "/app"\n[tests]')
+    return task / "environment"
+
+
+def test_dockerfiles_are_built_after_a_yes_to_exactly_them(folder, own_state):
+    environment = with_dockerfile(folder)
+    with pytest.raises(
+        ConsentNeeded, match=rf"Docker to build .*Dockerfile without .*say: dgm trust {folder}$"
+    ):
+        SuiteBenchmark(folder, Builds())
+    assert opened(folder).tasks(Split.SEARCH)  # to look at it needs no yes
+    assert len(dgm.trust(folder)) == 1
+    SuiteBenchmark(folder, Builds())
+    for change in (environment / "more.txt", environment / "Dockerfile"):
+        change.write_text("FROM dgm/python\nWORKDIR /app\nRUN true\n")
+        with pytest.raises(ConsentNeeded):
+            SuiteBenchmark(folder, Builds())
+        dgm.trust(folder)
+        SuiteBenchmark(folder, Builds())
+
+
+@pytest.mark.parametrize(
+    "line", ["RUN pip install x", "RUN a && \\\n apt-get install y", "ADD https://a.b/c /c"]
+)
+def test_a_network_is_asked_for_where_one_seems_to_be_needed(folder, own_state, line):
+    with_dockerfile(folder, line + "\n")
+    with pytest.raises(ConsentNeeded, match=r"with a network.*say: dgm trust .* --network$"):
+        SuiteBenchmark(folder, Builds())
+    dgm.trust(folder)
+    engine = Builds()
+    SuiteBenchmark(folder, engine).workspace(SLUG)
+    dgm.trust(folder, network=True)
+    SuiteBenchmark(folder, engine).workspace(SLUG)
+    assert [row[2] for row in engine.asked[::2]] == [False, True]
+
+
+def test_images_are_built_from_the_environment_alone_when_a_task_is_worked_on(folder):
+    with_dockerfile(folder)
+    dgm.trust(folder)
     engine = Builds()
     suite = SuiteBenchmark(folder, engine)
     assert engine.asked == []
     assert suite.workspace(SLUG) == InImage()
-    (files, built), (image, workdir, held) = engine.asked
-    assert (files, image, workdir) == (["Dockerfile"], built, "/app")
+    (files, built, network), (image, workdir, held) = engine.asked
+    assert (files, network, image, workdir) == (["Dockerfile"], False, built, "/app")
     assert suite.task(SLUG).image == f"docker:{held}"
 
 

@@ -16,7 +16,7 @@ def source(text=GOOD, **files):
 
 
 def test_the_shipped_seed_keeps_the_contract():
-    from dgm.assemble import read_seed
+    from dgm.meta.seed import read_seed
 
     contract = read_contract(read_seed(None))
     assert contract.command == ("python3", "-m", "agent")

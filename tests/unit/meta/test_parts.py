@@ -3,10 +3,10 @@
 import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
-from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
 from dgm.meta.contract import PARTS
 from dgm.meta.parts import TOP, SourcePlace, find_frozen_changes, parts_of, places
+from dgm.meta.seed import read_seed
 
 SEED = read_seed(None)
 LOOP, TOOLS, PROMPTS = "agent/loop.py", "agent/tools.py", "agent/prompts.py"

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from dgm.assemble import read_seed
 from dgm.domain import Agent, AgentId, Entry
 from dgm.messages import Message, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts, load_shipped
+from dgm.meta.seed import read_seed
 from dgm.meta.self_edit import SelfEdit, rationale
 from dgm.protocols import Brief, Completed, JobKind, Parent, Work
 

@@ -3,8 +3,8 @@
 import pytest
 
 from dgm.archive.repository import patch
-from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
+from dgm.meta.seed import read_seed
 from dgm.meta.similarity import MAX_BYTES, nearest, resemblance, shingles
 
 pytestmark = pytest.mark.starts_processes

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
-from dgm.assemble import read_seed
 from dgm.domain import Entry, Snapshot
+from dgm.meta.seed import read_seed
 from dgm.meta.syntax_key import MAX_BYTES, MAX_DEPTH, digest, parse_source, syntax_key
 
 SEED = read_seed(None)

@@ -6,12 +6,12 @@ import json
 import pytest
 
 from dgm.archive.repository import patch, tree_id
-from dgm.assemble import read_seed
 from dgm.config import GateSettings, LimitSettings, VettingSettings
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
 from dgm.meta.prompts import Prompts, load_shipped
+from dgm.meta.seed import read_seed
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
 from dgm.offline.model import OfflineModel

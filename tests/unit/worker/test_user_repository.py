@@ -1,5 +1,7 @@
 """A person's repository and its settings: what an agent sees of it, and what is written back."""
 
+import os
+import shutil
 import stat
 import subprocess
 
@@ -172,3 +174,79 @@ def test_the_command_that_is_said_applies_the_kept_change(repo, tmp_path, below)
     file.write_bytes(patch(before, {**before, "new": Entry(b"n\n")}))
     subprocess.run(apply_command(repo / below, file), shell=True, check=True)
     assert (repo / below / "new").read_bytes() == b"n\n"
+
+
+def hidden(repo):
+    """An ignored file, which only a whole copy of the folder would hold."""
+    write(repo, {".gitignore": b"secret\n", "secret": b"key"})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_repository_of_another_owner_is_listed_by_git(repo):
+    hidden(repo)
+    for path in [repo, *repo.rglob("*")]:
+        os.chown(path, 12345, 12345)
+    assert "secret" not in user_files(repo).files
+    assert "secret" not in user_files(repo).files.keys() | find_ignored_around(repo, ["x"])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda dot: (dot / "HEAD").unlink(),
+        lambda dot: (dot / "HEAD").write_text("nothing"),
+        lambda dot: (dot / "config").write_text("[core]\nrepositoryformatversion = 99\n"),
+        lambda dot: (dot.rename(dot.parent.parent / "away"), dot.write_text("gitdir: /nowhere\n")),
+        lambda dot: (dot.rename(dot.parent.parent / "away"), dot.symlink_to("nowhere")),
+    ],
+)
+def test_whatever_git_refuses_is_not_taken_whole(repo, damage):
+    hidden(repo)
+    damage(repo / ".git")
+    with pytest.raises(UserError, match="git cannot read this repository"):
+        user_files(repo)
+
+
+@pytest.mark.parametrize("line", ["bare = true", "worktree = /nowhere", "worktree = ..", "worktree = /"])
+def test_a_work_tree_elsewhere_shows_nothing_ignored(repo, line):
+    hidden(repo)
+    (repo / ".git" / "config").write_text(f"[core]\n{line}\n")
+    try:
+        found = user_files(repo).files
+    except UserError:
+        found = {}
+    assert "secret" not in found
+
+
+def test_a_repository_without_a_file_to_show_is_not_taken_whole(repo):
+    hidden(repo)
+    git(repo, "rm", "-qr", "--cached", ".")
+    (repo / ".git" / "info" / "exclude").write_text("*\n")
+    assert user_files(repo).files == {}
+
+
+def test_settings_of_a_repository_run_nothing(repo, tmp_path):
+    hidden(repo)
+    canary = tmp_path / "canary"
+    for key in ("core.fsmonitor", "core.sshCommand", "core.pager", "filter.x.process", "filter.x.clean"):
+        git(repo, "config", key, f"touch {canary} #")
+    git(repo, "config", "extensions.partialClone", "origin")
+    git(repo, "config", "remote.origin.url", f"ext::touch {canary}")
+    git(repo, "config", "remote.origin.promisor", "true")
+    write(repo, {".gitattributes": b"* filter=x\n"})
+    for hook in ("post-index-change", "post-checkout", "fsmonitor-watchman"):
+        write(repo, {f".git/hooks/{hook}": f"#!/bin/sh\ntouch {canary}\n".encode()})
+        (repo / ".git" / "hooks" / hook).chmod(0o755)
+    assert "secret" not in user_files(repo).files
+    assert find_ignored_around(repo, ["new"]) == frozenset()
+    assert not canary.exists()
+
+
+def test_files_behind_a_link_are_no_files_of_the_repository(repo, tmp_path):
+    write(repo, {"folder/passwd": b"mine\n", "module/x": b"1"})
+    git(repo, "add", "-A")
+    write(tmp_path / "host", {"passwd": b"of the host\n", "x": b"2"})
+    for name in ("folder", "module"):
+        shutil.rmtree(repo / name)
+        (repo / name).symlink_to(tmp_path / "host")
+    assert not {"folder/passwd", "module/x"} & user_files(repo).files.keys()

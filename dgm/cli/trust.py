@@ -1,0 +1,31 @@
+"""``dgm trust``: say yes to what a stranger's suite or run would do on this machine."""
+
+import sys
+
+import click
+
+from dgm.show.safe import one_line
+
+LINE_CHARS = 1_000
+
+
+@click.command()
+@click.argument("name", metavar="SUITE|RUN")
+@click.option(
+    "--network", is_flag=True, help="Let the suite's Dockerfiles use a network while they are built."
+)
+def trust(name: str, network: bool) -> None:
+    """Agree to what another person's SUITE or RUN would do on this machine; look at it first.
+
+    A suite: Docker builds the Dockerfiles of its tasks, which run programs of its author. A run: model calls go to the
+    addresses, with the variables of keys and at the prices that its settings name. The yes holds for what is there
+    now; what changes is asked about again.
+    """
+    from dgm.sessions.trusting import list_subjects
+
+    subjects = list_subjects(name, network=network)
+    for subject in subjects:
+        subject.agree()
+        sys.stdout.write(f"agreed: {one_line(subject.words, LINE_CHARS)}\n")
+    if not subjects:
+        sys.stdout.write("nothing of it needs a yes\n")

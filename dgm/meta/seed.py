@@ -1,0 +1,87 @@
+"""The agent that a search starts from: the shipped one, a folder, or a git repository at a path or an address."""
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dgm.archive.snapshots import from_folder
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.meta.contract import FILE as CONTRACT
+from dgm.meta.contract import read_contract
+from dgm.paths import asset
+from dgm.processes import run_apart
+
+SEED_BYTES = 20_000_000
+CLONE_S = 600.0
+TRANSPORTS = ("https", "ssh", "git", "file")
+"""Transports of git that a seed may come by; others run programs or are not encrypted."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false")
+
+
+def read_seed(where: str | None) -> Snapshot:
+    """Return the source of the agent that a search starts from.
+
+    Args:
+        where: a folder, a git repository (path or URL); None for the shipped seed.
+
+    Raises:
+        UserError: there is nothing there, or it is no agent.
+        Infrastructure: a repository is not cloned within ten minutes.
+    """
+    folder = asset("archive", "seed") if where is None else Path(where)
+    try:
+        if folder.is_dir() and not (folder / "HEAD").is_file():
+            source = _read_agent_folder(folder)
+        else:
+            source = _clone_repository(str(where))
+        read_contract(source)
+    except AgentFault as error:
+        raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
+    except ValueError as error:  # a null character in the path
+        raise UserError(f"{where!r}: {error}") from error
+    return source
+
+
+def _read_agent_folder(folder: Path) -> Snapshot:
+    # Check the contract first: a wrong path may name a folder too large to read.
+    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
+
+
+def _clone_repository(where: str) -> Snapshot:
+    scheme = _SCHEME.match(where)
+    if scheme and (scheme[0].endswith("::") or scheme[1].lower() not in TRANSPORTS):
+        raise UserError(
+            f"{where}: a seed agent is a folder or a git repository at a path or an address of "
+            f"{', '.join(TRANSPORTS)}"
+        )
+    with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
+        words = ["clone", "-q", "--depth=1", "--no-tags", "--template=", "--no-recurse-submodules"]
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        try:
+            done = run_apart(
+                ["git", *settings, *words, "--", where, scratch],
+                cwd=Path.cwd(),
+                env={**os.environ, **_environment()},
+                timeout_s=CLONE_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Infrastructure(f"{where}: not cloned within {CLONE_S:.0f} s") from error
+        except FileNotFoundError as error:
+            raise UserError("git is not installed; install it with your system's package manager") from error
+        if done.returncode:
+            raise UserError(f"{where}: neither a folder nor a git repository that can be cloned")
+        return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of git: no other transport, no question, no large files of an extension."""
+    return {
+        "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS),
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "LC_ALL": "C.UTF-8",
+    }

@@ -1,0 +1,80 @@
+"""What settings name of addresses, key variables and prices, and what of it needs this user's yes."""
+
+import pytest
+
+from dgm.config import Settings
+from dgm.models.reach import list_reach, list_unagreed
+
+THEIRS = {"compatible": {"base_url": "http://theirs/v1", "key_env": "AWS_SECRET_ACCESS_KEY"}}
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def models(**sections):
+    return Settings.model_validate({"models": sections}).models
+
+
+def words(found):
+    return [one.words for one in found]
+
+
+@pytest.mark.parametrize(
+    "usual",
+    [
+        {},
+        {"openai": {"key_env": "OPENAI_API_KEY", "api": "chat", "concurrency": 3, "timeout_s": 5}},
+        {"solve": "openai/x", "aliases": {"a": "openai/x"}},
+    ],
+)
+def test_usual_addresses_and_keys_need_no_yes(usual):
+    assert list_unagreed(models(**usual), models(**usual)) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (THEIRS, "openai-compatible: base_url = http://theirs/v1, key_env = AWS_SECRET_ACCESS_KEY"),
+        ({"openai": {"key_env": "HOME"}}, "openai: key_env = HOME"),
+        ({"anthropic": {"extra_headers": {"x": "env:HOME"}}}, 'anthropic: extra_headers = {"x": "env:HOME"}'),
+        ({"openai": {"extra_body": {"x": "env:HOME"}}}, 'openai: extra_body = {"x": "env:HOME"}'),
+        (
+            {"azure": {"base_url": "https://a", "api_version": "1"}},
+            "azure: base_url = https://a, api_version = 1",
+        ),
+        ({"bedrock": {"region": "r", "profile": "p"}}, "bedrock: region = r, profile = p"),
+        ({"vertex": {"project": "p", "region": "r"}}, "vertex: project = p, region = r"),
+        ({"prices": {"openai/x": {"input": 0, "output": 0}}}, "price of openai/x: input = 0.0, output = 0.0"),
+    ],
+)
+def test_what_a_run_names_of_its_own_is_said(own, said):
+    assert words(list_unagreed(models(**own), models(**own))) == [said]
+    for subject in list_reach(models(**own)):
+        subject.agree()
+    assert list_unagreed(models(**own), models(**own)) == []
+
+
+def test_a_yes_is_to_exactly_what_was_shown():
+    for subject in list_reach(models(**THEIRS)):
+        subject.agree()
+    other = {"compatible": {**THEIRS["compatible"], "key_env": "OPENAI_API_KEY"}}
+    assert len(list_unagreed(models(**other), models(**other))) == 1
+
+
+def test_what_the_user_names_instead_needs_no_yes():
+    mine = {"compatible": {"base_url": "http://mine/v1", "key_env": "MY_KEY"}}
+    assert list_unagreed(models(**mine), models(**THEIRS)) == []
+    assert list_unagreed(models(), models(**THEIRS)) == []
+
+
+@pytest.mark.parametrize("half", [{"base_url": "http://mine/v1"}, {"key_env": "MY_KEY"}])
+def test_half_of_theirs_still_needs_one(half):
+    mixed = {"compatible": {**THEIRS["compatible"], **half}}
+    assert len(list_unagreed(models(**mixed), models(**THEIRS))) == 1
+
+
+def test_a_long_value_hides_no_other():
+    hidden = {"compatible": {"base_url": "http://a/" + "x" * 5000, "key_env": "HOME"}}
+    assert words(list_unagreed(models(**hidden), models(**hidden)))[0].endswith("…, key_env = HOME")
