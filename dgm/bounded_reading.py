@@ -4,6 +4,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,20 @@ MAX_DEPTH = 100
 _TOKENS = re.compile(r'[\[{]+|[\]}]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
-def parse_json(data: bytes | str, *, most_bytes: int = MAX_BYTES, most_values: int = MAX_VALUES) -> Any:  # noqa: ANN401  (any JSON)
+def parse_json(
+    data: bytes | str,
+    *,
+    most_bytes: int = MAX_BYTES,
+    most_values: int = MAX_VALUES,
+    **hooks: Callable[[str], object],
+) -> Any:  # noqa: ANN401  (any JSON)
     """Return the value of a JSON text.
+
+    Args:
+        data: the text, or its UTF-8.
+        most_bytes: maximum length of ``data``.
+        most_values: maximum number of its commas and brackets.
+        hooks: as for ``json.loads``.
 
     Raises:
         ValueError: it is not JSON, or exceeds a bound; the message says so in a few words.
@@ -32,7 +45,7 @@ def parse_json(data: bytes | str, *, most_bytes: int = MAX_BYTES, most_values: i
         raise ValueError(f"more than {most_values} values")
     if opened > MAX_DEPTH and _is_too_deep(text):
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    return json.loads(text)
+    return json.loads(text, **hooks)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import AgentBorn
+from dgm.archive.fold import fold
 from dgm.archive.store import EventStore
+from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId
 from dgm.errors import ArchiveCorrupt
 
@@ -32,11 +34,15 @@ def change(path: Path, sql: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        f"{DROP} DROP VIEW agents; DROP VIEW evaluations; DROP VIEW spend; ALTER TABLE events RENAME TO kept;"
-        f"CREATE VIEW events AS {ENDLESS} AS seq, 0.0 AS at, 'run_paused' AS kind, 1 AS action, '{{}}' AS body FROM r",
+        (
+            f"{DROP} DROP VIEW agents; DROP VIEW evaluations; DROP VIEW spend; ALTER TABLE events RENAME TO kept;"
+            f"CREATE VIEW events AS {ENDLESS} AS seq, 0.0 AS at, 'x' AS kind, 1 AS action, '{{}}' AS body FROM r"
+        ),
         "CREATE TRIGGER more AFTER INSERT ON events BEGIN SELECT 1; END",
-        "DROP TRIGGER events_are_never_deleted;"
-        "CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events BEGIN SELECT 1; END",
+        (
+            "DROP TRIGGER events_are_never_deleted;"
+            "CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events BEGIN SELECT 1; END"
+        ),
         "ALTER TABLE events ADD COLUMN more TEXT AS (hex(zeroblob(1e9)))",
         "CREATE TABLE others(name)",
         "CREATE INDEX births_too ON events(at)",
@@ -110,3 +116,47 @@ def test_a_journal_that_names_another_file_deletes_nothing(path: Path) -> None:
     for write in (False, True):
         with pytest.raises(ArchiveCorrupt, match="names a file outside the run"):
             EventStore.open(path, write=write)
+
+
+STARTED = '{"agent":0,"task":"t","attempt":0}'
+CALLED = '{"number":1,"model":"m","role":"solve","usage":%s}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "action", "body"),
+    [
+        ("task_graded", 1, '{"agent":-1,"task":"t","attempt":0,"verdict":"resolved","reason":""}'),
+        ("task_graded", 1, '{"agent":"0","task":"t","attempt":0,"verdict":"resolved","reason":""}'),
+        ("task_graded", 1, '{"agent":0,"task":["t"],"attempt":0,"verdict":"resolved","reason":""}'),
+        ("task_graded", 1, '{"agent":0,"task":"\x1b[2J","attempt":0,"verdict":"resolved","reason":""}'),
+        ("task_graded", 1, '{"agent":0,"task":"t","attempt":"x","verdict":"resolved","reason":""}'),
+        (
+            "task_graded",
+            1,
+            f'{{"agent":{"9" * 5000},"task":"t","attempt":0,"verdict":"resolved","reason":""}}',
+        ),
+        ("task_graded", 1, "[" * 100_000),
+        ("task_graded", 1, "[]"),
+        ("model_called", 1, "[" * 100_000),
+        ("model_called", 1, CALLED % "[1,1,1,NaN]"),
+        ("model_called", 1, CALLED % "[1,1,1,1e300]"),
+        ("model_called", 1, CALLED % "[1,1,1,1,NaN,1,1]"),
+        ("model_called", 1, CALLED % "[1,1000000000000000000000000,1,1]"),
+        ("model_called", 1, CALLED % '["1","1","1","1"]'),
+        ("model_called", 1, '{"number":"x","model":"m","role":"solve","usage":[1,1,1,1]}'),
+        ("model_called", 1, '{"number":1,"model":["m"],"role":"solve","usage":[1,1,1,1]}'),
+        ("model_called", 1, '{"number":1,"model":"m\x1b","role":"solve","usage":[1,1,1,1]}'),
+    ],
+)
+def test_a_body_that_fits_no_event_ends_the_fold_in_one_line(
+    path: Path, kind: str, action: int, body: str
+) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as log:
+        log.execute("DROP INDEX graded_once")
+        log.execute("DROP INDEX called_once")
+        log.execute("DROP INDEX resolved")
+        log.execute(f"{ROW} (2, 1.0, 'action_started', 1, ?)", (STARTED,))
+        log.execute(f"{ROW} (3, 1.0, ?, ?, ?)", (kind, action, body))
+        log.commit()
+    with EventStore.open(path, write=False) as store, pytest.raises(ArchiveCorrupt, match=r"^event 3: .*"):
+        fold(store, Tree())
