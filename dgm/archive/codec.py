@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from dgm.archive.event_fields import UnusableField, check_fields, parse_body
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -102,20 +103,30 @@ def decode(kind: str, action: int | None, body: str) -> Event:
     if kind not in _LAYOUTS:
         raise ValueError(f"unknown kind of event {kind!r}")
     try:
-        return _read(kind, ActionId(action or 0), json.loads(body))
-    except (KeyError, TypeError, AttributeError) as error:
+        return _read(kind, ActionId(action or 0), parse_body(body))
+    except (KeyError, TypeError, AttributeError, UnusableField) as error:
         raise ValueError(f"a {kind} event without a usable {error}") from error
     except ValidationError as error:
         raise ValueError(f"a {kind} event without a usable {_describe(error)}") from error
 
 
 def action_of(body: Body) -> Action:
-    """Return the action in the body of an ``action_started`` event."""
+    """Return the action in the body of an ``action_started`` event.
+
+    Raises:
+        ValueError: the body is not of such an event.
+    """
+    check_fields(body)
+    return _read_action(body)
+
+
+def _read_action(body: Body) -> Action:
     return _action_reader("task" in body).validate_python(body)
 
 
 def _read(kind: str, action: ActionId, body: dict[str, Any]) -> Event:
     body["action"] = action
+    check_fields(body)
     if "usage" in body or kind in ("model_called", "call_booked"):
         body["usage"] = Usage(*body.get("usage", ()))
     if kind != "model_called":  # by far the commonest
@@ -127,7 +138,7 @@ def _nest(kind: str, body: dict[str, Any]) -> None:
     """Give a body the shape of its event."""
     match kind:
         case "action_started":
-            body.update(id=body["action"], action=action_of(body))
+            body.update(id=body["action"], action=_read_action(body))
         case "task_graded" | "child_proposed" | "agent_stillborn":
             body["outcome"] = {**body, "cost": body}
         case "agent_born":

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from dgm.archive.event_fields import check_fields
 from dgm.archive.store import EventStore, Row
 from dgm.archive.tree import Tree
 from dgm.domain import Evaluate, Usage, Verdict
@@ -17,8 +18,10 @@ from dgm.errors import ArchiveCorrupt
 
 _scan = json.JSONDecoder().raw_decode
 # ``codec`` writes the bodies in this form; a body that does not match is read as JSON.
-_started = re.compile(r'\{"agent":(\d+),"task":"([^"\\]*)","attempt":(\d+)\}').fullmatch
-_graded = re.compile(r'\{"agent":(\d+),"task":"([^"\\]*)","attempt":(\d+),"verdict":"([a-z]+)"[,}]').match
+_named = r'\{"agent":(\d{1,15}),"task":"([^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]{0,500})","attempt":(\d{1,15})'
+_started = re.compile(_named + r"\}", re.ASCII).fullmatch
+_graded = re.compile(_named + r',"verdict":"([a-z]+)"[,}]', re.ASCII).match
+_NO_USAGE = (0, 0, 0, 0.0)
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
@@ -58,6 +61,7 @@ def _pause_between_rows(rows: Iterable[Row], pause: Callable[[], None]) -> Itera
 
 def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
     seq, latest = 0, 0.0
+    known: set[tuple[str, str]] = set()
     # Any avoids a call of NewType for each value, which would take a tenth of the time.
     action: Any
     agent: Any
@@ -74,13 +78,18 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
                 tree.started(action, Evaluate(agent, task, attempt), False)
             elif kind == "model_called" and action is not None:
                 fields, _ = _scan(body)
+                number, usage = fields["number"], fields.get("usage", _NO_USAGE)
                 who = (fields["role"], fields["model"])
-                tree.model_calls.called(action, fields["number"], Usage(*fields.get("usage", ())), who)
+                check_fields({"number": number, "usage": usage})
+                if who not in known:
+                    check_fields({"role": who[0], "model": who[1]})
+                    known.add(who)
+                tree.model_calls.called(action, number, Usage(*usage), who)
             else:
                 tree.passed(seq - 1, latest)
                 tree.apply(store.decoded(row))
                 latest = 0.0  # a session may begin at an earlier time than the last one ended
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             message = (
                 str(error)
                 if isinstance(error, ArchiveCorrupt)
@@ -100,4 +109,5 @@ def _read_verdict(body: str) -> tuple[Any, Any, int, str]:
         agent, task, attempt, verdict = found.groups()
         return int(agent), task, int(attempt), verdict
     fields, _ = _scan(body)
+    check_fields(fields)
     return fields["agent"], fields["task"], fields["attempt"], fields["verdict"]

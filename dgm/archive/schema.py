@@ -1,6 +1,14 @@
-"""The layout of ``events.db``: one append-only table, and views for people with an ordinary SQL shell."""
+"""The layout of ``events.db``: one append-only table, and views for people with an ordinary SQL shell.
+
+A log may come from a stranger. ``check_schema`` refuses any other table, trigger or index. Its views are never used:
+``VIEWS`` are made anew in each connection, in front of those in the file.
+"""
+
+import sqlite3
+from functools import cache
 
 from dgm.archive.events import SCHEMA_VERSION
+from dgm.errors import ArchiveCorrupt
 
 APPLICATION_ID = 0x64676D65
 """``dgme`` in the file's header: identifies a database as a run's, for ``file`` and for dgm."""
@@ -10,6 +18,22 @@ CREATE UNIQUE INDEX graded_once ON events(
     json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt'),
     coalesce(json_extract(body, '$.again'), 0)
 ) WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid';
+"""
+_GRADED_ONCE_BEFORE_4 = (
+    "CREATE UNIQUE INDEX graded_once ON events("
+    "json_extract(body, '$.agent'), json_extract(body, '$.task'), json_extract(body, '$.attempt')) "
+    "WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') <> 'invalid'"
+)
+_AGENTS = """
+CREATE VIEW agents AS SELECT
+    json_extract(body, '$.id') AS id,
+    json_extract(body, '$.parents') AS parents,
+    json_extract(body, '$.commit') AS commit_id,
+    json_extract(body, '$.operator') AS operator,
+    json_extract(body, '$.rationale') AS rationale,
+    action,
+    at AS born_at
+    FROM events WHERE kind = 'agent_born';
 """
 _EVALUATIONS = """
 CREATE VIEW evaluations AS SELECT
@@ -70,15 +94,7 @@ CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
-CREATE VIEW agents AS SELECT
-    json_extract(body, '$.id') AS id,
-    json_extract(body, '$.parents') AS parents,
-    json_extract(body, '$.commit') AS commit_id,
-    json_extract(body, '$.operator') AS operator,
-    json_extract(body, '$.rationale') AS rationale,
-    action,
-    at AS born_at
-    FROM events WHERE kind = 'agent_born';
+{_AGENTS.strip()}
 {_EVALUATIONS.strip()}
 {_SPEND.strip()}
 PRAGMA application_id = {APPLICATION_ID};
@@ -98,3 +114,49 @@ PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
 """SQL that migrates the tables of a log of schema 1 to 3 to schema 4; run before the first new event is written."""
+
+VIEWS = "".join((_AGENTS, _EVALUATIONS, _SPEND)).replace("CREATE VIEW", "CREATE TEMP VIEW")
+"""SQL that makes the views in a connection alone."""
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Raise if a database is not a log; no row of it is read.
+
+    Raises:
+        ArchiveCorrupt: it lacks the table ``events`` as dgm makes it, or has another table, trigger, index or view.
+    """
+    known = _known_objects()
+    tables = set()
+    for kind, name, table, sql in connection.execute(_OBJECTS):
+        if kind == "table" and str(name).startswith("sqlite_stat"):
+            continue  # SQLite's own, made by ANALYZE
+        if kind == "view":
+            expected = (kind, name) in known
+        else:
+            expected = table == "events" and _squeeze(str(sql)) in known.get((kind, name), ())
+        if not expected:
+            raise ArchiveCorrupt(f"not the schema of a log: {kind} {str(name)[:60]!r} is not dgm's")
+        tables.add(name)
+    if "events" not in tables:
+        raise ArchiveCorrupt("not the schema of a log: it has no table 'events'")
+
+
+@cache
+def _known_objects() -> dict[tuple[str, str], set[str]]:
+    """Return the SQL that dgm has used for each object, by its type and name."""
+    found: dict[tuple[str, str], set[str]] = {}
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(SCHEMA)
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+            found[kind, name] = {_squeeze(sql)}
+    finally:
+        connection.close()
+    found["index", "graded_once"].add(_GRADED_ONCE_BEFORE_4)
+    return found
+
+
+def _squeeze(sql: str) -> str:
+    """Return the SQL with single blanks: versions of dgm differ in their line breaks."""
+    return " ".join(sql.split())

@@ -4,10 +4,8 @@ SQLite runs in WAL mode with ``synchronous=FULL``: a commit is on disk before ``
 and any number of readers in other processes meanwhile. ``Tree`` interprets the events.
 """
 
-import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -16,15 +14,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import SCHEMA_VERSION, ActionStarted, Event, ModelCalled, Recorded, VerdictWithdrawn
+from dgm.archive.events import ActionStarted, Event, ModelCalled, Recorded, VerdictWithdrawn
 from dgm.archive.lock import WriterLock
-from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE
+from dgm.archive.log_file import StepLimit, open_to_read, open_to_write, translate_errors, version_of
 from dgm.domain import Action
-from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
 Row = tuple[int, float, str, int | None, str]
 """The columns ``seq``, ``at``, ``kind``, ``action`` and ``body``."""
 _CHUNK = 5_000
+_CHUNK_CHARS = 20_000_000
+"""Number of characters of bodies after which a chunk ends early."""
+_LATEST = 1e11
+"""Unix times of events lie before it; in the year 5138."""
+_AHEAD = 1_000
+"""Actions are numbered in the order of their starts: an id exceeds the number of its event by less than this."""
 _WITHDRAWALS_SINCE = 4
 """First schema whose logs may hold withdrawn verdicts; older logs lack the index of them."""
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM events"
@@ -41,7 +45,8 @@ class EventStore:
         self._connection = connection
         self._lock = lock
         self._clock = clock
-        with _translate_errors(path):
+        self._limit = StepLimit(path, connection)
+        with self._statement():
             self._last = int(connection.execute(_NEWEST).fetchone()[0])
 
     @classmethod
@@ -55,11 +60,11 @@ class EventStore:
             Infrastructure: the disk is full.
         """
         if not write:
-            return cls(path, _open_to_read(path), None, clock)
+            return cls(path, open_to_read(path), None, clock)
         lock = WriterLock(path.with_suffix(".lock"))
         try:
-            with _translate_errors(path):
-                return cls(path, _open_to_write(path), lock, clock)
+            with translate_errors(path):
+                return cls(path, open_to_write(path), lock, clock)
         except DgmError:
             lock.close()
             raise
@@ -82,7 +87,7 @@ class EventStore:
         """Make all of the events durable in one commit, or none; raises like ``append``."""
         recorded = [Recorded(self._last + n, self._clock(), event) for n, event in enumerate(events, 1)]
         rows = [(item.seq, item.at, *encode(item.event)) for item in recorded]
-        with _translate_errors(self._path):
+        with self._statement():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
@@ -108,8 +113,7 @@ class EventStore:
         left = sys.maxsize if most is None else most
         while left > 0:
             wanted = min(_CHUNK, left)
-            with _translate_errors(self._path):
-                chunk = self._connection.execute(query, (after, wanted)).fetchall()
+            chunk, more = self._read_chunk(query, after, wanted)
             whole = not chunk or chunk[-1][0] == after + len(chunk)
             for number, row in enumerate(chunk, after + 1) if not whole else ():
                 if row[0] != number:
@@ -119,8 +123,34 @@ class EventStore:
             yield from chunk
             after += len(chunk)
             left -= len(chunk)
-            if len(chunk) < wanted:
+            if not more:
                 return
+
+    def _read_chunk(self, query: str, after: int, wanted: int) -> tuple[list[Row], bool]:
+        """Return the first rows, at most ``wanted`` and fewer if they are large, and whether there may be more."""
+        chunk: list[Row] = []
+        left = _CHUNK_CHARS
+        with self._statement(), closing(self._connection.execute(query, (after, wanted))) as rows:
+            for row in rows:
+                self._check(row)
+                chunk.append(row)
+                left -= len(row[4])
+                if left < 0:
+                    return chunk, True
+        return chunk, len(chunk) == wanted
+
+    def _check(self, row: Row) -> None:
+        """Raise if a column holds what no event has; SQLite lets any column hold any type."""
+        seq, at, kind, action, body = row
+        if not (
+            type(at) is float
+            and 0.0 <= at < _LATEST
+            and type(kind) is type(body) is str
+            and (action is None or (type(action) is int and 0 <= action < seq + _AHEAD))
+        ):
+            raise ArchiveCorrupt(
+                f"{self._path}: event {seq}: a column holds what no event has; restore the run"
+            )
 
     def read(self, after: int = 0, most: int | None = None) -> Iterator[Recorded]:
         """Yield the events after number ``after`` like ``rows``.
@@ -132,12 +162,12 @@ class EventStore:
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
         """Hold one view of the log: reads inside the context do not see later events. For short work."""
-        with _translate_errors(self._path):
+        with self._statement():
             self._connection.execute("BEGIN")
         try:
             yield
         finally:
-            with _translate_errors(self._path):
+            with self._statement():
                 self._connection.execute("COMMIT")
 
     def select(
@@ -154,7 +184,7 @@ class EventStore:
             ArchiveCorrupt: an event is unreadable.
         """
         by = f"INDEXED BY {index}" if index else ""
-        with _translate_errors(self._path):
+        with self._statement():
             rows = self._connection.execute(f"{_COLUMNS} {by} WHERE {condition} ORDER BY seq", parameters)
             return map(self.decoded, rows.fetchall())
 
@@ -184,8 +214,8 @@ class EventStore:
 
     def withdrawals(self, until: int = sys.maxsize) -> Sequence[VerdictWithdrawn]:
         """Return the verdicts that were withdrawn by event number ``until``, in order."""
-        with _translate_errors(self._path):
-            if _version(self._connection) < _WITHDRAWALS_SINCE:
+        with self._statement():
+            if version_of(self._connection) < _WITHDRAWALS_SINCE:
                 return ()
         found = self.select("kind = 'verdict_withdrawn' AND seq <= ?", (until,), index="withdrawn")
         return [item.event for item in found if isinstance(item.event, VerdictWithdrawn)]
@@ -202,7 +232,7 @@ class EventStore:
 
     def newest(self) -> int:
         """Return the number of the current last event, whichever process appended it; 0 if there is none."""
-        with _translate_errors(self._path):
+        with self._statement():
             return int(self._connection.execute(_NEWEST).fetchone()[0])
 
     def query(
@@ -211,13 +241,12 @@ class EventStore:
         """Return the rows of a SQL query.
 
         It may use the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
-        The views are those from the run's creation; in a run from an older dgm they may lack a column.
 
         Raises:
             UserError: this log cannot answer the query.
             ArchiveCorrupt: the log is damaged.
         """
-        with _translate_errors(self._path):
+        with self._statement():
             try:
                 return self._connection.execute(sql, parameters).fetchall()
             except (sqlite3.ProgrammingError, sqlite3.OperationalError) as error:
@@ -231,11 +260,18 @@ class EventStore:
         Raises:
             ArchiveCorrupt: the row is not an event; names its number.
         """
+        self._check(row)
         seq, at, kind, action, body = row
         try:
             return Recorded(seq, at, decode(kind, action, body))
         except ValueError as error:
             raise ArchiveCorrupt(f"{self._path}: event {seq}: {error}") from error
+
+    @contextmanager
+    def _statement(self) -> Iterator[None]:
+        self._limit.restart()
+        with translate_errors(self._path):
+            yield
 
     def close(self) -> None:
         """Close the file and let the next writer in."""
@@ -248,119 +284,3 @@ class EventStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@contextmanager
-def _translate_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        raise DgmError(f"{path}: refused, because it would happen a second time: {error}") from error
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise _translate_error(path, error) from error
-
-
-def _translate_error(path: Path, error: Exception) -> DgmError:
-    # Python's own sqlite errors (text that is not UTF-8) have no code; they mean damage, too.
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-    match code & 0xFF if code != sqlite3.SQLITE_IOERR_SHORT_READ else sqlite3.SQLITE_CORRUPT:
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return Infrastructure(f"{path}: {error}; nothing was written")
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return UserError(f"{path}: cannot be opened ({error}); check that it exists and may be written")
-        case _:
-            return ArchiveCorrupt(f"{path}: {error}")
-
-
-def _connect(path: Path, options: str) -> sqlite3.Connection:
-    uri = path.resolve().as_uri() + options
-    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=30, check_same_thread=False)
-
-
-def _check(path: Path, connection: sqlite3.Connection) -> None:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = _version(connection)
-    if application != APPLICATION_ID:
-        raise ArchiveCorrupt(f"{path}: a database, but not one that dgm wrote (application id {application})")
-    if version > SCHEMA_VERSION:
-        raise UserError(
-            f"{path}: written by a newer dgm (schema {version}, this one reads {SCHEMA_VERSION}); upgrade dgm"
-        )
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _check_pages(path: Path, connection: sqlite3.Connection) -> None:
-    first = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if first != "ok":
-        raise ArchiveCorrupt(f"{path}: {first}")
-
-
-def _open_to_write(path: Path) -> sqlite3.Connection:
-    fresh = not path.exists()
-    if not fresh:
-        _check_file(path)
-    connection = _connect(path, "?mode=rwc")
-    try:
-        if fresh:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-        _check(path, connection)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        _check_pages(path, connection)
-        connection.executescript(UPGRADE if _version(connection) < SCHEMA_VERSION else INDICES)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _open_to_read(path: Path) -> sqlite3.Connection:
-    if not path.exists():
-        raise UserError(f"{path}: no such file; is {path.parent} a run?")
-    _check_file(path)
-    connection = _connect(path, "?mode=ro")
-    try:
-        with _translate_errors(path):
-            _check(path, connection)
-    except UserError as error:
-        connection.close()
-        if not isinstance(error.__cause__, sqlite3.Error):
-            raise
-        # A log in WAL mode needs files beside it even for reading; a read-only folder cannot hold them.
-        connection = _open_unwritable(path)
-    except DgmError:
-        connection.close()
-        raise
-    return connection
-
-
-def _open_unwritable(path: Path) -> sqlite3.Connection:
-    wal = path.with_name(path.name + "-wal")
-    with _translate_errors(path):
-        if not (wal.exists() and wal.stat().st_size):
-            connection = _connect(path, "?immutable=1")
-            _check(path, connection)
-            return connection
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        with tempfile.TemporaryDirectory(prefix="dgm-") as folder:
-            for part in (path, wal):
-                shutil.copyfile(part, Path(folder, part.name))
-            with closing(_connect(Path(folder, path.name), "?mode=rw")) as copy:
-                copy.backup(connection)
-    _check(path, connection)
-    return connection
-
-
-def _check_file(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            magic = file.read(16)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    if magic != b"SQLite format 3\0":
-        what = "empty" if not magic else "not a database"
-        raise ArchiveCorrupt(f"{path}: {what}; restore it from a copy")

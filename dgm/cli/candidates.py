@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,16 +129,14 @@ def _agent_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
 
 
 def _candidates_of_run(run: str) -> Iterator[CompletionCandidate]:
+    from dgm.archive.log_file import open_to_read
     from dgm.publish.finding import find_run
 
     yield CompletionCandidate("best", "the agent that the policy recommends")
     yield CompletionCandidate("seed", "agent 0")
-    log = find_run(run) / "events.db"
-    with contextlib.closing(
-        sqlite3.connect(f"{log.absolute().as_uri()}?mode=ro", uri=True, timeout=1.0)
-    ) as opened:
+    with contextlib.closing(open_to_read(find_run(run) / "events.db")) as log:
         query = "SELECT id, operator, rationale FROM agents ORDER BY id DESC LIMIT ?"
-        rows = opened.execute(query, (AGENTS,)).fetchall()
+        rows = log.execute(query, (AGENTS,)).fetchall()
     for agent, operator, rationale in reversed(rows):
         yield CompletionCandidate(str(agent), f"{operator}: {rationale}")
 

@@ -105,7 +105,7 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, ti
             return [ChildProposed(action, Born(parents, operator, CommitId("c" * 40), "why", Cost(), "1:a"))]
         case "done" | "asked" | "withdrawn", Evaluate(agent, task):
             verdict = Verdict.RESOLVED if action % 2 else Verdict.UNRESOLVED
-            cost = Cost(Usage(1, 2, 3, 0.5), 1.25, {"log": Digest("c")})
+            cost = Cost(Usage(1, 2, 3, 0.5), 1.25, {"log": Digest("c" * 64)})
             graded = TaskGraded(
                 action, Evaluation(agent, task, 0, verdict, "n\u00e4\udcff", 0.5, cost), times
             )
@@ -122,9 +122,9 @@ def _ending(action: ActionId, what: Evaluate | Expand, end: str, agents: int, ti
 def _calls(action: ActionId, number: int, end: str) -> list[Event]:
     """A call that is answered, under way, cut off, or cut off and counted at less since; and what a model taught."""
     most, usage, model = Usage(1, 1007, 600, 1.5), Usage(1, 7, 3, 0.5, 2, 1, 1), "m \udcff"
-    begun = CallStarted(action, number, model, "solve", Digest("a"), most)
-    called = ModelCalled(action, number, model, "solve", Digest("a"), Digest("b"), usage, 0.25)
-    cut = CallBooked(action, number, model, "solve", most, open=True, request="a")
+    begun = CallStarted(action, number, model, "solve", Digest("a" * 64), most)
+    called = ModelCalled(action, number, model, "solve", Digest("a" * 64), Digest("b" * 64), usage, 0.25)
+    cut = CallBooked(action, number, model, "solve", most, open=True, request="a" * 64)
     less = CallBooked(action, number, model, "solve", Usage(0, -1000, 0, -0.25))
     learned = ModelLearned(model, {"dropped": ["top_p"]}, "no top_p \udcff", usage)
     noted = ModelNoted(model, NoteKind.WAITS, "slow down", 1e9)

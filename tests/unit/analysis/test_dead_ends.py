@@ -136,7 +136,7 @@ def test_a_birth_a_child_that_waits_and_a_persons_no_are_no_deaths_in_a_row():
     family.die(9, parent=2)
     action = family.tree.next_action
     family.add(ActionStarted(action, Expand((AgentId(1),), "self-edit")))
-    family.add(ChildProposed(action, Born((AgentId(1),), "self-edit", CommitId("c"), "")))
+    family.add(ChildProposed(action, Born((AgentId(1),), "self-edit", CommitId("c" * 40), "")))
     family.dies(parent=1)
     assert len(family.tree.deaths) == 1
     family.dies(parent=1, stage="rejected", decided="a person")

@@ -1,5 +1,8 @@
 """The bytes of every kind of event in the log."""
 
+import json
+import re
+
 import pytest
 
 from dgm.archive.codec import KINDS, decode, encode
@@ -26,17 +29,18 @@ from dgm.archive.events import (
 )
 from dgm.domain import Born, Budget, Cost, Evaluate, Evaluation, Expand, Stillborn, Usage, Verdict
 
+ASKED, ANSWERED, PATCH, COMMIT = "f" * 64, "b" * 64, "a" * 64, "c" * 40
 USAGE, FINER = Usage(1, 20, 3, 0.25), Usage(1, 20, 3, 0.25, 4, 5, 6)
-COST = Cost(USAGE, 1.23456, {"patch": "a" * 4})
-EVENTS = [
+COST = Cost(USAGE, 1.23456, {"patch": PATCH})
+_EVENTS = [
     (
-        CallStarted(1, 2, "m", "solve", "f00", USAGE),
-        '{"number":2,"model":"m","role":"solve","request":"f00","most":[1,20,3,0.25]}',
+        CallStarted(1, 2, "m", "solve", ASKED, USAGE),
+        '{"number":2,"model":"m","role":"solve","request":"ASKED","most":[1,20,3,0.25]}',
     ),
     (
-        ModelCalled(1, 2, "m", "solve", "f00", "ba7", FINER, 1.23456),
+        ModelCalled(1, 2, "m", "solve", ASKED, ANSWERED, FINER, 1.23456),
         (
-            '{"number":2,"model":"m","role":"solve","request":"f00","reply":"ba7",'
+            '{"number":2,"model":"m","role":"solve","request":"ASKED","reply":"ANSWERED",'
             '"usage":[1,20,3,0.25,4,5,6],"seconds":1.2346}'
         ),
     ),
@@ -45,8 +49,8 @@ EVENTS = [
         '{"number":2,"model":"m","role":"solve","usage":[0,0,0,0.0]}',
     ),
     (
-        CallBooked(1, 2, "m", "solve", USAGE, True, "f00"),
-        '{"number":2,"model":"m","role":"solve","usage":[1,20,3,0.25],"open":true,"request":"f00"}',
+        CallBooked(1, 2, "m", "solve", USAGE, True, ASKED),
+        '{"number":2,"model":"m","role":"solve","usage":[1,20,3,0.25],"open":true,"request":"ASKED"}',
     ),
     (
         CallRefused(1, "solve", 404, "model", "no"),
@@ -64,7 +68,7 @@ EVENTS = [
         TaskGraded(1, Evaluation(0, "t", 0, Verdict.UNRESOLVED, "caf\u00e9", 0.5, COST), 1),
         (
             '{"agent":0,"task":"t","attempt":0,"verdict":"unresolved","reason":"caf\\u00e9","score":0.5,'
-            '"seconds":1.2346,"usage":[1,20,3,0.25],"traces":{"patch":"aaaa"},"again":1}'
+            '"seconds":1.2346,"usage":[1,20,3,0.25],"traces":{"patch":"PATCH"},"again":1}'
         ),
     ),
     (
@@ -82,16 +86,16 @@ EVENTS = [
     ),
     (RunPaused("away"), '{"reason":"away"}'),
     (
-        ChildProposed(1, Born((0,), "op", "c0", "why", COST, "1:ab")),
+        ChildProposed(1, Born((0,), "op", COMMIT, "why", COST, "1:ab")),
         (
-            '{"parents":[0],"commit":"c0","operator":"op","rationale":"why","syntax":"1:ab",'
-            '"seconds":1.2346,"usage":[1,20,3,0.25],"traces":{"patch":"aaaa"}}'
+            '{"parents":[0],"commit":"COMMIT","operator":"op","rationale":"why","syntax":"1:ab",'
+            '"seconds":1.2346,"usage":[1,20,3,0.25],"traces":{"patch":"PATCH"}}'
         ),
     ),
     (
-        AgentBorn(1, 4, (0,), "c0", "op", "why", Cost(), "1:ab", "a person"),
+        AgentBorn(1, 4, (0,), COMMIT, "op", "why", Cost(), "1:ab", "a person"),
         (
-            '{"id":4,"parents":[0],"commit":"c0","operator":"op","rationale":"why","syntax":"1:ab",'
+            '{"id":4,"parents":[0],"commit":"COMMIT","operator":"op","rationale":"why","syntax":"1:ab",'
             '"decided":"a person"}'
         ),
     ),
@@ -110,6 +114,8 @@ EVENTS = [
     (RunChanged({"limits": {"calls": 3}}), '{"settings":{"limits":{"calls":3}}}'),
     (RunStopped("budget"), '{"reason":"budget"}'),
 ]
+NAMED = {"ASKED": ASKED, "ANSWERED": ANSWERED, "PATCH": PATCH, "COMMIT": COMMIT}
+EVENTS = [(event, re.sub("|".join(NAMED), lambda found: NAMED[found[0]], body)) for event, body in _EVENTS]
 
 
 @pytest.mark.parametrize(("event", "body"), EVENTS)
@@ -146,3 +152,73 @@ def test_every_kind_has_an_example():
 def test_a_body_that_is_no_event_is_refused_by_name(kind, body, fault):
     with pytest.raises(ValueError, match=fault):
         decode(kind, 1, body)
+
+
+GRADED = {"agent": 0, "task": "t", "attempt": 0, "verdict": "resolved", "reason": ""}
+BORN = {"id": 0, "parents": [], "commit": COMMIT, "operator": "seed", "rationale": ""}
+CALLED = {"number": 1, "model": "m", "role": "solve", "request": ASKED, "reply": ANSWERED}
+
+
+@pytest.mark.parametrize(
+    "commit",
+    [
+        None,
+        ["x"],
+        "",
+        "c0",
+        f"--output={'a' * 31}",
+        "HEAD",
+        f"{COMMIT}\n",
+        f"{COMMIT}:x",
+        COMMIT.upper(),
+        "c" * 41,
+    ],
+)
+def test_a_commit_is_hexadecimal_digits_and_nothing_else(commit):
+    with pytest.raises(ValueError, match="agent_born event without a usable 'commit'"):
+        decode("agent_born", 0, json.dumps(BORN | {"commit": commit}))
+    assert decode("agent_born", 0, json.dumps(BORN | {"commit": "d" * 64})).commit == "d" * 64
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "key"),
+    [
+        ("task_graded", GRADED | {"agent": -1}, "agent"),
+        ("task_graded", GRADED | {"agent": "../x"}, "agent"),
+        ("task_graded", GRADED | {"agent": True}, "agent"),
+        ("task_graded", GRADED | {"task": ["x"]}, "task"),
+        ("task_graded", GRADED | {"task": "a\x1b[2J"}, "task"),
+        ("task_graded", GRADED | {"task": "a" * 501}, "task"),
+        ("task_graded", GRADED | {"seconds": "x"}, "seconds"),
+        ("task_graded", GRADED | {"score": 10**18}, "score"),
+        ("task_graded", GRADED | {"usage": ["a", "b", "c", "d"]}, "usage"),
+        ("task_graded", GRADED | {"usage": [10**18, 1, 1, 1.0]}, "usage"),
+        ("task_graded", GRADED | {"usage": [1, 1, 1, 1.0, 1]}, "usage"),
+        ("task_graded", GRADED | {"traces": {"log": "../../../etc/passwd"}}, "traces"),
+        ("task_graded", GRADED | {"traces": {"log": 5}}, "traces"),
+        ("agent_born", BORN | {"parents": "ab"}, "parents"),
+        ("agent_born", BORN | {"id": "../x"}, "id"),
+        ("model_called", CALLED | {"request": "../x"}, "request"),
+        ("model_called", CALLED | {"model": "m\n"}, "model"),
+        ("action_started", {"parents": [-1], "operator": "op"}, "parents"),
+        ("model_noted", {"model": "m", "kind": "waits", "words": "", "until": 1e300}, "until"),
+    ],
+)
+def test_a_value_that_its_key_never_has_is_refused_by_name(kind, body, key):
+    with pytest.raises(ValueError, match=f"{kind} event without a usable '{key}'"):
+        decode(kind, 1, json.dumps(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"reason":' + "[" * 200_000,
+        '{"reason":"x","more":' + "9" * 5000 + "}",
+        '{"more":9e999}',
+        '{"more":NaN}',
+        "{" * 99,
+    ],
+)
+def test_numbers_and_nesting_of_a_body_are_bounded(body):
+    with pytest.raises(ValueError):  # noqa: PT011  (RecursionError and OverflowError are none)
+        decode("run_paused", None, body)

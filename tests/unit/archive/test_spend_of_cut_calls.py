@@ -30,15 +30,15 @@ WHO = ("solve", "m")
 
 
 def started(number=1):
-    return CallStarted(ACTION, number, "m", "solve", Digest("a"), MOST)
+    return CallStarted(ACTION, number, "m", "solve", Digest("a" * 64), MOST)
 
 
 def called(number=1):
-    return ModelCalled(ACTION, number, "m", "solve", Digest("a"), Digest("b"), ANSWERED)
+    return ModelCalled(ACTION, number, "m", "solve", Digest("a" * 64), Digest("b" * 64), ANSWERED)
 
 
 def booked(usage=MOST, number=1, still_open=True):
-    return CallBooked(ACTION, number, "m", "solve", usage, still_open, "a" if still_open else "")
+    return CallBooked(ACTION, number, "m", "solve", usage, still_open, "a" * 64 if still_open else "")
 
 
 def spend_of(*events):
@@ -189,8 +189,8 @@ def test_status_says_it_to_people(tmp_path):
     paid = PaidRun(tmp_path / "r")
     action = paid.start(Evaluate(SEED, TaskId("ledger-a")))
     for number in (1, 2):
-        paid.run.append(CallStarted(action, number, "openai/cheap", "solve", Digest("a"), MOST))
-    paid.run.append(CallBooked(action, 1, "openai/cheap", "solve", MOST, open=True, request="a"))
+        paid.run.append(CallStarted(action, number, "openai/cheap", "solve", Digest("a" * 64), MOST))
+    paid.run.append(CallBooked(action, 1, "openai/cheap", "solve", MOST, open=True, request="a" * 64))
     paid.run.close()
     with Run.open(tmp_path / "r") as dead:
         said = [plain_text(each) for each in status_lines(dead)]

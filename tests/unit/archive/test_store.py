@@ -40,7 +40,7 @@ def born(agent: int) -> AgentBorn:
 
 
 def graded(attempt: int, verdict: Verdict = Verdict.RESOLVED) -> TaskGraded:
-    cost = Cost(Usage(2, 30, 4, 0.5), 1.5, {"log": Digest("d")})
+    cost = Cost(Usage(2, 30, 4, 0.5), 1.5, {"log": Digest("d" * 64)})
     return TaskGraded(ActionId(1), Evaluation(SEED, TaskId("a"), attempt, verdict, "ok", 1.0, cost))
 
 
@@ -92,7 +92,7 @@ def test_invalid_verdicts_may_repeat_before_one_that_counts(path: Path) -> None:
 
 
 def test_same_model_call_twice_is_refused(path: Path) -> None:
-    call = ModelCalled(ActionId(3), 1, "m", "solve", Digest("a"), Digest("b"), Usage(1, 2, 3, 0.5))
+    call = ModelCalled(ActionId(3), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), Usage(1, 2, 3, 0.5))
     with EventStore.open(path, write=True) as store:
         store.append(call)
         with pytest.raises(DgmError, match="second time"):
@@ -118,7 +118,7 @@ def test_events_cannot_be_changed_or_deleted(filled: Path) -> None:
 def test_views_answer_an_ordinary_sql_shell(path: Path) -> None:
     with EventStore.open(path, write=True) as store:
         usage = Usage(1, 20, 3, 0.5)
-        store.append(ModelCalled(ActionId(1), 1, "m", "solve", Digest("a"), Digest("b"), usage))
+        store.append(ModelCalled(ActionId(1), 1, "m", "solve", Digest("a" * 64), Digest("b" * 64), usage))
         store.append(born(0))
         store.append(graded(0))
     with contextlib.closing(sqlite3.connect(path)) as connection:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.store import _translate_error
+from dgm.archive.log_file import translate_error
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 
 
@@ -25,11 +25,11 @@ from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 def test_a_code_says_whose_fault_an_error_is(code, kind):
     error = sqlite3.OperationalError("why")
     error.sqlite_errorcode = code
-    told = _translate_error(Path("events.db"), error)
+    told = translate_error(Path("events.db"), error)
     assert type(told) is kind
     assert str(told).startswith("events.db: ")
     assert "why" in str(told)
 
 
 def test_an_error_without_a_code_means_damage():
-    assert type(_translate_error(Path("events.db"), sqlite3.OperationalError("why"))) is ArchiveCorrupt
+    assert type(translate_error(Path("events.db"), sqlite3.OperationalError("why"))) is ArchiveCorrupt

@@ -51,8 +51,8 @@ def test_what_is_new_comes_back_from_the_log(event):
     ("event", "body"),
     [
         (
-            AgentBorn(ActionId(1), AgentId(1), (SEED,), "c", "op", "why"),
-            '{"id":1,"parents":[0],"commit":"c","operator":"op","rationale":"why"}',
+            AgentBorn(ActionId(1), AgentId(1), (SEED,), "c" * 40, "op", "why"),
+            '{"id":1,"parents":[0],"commit":"cccccccccccccccccccccccccccccccccccccccc","operator":"op","rationale":"why"}',
         ),
         (
             AgentStillborn(ActionId(1), Stillborn((SEED,), "op", "check", "no")),

@@ -82,7 +82,7 @@ def test_request_comes_back_to_the_letter_over_whatever_base(now, before):
 
 def test_request_of_another_protocol_is_no_base():
     record = json.loads(
-        encode_wire_request(WireRequest(MESSAGES, {"messages": SAID}), WireBase(Digest("d"), chat()))
+        encode_wire_request(WireRequest(MESSAGES, {"messages": SAID}), WireBase(Digest("d" * 64), chat()))
     )
     assert "base" not in record
 
@@ -90,7 +90,7 @@ def test_request_of_another_protocol_is_no_base():
 def test_headers_are_those_of_each_request():
     before = WireRequest(MESSAGES, {"messages": SAID}, {"anthropic-beta": "a"})
     now = WireRequest(MESSAGES, {"messages": SAID}, {})
-    data = encode_wire_request(now, WireBase(Digest("d"), before))
+    data = encode_wire_request(now, WireBase(Digest("d" * 64), before))
     assert decode_wire_request(json.loads(data), before) == now
 
 

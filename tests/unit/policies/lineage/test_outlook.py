@@ -128,7 +128,7 @@ def test_a_child_that_waits_for_a_person_counts_like_one_on_its_way():
     outlook = judged(SEED_STATE, growing=True)
     waiting = judged(SEED_STATE, growing=True)
     action = next(iter(waiting._tree.pending))
-    born = Born((AgentId(0),), "self-edit", CommitId("c"), "")
+    born = Born((AgentId(0),), "self-edit", CommitId("c" * 40), "")
     waiting._tree.apply(Recorded(1000, 1000.0, ChildProposed(action, born)))
     assert not waiting._tree.pending
     assert _under_way(waiting._tree)[1] == pytest.approx(_under_way(outlook._tree)[1])

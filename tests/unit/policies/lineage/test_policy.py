@@ -328,7 +328,7 @@ def test_the_budget_says_what_an_expansion_costs():
 
 
 def _call(action, role, tokens):
-    return ModelCalled(action, 1, "m", role, Digest("a"), Digest("b"), Usage(1, tokens, 0))
+    return ModelCalled(action, 1, "m", role, Digest("a" * 64), Digest("b" * 64), Usage(1, tokens, 0))
 
 
 def test_a_task_near_the_agents_own_level_is_asked_for():

@@ -1,0 +1,94 @@
+"""Files and JSON that a stranger may have made, read with bounds: on size, nesting and values, and through no link."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dgm.errors import ArchiveCorrupt
+
+MAX_BYTES = 64_000_000
+"""Maximum size of a file, or of a JSON text, in bytes."""
+MAX_VALUES = 2_000_000
+"""Maximum number of commas and brackets of a JSON text, which bounds its values."""
+MAX_DEPTH = 100
+"""Maximum nesting of a JSON text. Every recursive function of dgm gets as deep without exceeding Python's limit."""
+_TOKENS = re.compile(r'[\[{]+|[\]}]+|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+
+
+def parse_json(
+    data: bytes | str,
+    *,
+    most_bytes: int = MAX_BYTES,
+    most_values: int = MAX_VALUES,
+    **hooks: Callable[[str], object],
+) -> Any:  # noqa: ANN401  (any JSON)
+    """Return the value of a JSON text.
+
+    Args:
+        data: the text, or its UTF-8.
+        most_bytes: maximum length of ``data``.
+        most_values: maximum number of its commas and brackets.
+        hooks: as for ``json.loads``.
+
+    Raises:
+        ValueError: it is not JSON, or exceeds a bound; the message says so in a few words.
+    """
+    if len(data) > most_bytes:
+        raise ValueError(f"larger than {most_bytes} bytes")
+    text = data if isinstance(data, str) else str(data, "utf-8-sig")
+    opened = text.count("[") + text.count("{")
+    if opened + text.count(",") > most_values:
+        raise ValueError(f"more than {most_values} values")
+    if opened > MAX_DEPTH and _is_too_deep(text):
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    return json.loads(text, **hooks)
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON)
+    """Return the value of a JSON file; raise like ``read_file``, and ``ArchiveCorrupt`` for anything but JSON."""
+    data = read_file(path)
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        raise ArchiveCorrupt(f"{path}: not what dgm wrote ({error}); restore it from a copy") from error
+
+
+def read_file(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: it does not exist, or cannot be read.
+        ArchiveCorrupt: it is a link, a folder, a pipe or a device, or larger than ``most_bytes``.
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    if path.is_symlink():
+        raise ArchiveCorrupt(f"{path}: a link, which is not followed; put the file itself there")
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ArchiveCorrupt(f"{path}: not a regular file")
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(most_bytes + 1)
+    finally:
+        os.close(descriptor)
+    if len(data) > most_bytes:
+        raise ArchiveCorrupt(f"{path}: larger than {most_bytes} bytes")
+    return data
+
+
+def _is_too_deep(text: str) -> bool:
+    depth = 0
+    for found in _TOKENS.finditer(text):
+        first = text[found.start()]
+        if first in "[{":
+            depth += found.end() - found.start()
+            if depth > MAX_DEPTH:
+                return True
+        elif first != '"':
+            depth -= found.end() - found.start()
+    return False
