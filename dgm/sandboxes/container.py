@@ -61,6 +61,8 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase) -> dict[str, Any]
     memory = f"{spec.memory_mb + base.copied_mb * len(spec.filled)}m"
     return {
         "image": base.image,
+        # Else the library would put the proxies of its user's configuration, passwords included, into the environment.
+        "use_config_proxy": False,
         "command": ["sleep", str(max(1, int(spec.lifetime_s)))],
         "entrypoint": [],
         "user": f"{base.keeper}:{base.keeper}",

@@ -168,9 +168,13 @@ def test_a_stream_beyond_its_limit_is_the_agents_fault():
         tarball.unpack(stream, 1000)
 
 
-def test_what_is_no_tar_stream_is_an_infrastructure_failure():
-    with pytest.raises(Infrastructure):
-        tarball.unpack(b"no tar" * 1000, 1000)
+@pytest.mark.parametrize(
+    "damage", [lambda s: b"timeout: a warning\n" + s, lambda s: s[:1024], lambda s: b"no tar"]
+)
+def test_what_is_no_whole_tar_stream_is_refused(damage):
+    stream = tarball.pack({"a": Entry(b"x"), "b": Entry(b"y")})
+    with pytest.raises(AgentFault, match="not a whole tar stream"):
+        tarball.unpack(damage(stream), 1000)
 
 
 def test_output_keeps_its_first_bytes():
