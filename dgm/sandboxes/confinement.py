@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.protocols import Mount
+from dgm.sandboxes import users
 from dgm.sandboxes.scratch import WRITABLE, Scratch
 
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -23,12 +24,6 @@ _JOIN = (
     'ulimit -c 0; ulimit -n 1024; exec "$@"'
 )
 _MIB = 1024 * 1024
-SIGNALS, QUEUE_BYTES = 512, 200_000
-"""Pending signals, and bytes of message queues, that a sandbox's user may have.
-
-The kernel counts them by user: for an ordinary user's sandboxes in each one's user namespace (since Linux 5.14), and
-all together against the larger limit that dgm was started with.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +98,7 @@ class Confinement:
 
     def _user_switch(self) -> list[str]:
         """Return the arguments that switch the program to the sandbox's user, inside."""
-        limits = ["/usr/bin/prlimit", f"--sigpending={SIGNALS}", f"--msgqueue={QUEUE_BYTES}"]
+        limits = ["/usr/bin/prlimit", f"--sigpending={users.SIGNALS}", f"--msgqueue={users.QUEUE_BYTES}"]
         if not self.entrances:
             limits += [f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
             limits += [f"--fsize={self.disk_mb * _MIB}"]

@@ -158,11 +158,10 @@ class DockerEngine:
     def _make(self, spec: SandboxSpec) -> "DockerSandbox":
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            made = self._client.containers.create(**container.creation_arguments(spec, base))
-            assert made.id is not None
-            sandbox = DockerSandbox(self._client, self._socket, made.id, base)
+            ident, uid = container.create(self._client, spec, base)
+            sandbox = DockerSandbox(self._client, self._socket, ident, base, uid)
             try:
-                self._client.api.start(made.id)
+                self._client.api.start(ident)
             except BaseException:
                 sandbox.close()
                 raise
@@ -191,11 +190,13 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(self, client: "DockerClient", socket: str, ident: str, base: ContainerBase) -> None:
+    def __init__(
+        self, client: "DockerClient", socket: str, ident: str, base: ContainerBase, uid: int
+    ) -> None:
         self._client = client
         self._socket = socket
         self._id = ident
-        self._user = f"{base.user}:{base.user}"
+        self._user = f"{uid}:{base.group}"
         self._environment = {**_ENVIRONMENT, "PATH": ":".join(dict.fromkeys((*_PATH, *base.path)))}
         self._memory_kills = 0
         self._closed = False

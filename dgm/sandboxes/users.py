@@ -12,6 +12,12 @@ from collections.abc import Iterator
 
 from dgm.errors import Infrastructure
 
+SIGNALS, QUEUE_BYTES = 512, 200_000
+"""Pending signals, and bytes of message queues, that a sandbox's user may have.
+
+Sandboxes of an ordinary user have one user for the kernel. Each is counted in its user namespace (since Linux 5.14),
+and all of them against the larger limit that dgm was started with.
+"""
 BUBBLEWRAP = range(58_001, 58_501)
 """Users of bubblewrap's sandboxes, started by root."""
 DOCKER = range(58_501, 59_001)

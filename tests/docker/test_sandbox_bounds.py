@@ -185,6 +185,32 @@ def test_one_sandboxs_bomb_leaves_the_others_alone(engine, runner):
     assert runner.run(side_by_side()).output == b"fine\n"
 
 
+USE_UP_SIGNALS = """
+import ctypes, os, signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {40})
+queued = 0
+while ctypes.CDLL(None).sigqueue(os.getpid(), 40, None) == 0 and queued < 1_000_000:
+    queued += 1
+print(queued, flush=True)
+time.sleep(2.5)
+"""
+
+
+def test_one_sandboxs_signals_leave_the_others_theirs(engine, runner):
+    async def side_by_side():
+        async with engine.open(spec()) as greedy, engine.open(spec()) as calm:
+            taking = asyncio.create_task(greedy.exec(["python3", "-c", USE_UP_SIGNALS], timeout_s=30))
+            await asyncio.sleep(1)
+            done = await calm.exec(["timeout", "9", "id", "-u"], timeout_s=20)
+            own = await greedy.exec(["id", "-u"], timeout_s=20)
+            return (await taking).output, done.output, own.output
+
+    queued, uid, other = runner.run(side_by_side())
+    assert 1 <= int(queued) <= 600
+    assert uid.strip().isdigit()
+    assert uid != other
+
+
 def test_putting_into_a_full_sandbox_is_the_agents_fault(inside: Inside):
     async def work(sandbox):
         await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)
