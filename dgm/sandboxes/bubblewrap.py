@@ -38,7 +38,11 @@ _OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
 
 
 class BubblewrapEngine:
-    """An engine that opens sandboxes with bubblewrap."""
+    """An engine that opens sandboxes with bubblewrap.
+
+    Attributes:
+        grouped: whether each sandbox has a control group.
+    """
 
     name = "bubblewrap"
 
@@ -50,13 +54,13 @@ class BubblewrapEngine:
             )
         self._bwrap = os.fspath(Path(bwrap).absolute())
         self._privileged = os.geteuid() == 0
-        self._grouped = cgroups.available()
+        self.grouped = cgroups.available()
         self._seccomp = filter_program()
 
     @property
     def bounds(self) -> str:
         """The mechanism that bounds a program's processes and memory, in a word or two."""
-        return "control groups" if self._grouped else "resource limits"
+        return "control groups" if self.grouped else "resource limits"
 
     def prove(self) -> None:
         """Start a trivial program, because namespaces may be forbidden even if bubblewrap is installed.
@@ -94,7 +98,7 @@ class BubblewrapEngine:
 
     def _make(self, spec: SandboxSpec, gid: int) -> "BubblewrapSandbox":
         name = scratch.fresh_name()
-        group = cgroups.group(name) if self._grouped else None
+        group = cgroups.group(name) if self.grouped else None
         note = scratch.Note(spec.labels, [str(path) for path in group.folders] if group else [], os.getpid())
         # Inside the user namespace of an ordinary user's sandbox its id is its own, whatever it is.
         user = lease_user() if self._privileged else None
