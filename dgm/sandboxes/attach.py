@@ -12,6 +12,7 @@ from dgm.errors import Infrastructure
 from dgm.sandboxes.confined import Output
 
 _FRAME_HEADER_BYTES = 8
+_STDERR = 2
 _STARTED = (101, 200)
 
 
@@ -71,10 +72,11 @@ async def _listen(reader: asyncio.StreamReader, output: Output) -> None:
             if error.partial:
                 raise
             return
+        add = output.add_said if header[0] == _STDERR else output.add
         left = int.from_bytes(header[4:], "big")
         while left:
             chunk = await reader.read(left)
             if not chunk:
                 raise asyncio.IncompleteReadError(b"", left)
-            output.add(chunk)
+            add(chunk)
             left -= len(chunk)

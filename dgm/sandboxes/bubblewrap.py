@@ -25,6 +25,7 @@ from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
+from dgm.sandboxes.users import UserLease, lease_user
 
 _BWRAP_PIDS = 7
 """Processes of bubblewrap and the timeout in a control group, for three commands at once."""
@@ -37,23 +38,29 @@ _OVER_DISK = b"\nkilled: the sandbox wrote more than its disk_mb\n"
 
 
 class BubblewrapEngine:
-    """An engine that opens sandboxes with bubblewrap."""
+    """An engine that opens sandboxes with bubblewrap.
+
+    Attributes:
+        grouped: whether each sandbox has a control group.
+    """
 
     name = "bubblewrap"
 
     def __init__(self) -> None:
-        if shutil.which("bwrap") is None:
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
             raise Infrastructure(
                 "bubblewrap is not installed: install the package 'bubblewrap', or start Docker"
             )
+        self._bwrap = os.fspath(Path(bwrap).absolute())
         self._privileged = os.geteuid() == 0
-        self._grouped = cgroups.available()
+        self.grouped = cgroups.available()
         self._seccomp = filter_program()
 
     @property
     def bounds(self) -> str:
         """The mechanism that bounds a program's processes and memory, in a word or two."""
-        return "control groups" if self._grouped else "resource limits"
+        return "control groups" if self.grouped else "resource limits"
 
     def prove(self) -> None:
         """Start a trivial program, because namespaces may be forbidden even if bubblewrap is installed.
@@ -61,7 +68,7 @@ class BubblewrapEngine:
         Raises:
             Infrastructure: it cannot be confined here; the message quotes bubblewrap.
         """
-        sandbox = self._make(SandboxSpec(image=""), scratch.SANDBOX_UID)
+        sandbox = self._make(SandboxSpec(image=""), scratch.SANDBOX_GID)
         try:
             sandbox.prove()
         finally:
@@ -89,23 +96,28 @@ class BubblewrapEngine:
         """Remove every sandbox of this user that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(scratch.reap, labels)
 
-    def _make(self, spec: SandboxSpec, uid: int) -> "BubblewrapSandbox":
+    def _make(self, spec: SandboxSpec, gid: int) -> "BubblewrapSandbox":
         name = scratch.fresh_name()
-        group = cgroups.group(name) if self._grouped else None
+        group = cgroups.group(name) if self.grouped else None
         note = scratch.Note(spec.labels, [str(path) for path in group.folders] if group else [], os.getpid())
+        # Inside the user namespace of an ordinary user's sandbox its id is its own, whatever it is.
+        user = lease_user() if self._privileged else None
+        uid = user.uid if user else gid
         inside = Confinement(
+            bwrap=self._bwrap,
             scratch=scratch.scratch_of(name),
             mounts=spec.mounts,
             uid=uid,
+            gid=gid,
             entrances=group.entrances if group else (),
             privileged=self._privileged,
             pids=spec.pids,
             memory_mb=spec.memory_mb,
             disk_mb=spec.disk_mb,
         )
-        sandbox = BubblewrapSandbox(inside, group, self._seccomp, spec.lifetime_s)
+        sandbox = BubblewrapSandbox(inside, group, user, self._seccomp, spec.lifetime_s)
         try:
-            inside.scratch.create(note, spec.disk_mb, uid, bounded=self._privileged)
+            inside.scratch.create(note, spec.disk_mb, uid, gid, bounded=self._privileged)
             if group:
                 group.create(cgroups.GroupLimits(spec.pids + _BWRAP_PIDS, spec.memory_mb, spec.cpus))
         except BaseException:
@@ -118,10 +130,16 @@ class BubblewrapSandbox:
     """One sandbox: only its folders last from command to command."""
 
     def __init__(
-        self, inside: Confinement, group: cgroups.ControlGroup | None, seccomp: bytes, lifetime_s: float
+        self,
+        inside: Confinement,
+        group: cgroups.ControlGroup | None,
+        user: UserLease | None,
+        seccomp: bytes,
+        lifetime_s: float,
     ) -> None:
         self._inside = inside
         self._group = group
+        self._user = user
         self._seccomp = seccomp
         self._ends_at = time.monotonic() + lifetime_s
         self._closed = False
@@ -154,10 +172,8 @@ class BubblewrapSandbox:
         meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
 
-        def command(seccomp_fd: int, status_fd: int) -> list[str]:
-            return self._inside.command(bounded, cwd, env or {}, seccomp_fd, status_fd)
-
-        running = asyncio.ensure_future(run(command, self._seccomp, stdin, limit_s, output))
+        program = self._inside.program(bounded, cwd, env or {})
+        running = asyncio.ensure_future(run(program, self._seccomp, stdin, limit_s, output))
 
         async def end() -> None:
             running.cancel()
@@ -195,12 +211,14 @@ class BubblewrapSandbox:
         Raises:
             Infrastructure: it did not run.
         """
+        program = self._inside.program(["true"], "/work", {})
         seccomp_fd = memory_file(self._seccomp)
+        options_fd = memory_file(program.options(seccomp_fd, _STDERR))
         try:
-            command = self._inside.command(["true"], "/work", {}, seccomp_fd, _STDERR)
             done = subprocess.run(
-                command,
-                pass_fds=[seccomp_fd],
+                program.command(options_fd),
+                pass_fds=[seccomp_fd, options_fd],
+                env={},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_PROOF_S,
@@ -210,6 +228,7 @@ class BubblewrapSandbox:
             raise Infrastructure(f"bubblewrap does not start: {error}") from error
         finally:
             os.close(seccomp_fd)
+            os.close(options_fd)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip()
             raise Infrastructure(f"bubblewrap cannot confine a program here: {said[-300:]}")
@@ -222,6 +241,8 @@ class BubblewrapSandbox:
         if self._group is not None:
             self._group.remove()
         self._inside.scratch.remove()
+        if self._user is not None:
+            self._user.close()
 
     def _remaining(self) -> float:
         if self._closed or not self._inside.scratch.folder.exists():
@@ -257,11 +278,11 @@ class BubblewrapSandbox:
 
 
 def _to_completed(ended: ConfinedResult, output: Output, *, killed: bool, seconds: float) -> Completed:
-    kept = bytes(output.kept)
+    kept = output.result(ended.exit_code)
     if ended.timed_out:
         return Completed(_TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
     if ended.exit_code is None and not killed:
-        said = kept.decode("utf-8", "replace").strip() or "it said nothing"
+        said = output.said.decode("utf-8", "replace").strip() or "it said nothing"
         raise Infrastructure(f"bubblewrap could not start a program: {said[:500]}")
     exit_code = _KILLED if ended.exit_code is None else ended.exit_code
     out_of_memory = killed and exit_code == _KILLED

@@ -20,6 +20,8 @@ _ACCOUNT = "cpuacct"
 _PERIOD_US = 100_000
 _GONE_WITHIN_S = 5.0
 _MIB = 1024 * 1024
+_TCP_SHARE = 4
+"""Share of the memory that buffers of TCP may take beside it, where control groups are of version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ def available() -> bool:
     return os.geteuid() == 0 and _parents() is not None
 
 
+def version() -> int:
+    """Return the version of this machine's control groups: 2 counts all memory in one place, 1 does not."""
+    return 2 if (_ROOT / "cgroup.controllers").exists() else 1
+
+
 def group(name: str) -> ControlGroup:
     """Return the group of that name, without creating it.
 
@@ -121,6 +128,8 @@ def _limit(folder: Path, limits: GroupLimits) -> None:
         ("memory.swap.max", "0"),
         ("memory.limit_in_bytes", memory),
         ("memory.memsw.limit_in_bytes", memory),
+        # Version 1 counts them apart; it does not count the buffers of UDP at all.
+        ("memory.kmem.tcp.limit_in_bytes", str(limits.memory_mb * _MIB // _TCP_SHARE)),
         ("cpu.max", f"{quota} {_PERIOD_US}"),
         ("cpu.cfs_period_us", str(_PERIOD_US)),
         ("cpu.cfs_quota_us", quota),
@@ -131,7 +140,7 @@ def _limit(folder: Path, limits: GroupLimits) -> None:
 
 def _parents() -> Sequence[Path] | None:
     """Return the folders in which groups can be made, one per controller, or ``None``."""
-    if (_ROOT / "cgroup.controllers").exists():
+    if version() == 2:
         return _unified_parent()
     parents = []
     for controller in _CONTROLLERS:

@@ -1,5 +1,8 @@
 """One confined program from start to end: send input, cut the output while it streams, kill it in time.
 
+Keepers get nothing of the host: no variables, no descriptor that they do not need, and options through a nameless file,
+because a program in the sandbox of an ordinary user can read all that of bubblewrap's own process there.
+
 ``confinement`` makes the command line.
 """
 
@@ -11,27 +14,41 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
+_SAID_BYTES = 4000
+_NOT_STARTED = (125, 126, 127)
 
 
 @dataclass(slots=True)
 class Output:
-    """The first bytes of a stream; the rest is read and discarded, so that its writer is not blocked."""
+    """The first bytes of a program's output; the rest is read and discarded, so that its writer is not blocked."""
 
     limit: int
     kept: bytearray = field(default_factory=bytearray)
     truncated: bool = False
+    said: bytearray = field(default_factory=bytearray)
+    """Messages of the helpers around the program (``timeout``, ``env``, the engine); no part of its output."""
 
     def add(self, chunk: bytes) -> None:
         """Add the next piece of the stream."""
         room = self.limit - len(self.kept)
         self.kept += chunk[:room]
         self.truncated = self.truncated or len(chunk) > room
+
+    def add_said(self, chunk: bytes) -> None:
+        """Add the next piece of what helpers say."""
+        self.said += chunk[: _SAID_BYTES - len(self.said)]
+
+    def result(self, exit_code: int | None) -> bytes:
+        """Return the output; for a program that could not be started, the helpers' message about that."""
+        never_began = exit_code in _NOT_STARTED and not self.kept
+        return bytes(self.said if never_began else self.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +60,20 @@ class ConfinedResult:
     timed_out: bool
 
 
-CommandLine = Callable[[int, int], Sequence[str]]
-"""Builder of the command line from the descriptors of the seccomp program and of the status pipe."""
+class Keeper(Protocol):
+    """A call of bubblewrap."""
+
+    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
+        """Return bubblewrap's options, from the descriptors of the seccomp program and of the status pipe."""
+        ...
+
+    def command(self, options_fd: int) -> Sequence[str]:
+        """Return the command line, from the descriptor of the file with the options."""
+        ...
 
 
 async def run(
-    command: CommandLine, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
+    keeper: Keeper, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
 ) -> ConfinedResult:
     """Run the program to its end; ``output`` always holds the output so far.
 
@@ -57,14 +82,16 @@ async def run(
     """
     seccomp_fd = memory_file(seccomp)
     status_fd, status_end = os.pipe()
+    options_fd = memory_file(keeper.options(seccomp_fd, status_end))
+    descriptors = (seccomp_fd, status_end, options_fd)
     try:
-        process = await _start(command(seccomp_fd, status_end), (seccomp_fd, status_end))
+        process = await _start(keeper.command(options_fd), descriptors)
     except BaseException:
         os.close(status_fd)
         raise
     finally:
-        os.close(seccomp_fd)
-        os.close(status_end)
+        for descriptor in descriptors:
+            os.close(descriptor)
     try:
         timed_out = await _feed_and_wait(process, stdin, timeout_s, output)
         return ConfinedResult(_read_exit_code(status_fd), timed_out)
@@ -101,9 +128,10 @@ async def _start_apart(argv: Sequence[str], descriptors: Sequence[int]) -> async
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
             pass_fds=descriptors,
             cwd="/",
+            env={},
             limit=_CHUNK,
             start_new_session=True,
         )
@@ -133,7 +161,10 @@ async def _feed_and_wait(
 ) -> bool:
     """Send input, read output and wait; return whether the time ran out. The process is gone afterwards."""
     feeding = asyncio.ensure_future(_feed(process, stdin))
-    listening = asyncio.ensure_future(_listen(process, output))
+    listening = [
+        asyncio.ensure_future(_listen(process.stdout, output.add)),
+        asyncio.ensure_future(_listen(process.stderr, output.add_said)),
+    ]
     timed_out = False
     try:
         async with asyncio.timeout(timeout_s):
@@ -144,8 +175,9 @@ async def _feed_and_wait(
         if process.returncode is None:
             _kill(process)
         feeding.cancel()
-        await asyncio.wait([feeding, listening], timeout=_GONE_WITHIN_S)
-        listening.cancel()
+        await asyncio.wait([feeding, *listening], timeout=_GONE_WITHIN_S)
+        for each in listening:
+            each.cancel()
     try:
         async with asyncio.timeout(_GONE_WITHIN_S):
             await process.wait()
@@ -164,10 +196,10 @@ async def _feed(process: asyncio.subprocess.Process, stdin: bytes) -> None:
     process.stdin.close()
 
 
-async def _listen(process: asyncio.subprocess.Process, output: Output) -> None:
-    assert process.stdout is not None
-    while chunk := await process.stdout.read(_CHUNK):
-        output.add(chunk)
+async def _listen(stream: asyncio.StreamReader | None, add: Callable[[bytes], None]) -> None:
+    assert stream is not None
+    while chunk := await stream.read(_CHUNK):
+        add(chunk)
 
 
 def _read_exit_code(status_fd: int) -> int | None:

@@ -1,10 +1,11 @@
-"""The command line that confines one program with bubblewrap: its view, its user and its permissions.
+"""The call of bubblewrap that confines one program: its view, its user and its permissions.
 
 The only part of the host in view is ``/usr`` (and the interpreter, if it lies elsewhere). Home folders, ``/run``,
 ``/var`` and the environment are hidden. The program is never root. If dgm runs as root, it changes the program's uid
 for real before the start; an ordinary user's program gets a user namespace.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.protocols import Mount
+from dgm.sandboxes import users
 from dgm.sandboxes.scratch import WRITABLE, Scratch
 
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -28,9 +30,12 @@ _MIB = 1024 * 1024
 class Confinement:
     """The constant properties of a sandbox, common to all its commands."""
 
+    bwrap: str
+    """Path of bubblewrap."""
     scratch: Scratch
     mounts: Sequence[Mount]
     uid: int
+    gid: int
     entrances: Sequence[Path]
     """Control groups to join; without any, resource limits bound the program."""
     privileged: bool
@@ -38,18 +43,26 @@ class Confinement:
     memory_mb: int
     disk_mb: int
 
-    def command(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], seccomp_fd: int, status_fd: int
-    ) -> list[str]:
-        """Return the whole command line. The two descriptors must be passed on to it."""
+    def program(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> "ConfinedProgram":
+        """Return the call that runs a program in the sandbox."""
+        return ConfinedProgram(self, argv, cwd, env)
+
+    def options(self, env: Mapping[str, str], seccomp_fd: int, status_fd: int) -> list[str]:
+        """Return bubblewrap's options."""
         return [
-            "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
-            "bwrap", "--die-with-parent", "--new-session", "--clearenv",
+            "--die-with-parent", "--new-session", "--clearenv",
             *self._identity(),
             *_system(self.scratch),
             *self._folders(),
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
             *(part for item in {**_environment(), **env}.items() for part in ("--setenv", *item)),
+        ]  # fmt: skip
+
+    def command(self, argv: Sequence[str], cwd: str, options_fd: int) -> list[str]:
+        """Return the command line, which shows nothing of the host to the program."""
+        return [
+            "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
+            self.bwrap, "--args", str(options_fd), *self.scratch.mark,
             "--", *self._user_switch(), "/usr/bin/env", "-C", cwd, "--", *argv,
         ]  # fmt: skip
 
@@ -65,7 +78,7 @@ class Confinement:
             "--uid",
             str(self.uid),
             "--gid",
-            str(self.uid),
+            str(self.gid),
             "--hostname",
             "sandbox",
         ]
@@ -85,14 +98,34 @@ class Confinement:
 
     def _user_switch(self) -> list[str]:
         """Return the arguments that switch the program to the sandbox's user, inside."""
-        limits = []
+        limits = ["/usr/bin/prlimit", f"--sigpending={users.SIGNALS}", f"--msgqueue={users.QUEUE_BYTES}"]
         if not self.entrances:
-            limits = ["/usr/bin/prlimit", f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
-            limits += [f"--fsize={self.disk_mb * _MIB}", "--"]
+            limits += [f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
+            limits += [f"--fsize={self.disk_mb * _MIB}"]
         if not self.privileged:
-            return limits
-        user = [f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
-        return [*limits, "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+            return [*limits, "--"]
+        user = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
+        return [*limits, "--", "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfinedProgram:
+    """One program in a sandbox, as bubblewrap is told."""
+
+    inside: Confinement
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+
+    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
+        """Return the contents of the file with bubblewrap's options."""
+        return b"".join(
+            os.fsencode(word) + b"\0" for word in self.inside.options(self.env, seccomp_fd, status_fd)
+        )
+
+    def command(self, options_fd: int) -> list[str]:
+        """Return the command line."""
+        return self.inside.command(self.argv, self.cwd, options_fd)
 
 
 def interpreter_prefix() -> Path | None:
@@ -118,7 +151,7 @@ def _parents(target: str) -> list[str]:
     return [part for folder in reversed(above) for part in ("--dir", folder)]
 
 
-def _system(scratch: Scratch) -> list[str]:
+def _system(own: Scratch) -> list[str]:
     parts = ["--ro-bind", "/usr", "/usr"]
     for name in _TOP_LINKS:
         top = Path("/") / name
@@ -129,7 +162,7 @@ def _system(scratch: Scratch) -> list[str]:
     parts += ["--dir", "/etc"]
     for shared in ("/etc/ld.so.cache", "/etc/alternatives"):
         parts += ["--ro-bind-try", shared, shared]
-    for made in sorted(scratch.etc.iterdir()):
+    for made in sorted(own.etc.iterdir()):
         parts += ["--ro-bind", str(made), f"/etc/{made.name}"]
     prefix = interpreter_prefix()
     if prefix:

@@ -1,11 +1,15 @@
-"""The creation of a sandbox's container: every flag that confines it, in one place."""
+"""The creation of a sandbox's container: every flag that confines it, in one place.
+
+Each has a user id of its own, taken by the container's name, which the engine gives only once.
+"""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import recipes
+from dgm.sandboxes import image_users, recipes, users
 from dgm.sandboxes.engine_client import find_image
 from dgm.sandboxes.seccomp import profile
 
@@ -20,12 +24,13 @@ IN_ENGINE = "docker:"
 COPIED_MB = "dgm.work.mb"
 """Label of an image: MiB for a copy of its repository."""
 _OWN_IMAGE = "python"
-"""Recipe whose user works in images that are not made from a recipe."""
+"""Recipe whose group works in images that are not made from a recipe."""
 _OWN_PIDS = 4
 """Processes of the container's init and sleeper, and of the engine's own steps into it."""
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
+_CONFLICT, _NAME_TAKEN = 409, "already in use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,8 @@ class ContainerBase:
     """Image name for the engine."""
     name: str
     """Image name for people."""
-    user: int
-    """Uid and gid of everything that an agent runs."""
+    group: int
+    """Gid of everything that an agent runs."""
     copied_mb: int = 0
     """MiB for a copy of one of its folders, if the image has the label."""
     path: tuple[str, ...] = ()
@@ -46,21 +51,44 @@ class ContainerBase:
     @property
     def keeper(self) -> int:
         """The uid of the container's sleeper: not the sandbox's user, who could end the sandbox by killing it."""
-        return self.user + 1
+        return self.group + 1
 
 
-def creation_arguments(spec: SandboxSpec, base: ContainerBase) -> dict[str, Any]:
-    """Return the arguments of ``containers.create``.
+def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tuple[str, int]:
+    """Create a container, and return its id and the uid of its programs, which no other one has.
+
+    Raises:
+        Infrastructure: all user ids are taken.
+    """
+    import docker
+
+    passwd = image_users.passwd_file(client, base.image, base.group)
+    for uid in users.in_random_order(users.DOCKER):
+        try:
+            made = client.containers.create(**creation_arguments(spec, base, uid, passwd))
+        except docker.errors.APIError as error:
+            if error.status_code == _CONFLICT and _NAME_TAKEN in str(error.explanation):
+                continue
+            raise
+        return str(made.id), uid
+    raise Infrastructure(f"all {len(users.DOCKER)} user ids of sandboxes are taken: end some of them")
+
+
+def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, passwd: Path) -> dict[str, Any]:
+    """Return the arguments of ``containers.create`` for programs of the user ``uid``, who is in ``passwd``.
 
     The main process sleeps for the lifetime, and the engine removes the container at its end: a sandbox whose owner
     died goes away by itself.
     """
-    from docker.types import LogConfig, Ulimit
+    from docker.types import LogConfig, Mount, Ulimit
 
     # The contents of a tmpfs count as memory; the agent is not charged for the copied files.
     memory = f"{spec.memory_mb + base.copied_mb * len(spec.filled)}m"
     return {
+        "name": f"dgm-sandbox-{uid}",
         "image": base.image,
+        # Else the library would put the proxies of its user's configuration, passwords included, into the environment.
+        "use_config_proxy": False,
         "command": ["sleep", str(max(1, int(spec.lifetime_s)))],
         "entrypoint": [],
         "user": f"{base.keeper}:{base.keeper}",
@@ -72,7 +100,8 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase) -> dict[str, Any]
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": _tmpfs(spec, base),
+        "tmpfs": _tmpfs(spec, base, uid),
+        "mounts": [Mount(target="/etc/passwd", source=str(passwd), type="bind", read_only=True)],
         "volumes": {str(mount.source): {"bind": mount.target, "mode": "ro"} for mount in spec.mounts},
         "mem_limit": memory,
         "memswap_limit": memory,
@@ -83,20 +112,22 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase) -> dict[str, Any]
         "ulimits": [
             Ulimit(name="nofile", soft=_OPEN_FILES, hard=_OPEN_FILES),
             Ulimit(name="core", soft=0, hard=0),
+            Ulimit(name="sigpending", soft=users.SIGNALS, hard=users.SIGNALS),
+            Ulimit(name="msgqueue", soft=users.QUEUE_BYTES, hard=users.QUEUE_BYTES),
         ],
         "log_config": LogConfig(type="none"),
     }
 
 
-def _tmpfs(spec: SandboxSpec, base: ContainerBase) -> dict[str, str]:
+def _tmpfs(spec: SandboxSpec, base: ContainerBase, uid: int) -> dict[str, str]:
     room = {target: spec.disk_mb * _MIB * share // sum(SHARES.values()) for target, share in SHARES.items()}
     room |= dict.fromkeys(spec.filled, (base.copied_mb + spec.disk_mb) * _MIB)
-    return {target: _options(size, base.user) for target, size in room.items()}
+    return {target: _options(size, uid, base.group) for target, size in room.items()}
 
 
-def _options(size: int, uid: int) -> str:
+def _options(size: int, uid: int, gid: int) -> str:
     bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
-    return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={uid}"
+    return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={gid}"
 
 
 def find_base(client: "DockerClient", reference: str) -> ContainerBase:

@@ -29,6 +29,8 @@ MADE_OF = "dgm.instance.digest"
 """Label of a derived image: a digest of its source image and set-up."""
 WORKDIR = "/testbed"
 _SCRIPT = "repository_setup.py"
+_MAKING = b"no proxies"
+"""Images that were made otherwise are made again: they may hold the proxies of a user's Docker client."""
 _TIMEOUT_S = 1800
 _MEMORY = "4g"
 _LOG_BYTES = 20_000
@@ -91,7 +93,7 @@ def _is_fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
 
 def _digest(base_id: str) -> str:
     """Return the digest of a derived image's inputs: the image and the set-up."""
-    return hashlib.sha256(base_id.encode() + script().encode()).hexdigest()
+    return hashlib.sha256(base_id.encode() + _MAKING + script().encode()).hexdigest()
 
 
 def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> None:
@@ -103,6 +105,8 @@ def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> Non
         user="0:0",
         working_dir="/",
         labels={LABEL: reference},
+        # They would stay in the image.
+        use_config_proxy=False,
         host_config=client.api.create_host_config(
             network_mode="none",
             mem_limit=_MEMORY,

@@ -52,8 +52,7 @@ _ENVIRONMENT = {
 }
 _KILLED, _CANNOT_START = 137, (125, 126, 128)
 _NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
-_MERGED = 'exec "$@" 2>&1'
-_FED = 'exec 3>&1 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
+_FED = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
 """Command that reads the rest of the program's input: the engine would wait forever for a reader."""
 _GRACE_S = 15.0
 """Seconds that a program may take to end after its time, before the container is ended."""
@@ -164,11 +163,10 @@ class DockerEngine:
     def _make(self, spec: SandboxSpec) -> "DockerSandbox":
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            made = self._client.containers.create(**container.creation_arguments(spec, base))
-            assert made.id is not None
-            sandbox = DockerSandbox(self._client, self._socket, made.id, base)
+            ident, uid = container.create(self._client, spec, base)
+            sandbox = DockerSandbox(self._client, self._socket, ident, base, uid)
             try:
-                self._client.api.start(made.id)
+                self._client.api.start(ident)
             except BaseException:
                 sandbox.close()
                 raise
@@ -197,11 +195,13 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(self, client: "DockerClient", socket: str, ident: str, base: ContainerBase) -> None:
+    def __init__(
+        self, client: "DockerClient", socket: str, ident: str, base: ContainerBase, uid: int
+    ) -> None:
         self._client = client
         self._socket = socket
         self._id = ident
-        self._user = f"{base.user}:{base.user}"
+        self._user = f"{uid}:{base.group}"
         self._environment = {**_ENVIRONMENT, "PATH": ":".join(dict.fromkeys((*_PATH, *base.path)))}
         self._memory_kills = 0
         self._closed = False
@@ -243,7 +243,7 @@ class DockerSandbox:
         if meter.over or (processor_s is not None and exit_code == SIGNALLED):
             await self._kill_strays()
             return out_of_processor(output, seconds, used_s)
-        kept = bytes(output.kept)
+        kept = output.result(exit_code)
         late = seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)
         if exit_code is None or late:
             await self._kill_strays()
@@ -387,9 +387,9 @@ class DockerSandbox:
 def _bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
     feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
     timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
-    return ["/bin/sh", "-c", _MERGED, "sh", *timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
+    return [*timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
 
 
 def _lacks_processes(exit_code: int | None, output: Output) -> bool:
     """Return whether the program never started for lack of processes."""
-    return exit_code in _CANNOT_START and output.kept.startswith(_NO_PROCESS_LEFT)
+    return exit_code in _CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)

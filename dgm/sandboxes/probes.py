@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec
-from dgm.sandboxes import bootstrap, recipes
+from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.docker import DockerEngine
@@ -29,6 +29,23 @@ if ctypes.get_errno() != 1:
     opened.append("io_uring")
 print(", ".join(opened))
 """
+_BUFFERS = """
+import socket
+sent, kept = 0, []
+listener = socket.create_server(("127.0.0.1", 0))
+while sent < %d and len(kept) < 900:
+    pair = [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+    kept += pair
+    for end in pair:
+        end.setblocking(False)
+        try:
+            while True:
+                sent += end.send(bytes(1 << 18))
+        except BlockingIOError:
+            pass
+print(sent)
+"""
+"""Program that fills the buffers of TCP connections with itself."""
 _FORKS = """
 import os, time
 n = 0
@@ -62,6 +79,7 @@ async def probe(name: EngineName) -> list[DiagnosisRow]:
         async with engine.open(SandboxSpec(image="python", pids=_PIDS, memory_mb=_MEMORY_MB)) as sandbox:
             rows += [await check(engine.name, sandbox) for check in (_seccomp, _identity, _network)]
             rows += [await _forks(engine.name, sandbox), await _memory(engine, sandbox)]
+            rows += [await _buffers(engine, sandbox)]
     except DgmError as error:
         return [DiagnosisRow(f"{name}: engine", ok=False, detail=str(error))]
     return rows
@@ -141,3 +159,31 @@ async def _memory(engine: SandboxEngine, sandbox: Sandbox) -> DiagnosisRow:
     return DiagnosisRow(
         f"{engine.name}: memory bounded", ok, ended if ok else f"more than {_MEMORY_MB} MB were had"
     )
+
+
+async def _buffers(engine: SandboxEngine, sandbox: Sandbox) -> DiagnosisRow:
+    """Return what bounds the memory of socket buffers; a search can live with a machine where nothing does."""
+    done = await _python(sandbox, _BUFFERS % (2 * _MEMORY_MB * 1024 * 1024))
+    sent = done.output.strip()
+    bounded = not (sent.isdigit() and int(sent) > _MEMORY_MB * 1024 * 1024)
+    version = 0 if isinstance(engine, BubblewrapEngine) and not engine.grouped else cgroups.version()
+    return DiagnosisRow(
+        f"{engine.name}: socket buffers", True, describe_buffers(version, tcp_bounded=bounded)
+    )
+
+
+def describe_buffers(version: int, *, tcp_bounded: bool) -> str:
+    """Return what bounds socket buffers, and what would; ``version`` of the control groups, 0 without any."""
+    match version, tcp_bounded:
+        case 0, _:
+            return "not bounded: an ordinary user's bubblewrap has no control group; use root or Docker"
+        case 1, True:
+            return "TCP's are bounded, UDP's are not: control groups of version 1 do not count them; version 2 does"
+        case 1, False:
+            return (
+                "not bounded for TCP and UDP: control groups of version 1 do not count them; version 2 does"
+            )
+        case _, True:
+            return "count as memory"
+        case _:
+            return "not bounded for TCP: its control group does not count them"

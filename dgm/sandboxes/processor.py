@@ -14,19 +14,21 @@ EVERY_S = 0.5
 SIGNALLED = 128 + 24
 """Exit code by which a shell reports a process ended by its own limit (SIGXCPU)."""
 TIMED_OUT = 124
-_LIMITED = 'ulimit -S -t "$1"; ulimit -H -t "$2"; shift 2; exec "$@"'
+_MERGED = 'exec "$@" 2>&1'
+_LIMITED = f'ulimit -S -t "$1"; ulimit -H -t "$2"; shift 2; {_MERGED}'
 
 Taken = Callable[[], Awaitable[float | None]]
 """Processor seconds of all programs of a sandbox so far; None if unknown."""
 
 
 def limit_command(argv: Sequence[str], processor_s: float | None) -> list[str]:
-    """Return the command line with a limit on each of its processes; unchanged without a limit.
+    """Return the command line that merges both outputs of a program, with a limit on each of its processes, if any.
 
-    The limit is a second longer, so that the total count, where there is one, decides and is reported.
+    Messages of helpers that start it stay out of its output. The limit is a second longer, so that the total count,
+    where there is one, decides and is reported.
     """
     if processor_s is None:
-        return list(argv)
+        return ["/bin/sh", "-c", _MERGED, "sh", *argv]
     soft = math.ceil(processor_s) + 1
     return ["/bin/sh", "-c", _LIMITED, "sh", str(soft), str(soft + 1), *argv]
 

@@ -44,7 +44,7 @@ class Recipe:
     pids: int = 128
     disk_mb: int = 256
     user: int = 10001
-    """Uid and gid under which everything runs."""
+    """Gid under which everything runs. The uid is each sandbox's own."""
     packages: tuple[str, ...] = ()
     """Debian packages of the image if no registry answers."""
     commands: tuple[str, ...] = ()
@@ -155,7 +155,7 @@ def _check_limit(key: str, value: object, where: Path) -> float | int:
         raise UserError(f"{where}: {key} = {value!r}: expected at most {_MOST[key]:,g}")
     if key == "user" and value < FIRST_UNPRIVILEGED_UID:
         raise UserError(
-            f"{where}: user = {value!r}: expected an unprivileged uid, {FIRST_UNPRIVILEGED_UID} or above"
+            f"{where}: user = {value!r}: expected an unprivileged id, {FIRST_UNPRIVILEGED_UID} or above"
         )
     return wanted(value)  # type: ignore[no-any-return]
 

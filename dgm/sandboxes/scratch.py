@@ -28,8 +28,8 @@ WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "s
 _NOSUID, _NODEV, _DETACH = 2, 4, 2
 BYTES_PER_FILE = 4096
 """Minimum size of a file for the disk bound, so that the number of empty files is bounded too."""
-SANDBOX_UID = 10001
-"""Default uid of a sandbox's user; a recipe may set another."""
+SANDBOX_GID = 10001
+"""Default gid of everything in a sandbox; a recipe may set another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,11 @@ class Scratch:
         return self.folder.name
 
     @property
+    def mark(self) -> tuple[str, str]:
+        """Options of bubblewrap that do nothing, by which the reaper finds the sandbox's keepers."""
+        return "--unsetenv", self.name
+
+    @property
     def disk(self) -> Path:
         """The folder that holds the writable folders."""
         return self.folder / "disk"
@@ -53,7 +58,7 @@ class Scratch:
         """The folder that holds the few made-up files of ``/etc``."""
         return self.folder / "etc"
 
-    def create(self, note: "Note", disk_mb: int, uid: int, *, bounded: bool) -> None:
+    def create(self, note: "Note", disk_mb: int, uid: int, gid: int, *, bounded: bool) -> None:
         """Make the folder, its note first; ``bounded`` (root only) as a tmpfs of ``disk_mb`` for ``uid``.
 
         Raises:
@@ -68,9 +73,9 @@ class Scratch:
             for name in WRITABLE:
                 (self.disk / name).mkdir(mode=0o755)
                 if bounded:
-                    os.chown(self.disk / name, uid, uid)
+                    os.chown(self.disk / name, uid, gid)
             self.etc.mkdir()
-            _write_etc(self.etc, uid)
+            _write_etc(self.etc, uid, gid)
         except OSError as error:
             raise Infrastructure(f"cannot prepare the sandbox folder {self.folder}: {error}") from error
 
@@ -166,10 +171,10 @@ def _read_note(path: Path) -> Note:
     return Note(values["labels"], values["groups"], values["pid"])
 
 
-def _write_etc(folder: Path, uid: int) -> None:
+def _write_etc(folder: Path, uid: int, gid: int) -> None:
     for name, text in {
-        "passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{uid}:{uid}::/tmp:/bin/bash\n",
-        "group": f"root:x:0:\nagent:x:{uid}:\n",
+        "passwd": f"root:x:0:0::/nonexistent:/bin/false\nagent:x:{uid}:{gid}::/tmp:/bin/bash\n",
+        "group": f"root:x:0:\nagent:x:{gid}:\n",
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     }.items():
@@ -200,10 +205,10 @@ def _open_folders(top: Path) -> None:
 
 
 def _kill_keepers(place: Scratch) -> None:
-    """Kill the keepers of the sandbox's programs, which name its folder; the rest dies with them."""
-    mark = os.fsencode(place.folder) + b"/"
+    """Kill the keepers of the sandbox's programs, which carry its mark; the rest dies with them."""
+    wanted = b"\0".join(map(os.fsencode, ("", *place.mark, "")))
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
             with contextlib.suppress(OSError):
-                if mark in (process / "cmdline").read_bytes():
+                if wanted in (process / "cmdline").read_bytes():
                     os.kill(int(process.name), signal.SIGKILL)

@@ -1,7 +1,7 @@
 """A compiler of ``sandboxes/seccomp.json`` (Docker's format) to BPF (bubblewrap's format).
 
-One file defines, for both engines, the system calls that no sandbox may make. Only the features used in that file are
-supported.
+One file lists, for both engines, the system calls that a sandbox may make; all others are refused. Only the features
+used in that file are supported.
 """
 
 import errno
@@ -9,16 +9,18 @@ import functools
 import json
 import platform
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from dgm.errors import Infrastructure
 from dgm.paths import asset
-from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, NUMBERS
+from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, numbers
 
-_LOAD, _JUMP_EQUAL, _JUMP_GREATER, _AND, _RETURN = 0x20, 0x15, 0x25, 0x54, 0x06
+_LOAD, _JUMP_EQUAL, _JUMP_GREATER, _JUMP_GREATER_OR_EQUAL, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x54, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_ALLOWS = "SCMP_ACT_ALLOW"
+_LOW_HALF = 0xFFFFFFFF
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 
 Instruction = tuple[int, int, int, int]
@@ -42,7 +44,7 @@ def filter_program(machine: str | None = None) -> bytes:
         raise Infrastructure(
             f"no seccomp filter for the machine {machine!r} (there is one for {known}): use Docker"
         )
-    audit, column = ARCHITECTURES[machine]
+    audit, _ = ARCHITECTURES[machine]
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_JUMP_EQUAL, 1, 0, audit),
@@ -52,38 +54,46 @@ def filter_program(machine: str | None = None) -> bytes:
         (_JUMP_GREATER, 0, 1, NEWEST),
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
     ]
-    for rule in json.loads(profile().read_text(encoding="utf-8"))["syscalls"]:
-        for name in rule["names"]:
-            number = NUMBERS[name][column]
-            if number is not None:
-                program += _denial(number, rule)
-    program.append((_RETURN, 0, 0, _ALLOW))
+    rules = json.loads(profile().read_text(encoding="utf-8"))["syscalls"]
+    known = numbers(machine)
+    plain = [rule for rule in rules if rule["action"] == _ALLOWS and not rule.get("args")]
+    program += _allow_all(known[name] for rule in plain for name in rule["names"] if name in known)
+    for rule in rules:
+        if rule not in plain:
+            for name in rule["names"]:
+                program += _decision(known[name], rule) if name in known else []
+    program.append((_RETURN, 0, 0, _ERRNO | errno.EPERM))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _denial(number: int, rule: Mapping[str, Any]) -> list[Instruction]:
-    refusal = (_RETURN, 0, 0, _ERRNO | int(rule.get("errnoRet", errno.EPERM)))
+def _allow_all(wanted: Iterable[int]) -> Iterator[Instruction]:
+    """Yield three instructions for each run of successive numbers."""
+    chosen = set(wanted)
+    starts = sorted(number for number in chosen if number - 1 not in chosen)
+    ends = sorted(number for number in chosen if number + 1 not in chosen)
+    for first, last in zip(starts, ends, strict=True):
+        yield (_JUMP_GREATER_OR_EQUAL, 0, 2, first)
+        yield (_JUMP_GREATER, 1, 0, last)
+        yield (_RETURN, 0, 0, _ALLOW)
+
+
+def _decision(number: int, rule: Mapping[str, Any]) -> list[Instruction]:
+    allowed = rule["action"] == _ALLOWS
+    end = (_RETURN, 0, 0, _ALLOW if allowed else _ERRNO | int(rule.get("errnoRet", errno.EPERM)))
     if not rule.get("args"):
-        return [(_JUMP_EQUAL, 0, 1, number), refusal]
+        return [(_JUMP_EQUAL, 0, 1, number), end]
     (argument,) = rule["args"]
-    test = [*_condition(argument), refusal, (_LOAD, 0, 0, _NUMBER_AT)]
+    test = [*_condition(argument), end, (_LOAD, 0, 0, _NUMBER_AT)]
     return [(_JUMP_EQUAL, 0, len(test), number), *test]
 
 
 def _condition(argument: Mapping[str, Any]) -> list[Instruction]:
     """Return instructions that fall through if the argument matches, else skip one instruction.
 
-    Only the low half is compared: the kernel takes these arguments as 32 bits, so garbage above must not bypass the
-    check.
+    Only the low half is compared, and all masks of the profile are of 32 bits: the kernel takes these arguments as
+    32 bits, so garbage above must not bypass the check.
     """
+    if argument["op"] != "SCMP_CMP_MASKED_EQ" or int(argument["value"]) > _LOW_HALF:
+        raise ValueError(f"{profile()}: cannot compile the comparison {argument}")
     load = (_LOAD, 0, 0, _ARGUMENTS_AT + 8 * int(argument["index"]))
-    value = int(argument["value"])
-    match argument["op"]:
-        case "SCMP_CMP_EQ":
-            return [load, (_JUMP_EQUAL, 0, 1, value)]
-        case "SCMP_CMP_GT":
-            return [load, (_JUMP_GREATER, 0, 1, value)]
-        case "SCMP_CMP_MASKED_EQ":
-            return [load, (_AND, 0, 0, value), (_JUMP_EQUAL, 0, 1, int(argument["valueTwo"]))]
-        case other:
-            raise ValueError(f"{profile()}: cannot compile the comparison {other!r}")
+    return [load, (_AND, 0, 0, int(argument["value"])), (_JUMP_EQUAL, 0, 1, int(argument["valueTwo"]))]

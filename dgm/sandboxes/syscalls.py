@@ -1,86 +1,24 @@
-"""Numbers of the system calls that ``sandboxes/seccomp.json`` names, for the machines that run bubblewrap.
+"""Numbers of the system calls of the machines that run bubblewrap, from ``syscalls.txt``.
 
-The kernel never changes an assigned number; ``None`` if a machine never had the call.
+Each line of that file has a call's name and its numbers on x86_64 and aarch64 (``-``: it never had the call), from the
+kernel's headers. The kernel never changes an assigned number.
 """
 
+import functools
+from collections.abc import Mapping
+from importlib.resources import files
+
 ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""Machine name → its audit number and its column in ``NUMBERS``."""
+"""Machine name → its audit number and its column in the table."""
 
 NEWEST = 456
-"""Calls above this number came after this list was made: nothing may depend on them."""
+"""Calls above this number came after the table was made: nothing may depend on them."""
 
-NUMBERS: dict[str, tuple[int | None, int | None]] = {
-    "_sysctl": (156, None),
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "adjtimex": (159, 171),
-    "bpf": (321, 280),
-    "chroot": (161, 51),
-    "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112),
-    "clone": (56, 220),
-    "clone3": (435, 435),
-    "create_module": (174, None),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "get_kernel_syms": (177, None),
-    "get_mempolicy": (239, 236),
-    "init_module": (175, 105),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "io_uring_setup": (425, 425),
-    "ioctl": (16, 29),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "lookup_dcookie": (212, 18),
-    "mbind": (237, 235),
-    "migrate_pages": (256, 238),
-    "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "move_pages": (279, 239),
-    "name_to_handle_at": (303, 264),
-    "nfsservctl": (180, 42),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438),
-    "pivot_root": (155, 41),
-    "process_madvise": (440, 440),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "query_module": (178, None),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "set_mempolicy": (238, 237),
-    "set_mempolicy_home_node": (450, 450),
-    "setdomainname": (171, 162),
-    "sethostname": (170, 161),
-    "setns": (308, 268),
-    "settimeofday": (164, 170),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "sysfs": (139, None),
-    "syslog": (103, 116),
-    "umount2": (166, 39),
-    "unshare": (272, 97),
-    "uselib": (134, None),
-    "userfaultfd": (323, 282),
-    "ustat": (136, None),
-    "vhangup": (153, 58),
-    "vmsplice": (278, 75),
-}
+
+@functools.cache
+def numbers(machine: str) -> Mapping[str, int]:
+    """Return the number of each call that the machine has, by name."""
+    _, column = ARCHITECTURES[machine]
+    text = files("dgm.sandboxes").joinpath("syscalls.txt").read_text(encoding="ascii")
+    rows = (line.split() for line in text.splitlines())
+    return {name: int(own[column]) for name, *own in rows if own[column] != "-"}

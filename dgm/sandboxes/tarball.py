@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterable, Iterator
 
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import AgentFault
 
 MAX_FILES = 20_000
 _HEADER_BYTES = 2048
 """Bytes for one entry's header, padding and long name, when a stream is bounded by its content."""
+_END = bytes(1024)
+"""Two empty blocks end every tar stream."""
 _EXECUTABLE, _REGULAR, _LINK = 0o100755, 0o100644, 0o120000
 
 
@@ -50,9 +52,11 @@ def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
     """Return the snapshot in a tar stream: files and links; devices, pipes and folders are left out.
 
     Raises:
-        AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files.
-        Infrastructure: this is not a whole tar stream.
+        AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files; stage ``get``: this is
+            not a whole tar stream.
     """
+    if not stream.endswith(_END):
+        raise AgentFault("get", "what came out of the sandbox is not a whole tar stream: it has no end")
     files: dict[str, Entry] = {}
     size = 0
     for name, entry in _entries(stream):
@@ -91,4 +95,4 @@ def _entries(stream: bytes) -> Iterator[tuple[str, Entry]]:
                     mode = _EXECUTABLE if member.mode & stat.S_IXUSR else _REGULAR
                     yield name, Entry(content.read(), mode)
     except (tarfile.TarError, ValueError, EOFError) as error:
-        raise Infrastructure(f"what came out of the sandbox is not a tar stream: {error}") from error
+        raise AgentFault("get", f"what came out of the sandbox is not a whole tar stream: {error}") from error

@@ -2,6 +2,8 @@
 
 A link planted by an agent can therefore lead only to places that the agent can reach itself. A folder that is too large
 to be read whole is listed, and selected files of it are read.
+
+A stream that is broken while the sandbox lives on is the agent's doing: nothing else runs in there.
 """
 
 import os
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
-from dgm.protocols import Sandbox
+from dgm.protocols import Completed, Sandbox
 from dgm.sandboxes import tarball
 
 _PROCESSOR_S = 60.0
@@ -25,8 +27,8 @@ limit=$2
 shift 2
 list() { find . -mindepth 1 -maxdepth 1 "$@" -print0; }
 pack() { list "$@" | tar -c --hard-dereference --null --verbatim-files-from -T - -f -; }
-code=$({ { pack "$@" 4>&-; echo $? >&4; } | head -c "$limit" >&3; } 4>&1)
-exit "$code"
+code=$({ { pack "$@" 4>&-; echo $? >&4; } | head -c "$limit" >&3 || echo 2 >&4; } 4>&1)
+case $code in 0 | 1 | 126 | 127) exit "$code" ;; *) exit 2 ;; esac
 """
 """Script that reads a folder; ``find`` applies the exclusions, because tar needs minutes for deeply nested folders."""
 _NO_FOLDER, _LINK = 66, 67
@@ -35,12 +37,13 @@ _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
 _TAR_FILE_CHANGED = 1
 _LISTING_S = 60.0
 _LISTING_BYTES = 20_000_000
-_LIST = (
-    r"""cd -- "$1" && find . -name .git -prune -o '(' -type f -o -type l ')' -printf '%s %P\0' 2>/dev/null"""
-)
+_LIST = r"""
+exec 2>/dev/null
+cd -- "$1" && find . -name .git -prune -o '(' -type f -o -type l ')' -printf '%s %P\0'
+"""
 _GET_NAMED = """
-cd -- "$1" && exec tar -c --hard-dereference --null --verbatim-files-from --no-recursion --ignore-failed-read \
-    -T - -f - 2>/dev/null
+exec 2>/dev/null
+cd -- "$1" && exec tar -c --hard-dereference --null --verbatim-files-from --no-recursion --ignore-failed-read -T - -f -
 """
 
 
@@ -89,7 +92,8 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
         if done.exit_code == _LINK:
             raise AgentFault("get", f"{source} is a link now and no folder")
         if done.exit_code <= _TAR_FILE_CHANGED:
-            return tarball.unpack(done.output, limit_bytes)
+            return await _unpack(sandbox, done, limit_bytes)
+    await _check_alive(sandbox)
     if done.exit_code == _NO_FOLDER:
         raise AgentFault("get", f"there is no folder {source} to read")
     if done.exit_code in _NO_COMMAND:
@@ -110,6 +114,11 @@ async def list_files(sandbox: Sandbox, folder: str) -> dict[str, int]:
     )
     if done.truncated or done.timed_out or not done.output:
         raise AgentFault("size", f"{folder} holds more files than can be listed")
+    if done.exit_code > 1:
+        await _check_alive(sandbox)
+        raise AgentFault(
+            "get", f"{folder} cannot be listed as the agent left it (find exits {done.exit_code})"
+        )
     rows = (row.partition(b" ") for row in done.output.split(b"\0") if row)
     return {os.fsdecode(name): int(size) for size, _, name in rows}
 
@@ -134,5 +143,23 @@ async def get_files(
     if done.truncated:
         raise tarball.size_fault(limit_bytes)
     if done.timed_out or done.exit_code > 1:
+        await _check_alive(sandbox)
         raise AgentFault("get", f"{folder} cannot be read as the agent left it (tar exits {done.exit_code})")
-    return tarball.unpack(done.output, limit_bytes)
+    return await _unpack(sandbox, done, limit_bytes)
+
+
+async def _unpack(sandbox: Sandbox, done: Completed, limit_bytes: int) -> dict[str, Entry]:
+    try:
+        return tarball.unpack(done.output, limit_bytes)
+    except AgentFault:
+        await _check_alive(sandbox)
+        raise
+
+
+async def _check_alive(sandbox: Sandbox) -> None:
+    """Run nothing in the sandbox.
+
+    Raises:
+        Infrastructure: it is gone, which may have broken off what was read of it.
+    """
+    await sandbox.exec(["true"], timeout_s=_TIMEOUT_S, cwd="/")

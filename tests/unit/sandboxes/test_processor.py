@@ -9,8 +9,11 @@ from dgm.sandboxes.cgroups import ControlGroup, with_account
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, processor_of
 
 
-def test_a_command_without_a_limit_is_left_as_it_is():
-    assert limit_command(("echo", "$1; no"), None) == ["echo", "$1; no"]
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("limit_s", [None, 5.0])
+def test_both_outputs_of_a_program_are_merged_and_words_pass_as_they_are(limit_s):
+    words = ["sh", "-c", 'echo "$0"; echo two >&2; echo three', "$1; no"]
+    assert subprocess.check_output(limit_command(words, limit_s)) == b"$1; no\ntwo\nthree\n"
 
 
 @pytest.mark.starts_processes

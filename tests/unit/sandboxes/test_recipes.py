@@ -1,19 +1,13 @@
-"""Recipes, the mirror for bootstrapping, and the seccomp filter: everything of sandboxes that needs none."""
-
-import errno
-import json
-import struct
+"""Recipes, the mirror for bootstrapping, tar streams: what of sandboxes needs none."""
 
 import pytest
 
 from dgm.domain import Entry
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, UserError
 from dgm.sandboxes import images, recipes, tarball
 from dgm.sandboxes.bootstrap import mirror
 from dgm.sandboxes.bubblewrap import find_host_files
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.seccomp import filter_program, profile
-from dgm.sandboxes.syscalls import NUMBERS
 
 
 def recipe(tmp_path, text, name="mine"):
@@ -45,7 +39,7 @@ def test_a_recipes_limits_become_a_specification(tmp_path):
         ("pids = 1.5", "pids = 1.5: expected a positive int"),
         ("cpus = true", "cpus = True: expected a positive float"),
         ("user = 0", "user = 0: expected a positive int"),
-        ("user = 33", "expected an unprivileged uid"),
+        ("user = 33", "expected an unprivileged id"),
         ("bootstrap = 1", "expected a table"),
         ("[bootstrap]\npackage = []", "unknown key 'bootstrap.package' (did you mean 'packages'?)"),
         ("[bubblewrap]\ncommands = 'git'", "expected a list of names"),
@@ -103,60 +97,6 @@ def test_no_mirror_says_where_to_add_one(tmp_path):
         mirror(tmp_path, release)
 
 
-def decide(program, number, argument=0, index=0, audit=0xC000003E):
-    """Interprets the BPF program for one system call."""
-    data = {0: number, 4: audit, 16 + 8 * index: argument & 0xFFFFFFFF}
-    code = list(struct.iter_unpack("=HBBI", program))
-    at = accumulator = 0
-    while True:
-        operation, yes, no, value = code[at]
-        at += 1
-        match operation:
-            case 0x20:
-                accumulator = data.get(value, 0)
-            case 0x54:
-                accumulator &= value
-            case 0x15:
-                at += yes if accumulator == value else no
-            case 0x25:
-                at += yes if accumulator > value else no
-            case 0x06:
-                return value
-
-
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000
-
-
-@pytest.mark.parametrize(
-    ("machine", "column", "audit"), [("x86_64", 0, 0xC000003E), ("aarch64", 1, 0xC00000B7)]
-)
-def test_filter_decides_as_the_profile_says(machine, column, audit):
-    program = filter_program(machine)
-    for name in json.loads(profile().read_text())["syscalls"][0]["names"]:
-        number = NUMBERS[name][column]
-        if number is not None:
-            assert decide(program, number, audit=audit) == REFUSE | errno.EPERM, name
-    socket, clone, clone3 = (NUMBERS[name][column] for name in ("socket", "clone", "clone3"))
-    families = [family for family in range(64) if decide(program, socket, family, audit=audit) == ALLOW]
-    assert families == [1, 2, 10]
-    assert decide(program, clone, 0x01200011, audit=audit) == ALLOW
-    assert decide(program, clone, 0x10000011, audit=audit) == REFUSE | errno.EPERM
-    assert decide(program, clone3, audit=audit) == REFUSE | errno.ENOSYS
-
-
-def test_filter_kills_other_machines_and_refuses_unknown_calls():
-    program = filter_program("x86_64")
-    assert decide(program, 0, audit=0x40000003) == 0x80000000
-    assert decide(program, 100_000) == REFUSE | errno.ENOSYS
-    assert decide(program, 0x40000000 + 1) == REFUSE | errno.ENOSYS
-    assert decide(program, 0) == ALLOW
-
-
-def test_no_filter_for_an_unknown_machine():
-    with pytest.raises(Infrastructure, match="riscv64"):
-        filter_program("riscv64")
-
-
 def test_a_snapshot_survives_its_tar_stream():
     files = {"a/b\n\udcff": Entry(b"x", 0o100755), "l": Entry(b"../out", 0o120000), "e": Entry(b"")}
     assert tarball.unpack(tarball.pack(files), 1000) == files
@@ -168,9 +108,13 @@ def test_a_stream_beyond_its_limit_is_the_agents_fault():
         tarball.unpack(stream, 1000)
 
 
-def test_what_is_no_tar_stream_is_an_infrastructure_failure():
-    with pytest.raises(Infrastructure):
-        tarball.unpack(b"no tar" * 1000, 1000)
+@pytest.mark.parametrize(
+    "damage", [lambda s: b"timeout: a warning\n" + s, lambda s: s[:1024], lambda s: b"no tar"]
+)
+def test_what_is_no_whole_tar_stream_is_refused(damage):
+    stream = tarball.pack({"a": Entry(b"x"), "b": Entry(b"y")})
+    with pytest.raises(AgentFault, match="not a whole tar stream"):
+        tarball.unpack(damage(stream), 1000)
 
 
 def test_output_keeps_its_first_bytes():

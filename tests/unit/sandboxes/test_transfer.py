@@ -43,6 +43,39 @@ def test_a_folder_that_cannot_be_read_is_the_agents_fault(completed, stage, word
     assert caught.value.stage == stage
 
 
+class Gone(Answers):
+    """A sandbox that is taken away while it is read."""
+
+    async def exec(self, argv, **given):
+        if self.asked:
+            raise Infrastructure("the sandbox is gone")
+        return await super().exec(argv, **given)
+
+
+WHOLE = tarball.pack({"a.py": Entry(b"x"), "b.py": Entry(b"y")})
+READ = {
+    "whole": lambda sandbox: transfer.get(sandbox, "/work/repo", limit_bytes=1000, exclude=()),
+    "named": lambda sandbox: transfer.get_files(sandbox, "/work/repo", ["a.py"], 1000),
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+@pytest.mark.parametrize(
+    "end", [Completed(0, WHOLE[:1024]), Completed(1, b"not a tar"), Completed(137, WHOLE)]
+)
+def test_a_broken_stream_is_the_agents_fault_only_while_the_sandbox_lives(read, end):
+    with pytest.raises(AgentFault) as caught:
+        asyncio.run(read(Answers(end)))
+    assert caught.value.stage == "get"
+    with pytest.raises(Infrastructure, match="gone"):
+        asyncio.run(read(Gone(end)))
+
+
+def test_a_listing_that_was_killed_is_not_believed():
+    with pytest.raises(AgentFault, match="cannot be listed"):
+        asyncio.run(transfer.list_files(Answers(Completed(137, b"1 a\0")), "/work/repo"))
+
+
 def test_a_sandbox_without_tar_is_not_the_agents_fault():
     with pytest.raises(Infrastructure, match="no tar"):
         got(Completed(127, b""))
