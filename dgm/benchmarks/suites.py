@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dgm.benchmarks import command_grading, grading
+from dgm.benchmarks import command_grading, grading, tampering, unit_exam
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.benchmarks.suite_files import (
     CommandTests,
@@ -24,6 +24,7 @@ from dgm.benchmarks.suite_files import (
 )
 from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
+from dgm.benchmarks.unit_exam import Perturb
 from dgm.benchmarks.workspaces import apply_suite_patch
 from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
@@ -37,20 +38,29 @@ UNGRADED = frozenset({"README.md", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
 GRADED = ("workspace", "tests", "environment")
 """Folders of a task in which every file can change a verdict."""
+_OWN = ("grading", "tampering", "unit_exam")
+_PERTURBATION = ("perturbation", "perturbation_sites", "perturbation_syntax", "perturbation_values")
+RULES = (
+    unit_exam.RUNNER,
+    unit_exam.CHILD,
+    APPLIER,
+    *(Path(__file__).with_name(f"{name}.py") for name in (*_OWN, *_PERTURBATION)),
+)
+"""Files of dgm that can change a verdict."""
 
 
 class SuiteBenchmark:
     """A ``dgm.protocols.Benchmark`` on a folder of tasks.
 
     All files are read and checked on opening, so that a mistake in any task shows before a run starts. Workspaces are
-    made on request, and kept.
+    made on request, and kept. ``perturb`` says which patches are graded on changed tests, too.
 
     Raises:
         ConsentNeeded: it has Dockerfiles, the engine builds images, and this user has not agreed to that.
         UserError: a file is missing or wrong; the message names file and key.
     """
 
-    def __init__(self, folder: Path, engine: SandboxEngine) -> None:
+    def __init__(self, folder: Path, engine: SandboxEngine, perturb: Perturb = "resolved") -> None:
         files = list_files(folder)  # before any of them is read
         record = read_suite(folder)
         self.name = record.name
@@ -58,6 +68,7 @@ class SuiteBenchmark:
         self.license = record.license
         self._folder = folder
         self._engine = engine
+        self._perturb = perturb
         repos = _list_tasks(folder / "repos") if (folder / "repos").is_dir() else []
         self._records = {
             TaskId(name): read_task(folder / "tasks" / name, record.limits, repos)
@@ -153,7 +164,7 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         folder = self._place(task) / "solution"
-        if isinstance(exam, grading.Exam) or not (folder / "solve.sh").is_file():
+        if isinstance(exam, unit_exam.Exam) or not (folder / "solve.sh").is_file():
             return self.reference(task)
         return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
 
@@ -187,12 +198,24 @@ class SuiteBenchmark:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         match await asyncio.to_thread(self.exam, task):
-            case grading.Exam() as exam:
+            case unit_exam.Exam() as exam:
                 return await grading.examine(exam, patch, self._engine, labels)
             case exam:
                 return await command_grading.examine(exam, patch, self._engine, labels)
 
-    def exam(self, task: TaskId) -> grading.Exam | command_grading.CommandExam:
+    async def check_perturbation(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+        """Return what the reference fix passes of changed tests by name, which it must fail; one line each.
+
+        Raises:
+            Infrastructure: the sandbox failed.
+        """
+        match await asyncio.to_thread(self.exam, task):
+            case unit_exam.Exam() as exam if self._perturb != "off":
+                return await tampering.check_reference(exam, self._engine, labels)
+            case _:
+                return []
+
+    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
@@ -201,7 +224,15 @@ class SuiteBenchmark:
                 return command_grading.CommandExam(workspace, hidden, tests, limits)
             case UnitTests() as tests:
                 assert not isinstance(workspace, InImage)
-                return grading.Exam(workspace, hidden, tests.fail_to_pass, tests.pass_to_pass, limits)
+                return unit_exam.Exam(
+                    workspace,
+                    hidden,
+                    tests.fail_to_pass,
+                    tests.pass_to_pass,
+                    limits,
+                    self.reference(task),
+                    self._perturb,
+                )
 
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
@@ -253,7 +284,8 @@ def _read_text(folder: Path, name: str) -> str:
 
 def _version(folder: Path, files: Sequence[str], graders: bytes) -> str:
     """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
-    digest = hashlib.sha256(grading.RUNNER.read_bytes() + APPLIER.read_bytes() + graders)
+    rules = b"".join(file.read_bytes() for file in RULES)
+    digest = hashlib.sha256(rules + graders)
     for name in files:
         if _can_change_a_verdict(name):
             entry = read_entry(folder, name)

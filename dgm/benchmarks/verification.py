@@ -110,7 +110,9 @@ async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str
     else:
         problems += _check_fails("doing nothing", nothing)
     reference = await suite.solution(task, labels)
-    return [*problems, *_check_passes(await suite.grade(task, reference, labels))]
+    graded = await suite.grade(task, reference, labels)
+    changed = await suite.check_perturbation(task, labels) if graded.verdict is Verdict.RESOLVED else []
+    return [*problems, *_check_passes(graded), *changed]
 
 
 def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
