@@ -1,18 +1,19 @@
-"""Runs a graded repository's tests inside the sandbox and reports what became of each; standard library only.
+"""Runs test modules of a graded repository inside the sandbox and relays what became of each; standard library only.
 
-dgm does not import it but puts it into the sandbox as a file (Python >= 3.9). The parent process applies the
-patch and starts one child per test module; only a child ever imports the repository. Results come through
-pipes that the repository's code is not told of, under nonces read before any of it is imported.
+dgm does not import it but puts it into the sandbox as a file (Python >= 3.9). The host says which modules and tests to
+run and decides what their outcomes mean. This process applies the patch, reads the tests and the patched source, and
+starts one child (``exam_child.py``) per module; only a child ever imports the repository.
 """
 
 from __future__ import annotations
 
 import base64
+import builtins
 import contextlib
 import importlib.machinery
-import io
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -20,53 +21,90 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
-import unittest
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import OptExcInfo
+from typing import Any
 
 LOG_HALF = 15_000
 LOG_LIMIT = 60_000
 RESULT_LIMIT = 1_000_000
-STARTUP_FILES = ("sitecustomize", "usercustomize", "conftest")
-FRAMEWORK = (unittest.TestCase, unittest.TestResult, unittest.TestSuite, unittest.TestSuite.__mro__[1])
+SOURCE_LIMIT = 1_000_000
+LINES, LINE_LIMIT = 2, 120
+"""Maximum number of own lines that are shown of a failure, and their length in characters."""
+STARTUP_FILES = ("sitecustomize", "usercustomize", "conftest", "tests")
+OUTCOMES = ("passed", "failed", "skipped")
+STATUSES = (0, 1, -6, -9, -11)
+"""Exit statuses that are told; graded code could spell out a secret with all of them."""
+CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 
 def parent() -> None:
     """Reads the assignment, prepares the repository, runs the modules one by one, reports once."""
     hide_from_siblings()
-    source = Path(__file__).read_text(encoding="utf-8")
+    program = Path(__file__).with_name("exam_child.py").read_text(encoding="utf-8")
     task = json.load(sys.stdin)
-    refusal, notes = prepare(Path(task["place"]), Path(task["workdir"]))
+    workdir = Path(task["workdir"])
+    refusal, notes = prepare(Path(task["place"]), workdir)
     if refusal:
         report(task["nonce"], stage="refused", reason=refusal)
         return
+    sources = read_sources(workdir)
     report(task["nonce"], stage="prepared", notes=notes)
-    modules: dict[str, list[str]] = {}
-    for test in task["tests"]:
-        modules.setdefault(test.rsplit(".", 2)[0], []).append(test)
-    deadline = time.monotonic() + task["timeout_s"]
-    outcomes: dict[str, str] = {}
-    problems: list[str] = []
+    tests = {name: text for name, text in sources.items() if name.startswith("tests/")}
+    own = OwnSource({name: text for name, text in sources.items() if name not in tests})
+    began = time.monotonic()
+    deadline = began + task["timeout_s"]
     log = b""
-    for module, tests in modules.items():
-        process = ModuleRun(module, tests)
-        process.run(source, task["workdir"], max(0.1, deadline - time.monotonic()))
-        outcomes.update(process.outcomes)
-        problems += process.problems
+    done: list[dict[str, Any]] = []
+    for module, names in task["modules"].items():
+        process = ModuleRun(module, names)
+        left = max(0.1, deadline - time.monotonic())
+        process.run(program, {"workdir": task["workdir"], "sources": tests}, left)
+        failures = {test: own.describe(said) for test, said in process.failures.items()}
+        ended = {"outcomes": process.outcomes, "failures": failures}
+        done.append({"module": module, "problem": process.problem, **ended})
         log += process.log()
     text = base64.b64encode(log[:LOG_LIMIT]).decode("ascii")
-    report(task["nonce"], stage="done", outcomes=outcomes, problems=problems, log=text)
+    report(task["nonce"], stage="done", modules=done, log=text, seconds=time.monotonic() - began)
 
 
 def report(nonce: str, **said: object) -> None:
     """One line that only who knows the nonce can write."""
     sys.stdout.write(f"\n{nonce} {json.dumps(said)}\n")
     sys.stdout.flush()
+
+
+def read_sources(workdir: Path) -> dict[str, str]:
+    """The Python files of the repository, before anything of it has run; bytes as Latin-1."""
+    found: dict[str, str] = {}
+    for path in sorted(workdir.rglob("*.py")):
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
+            found[path.relative_to(workdir).as_posix()] = path.read_bytes().decode("latin-1")
+    return found
+
+
+class OwnSource:
+    """The graded source as it was before it ran: what may be shown of a failure is looked up here."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
+        self._classes = {name for text in files.values() for name in CLASS.findall(text)}
+
+    def describe(self, said: dict[str, Any]) -> dict[str, Any]:
+        """The kind of an exception, if it is Python's or a class of the source, and lines of the source."""
+        kind = getattr(builtins, str(said.get("kind")), None)
+        known = isinstance(kind, type) and issubclass(kind, BaseException)
+        lines = [self._line(each) for each in (said.get("lines") or [])[-LINES:]]
+        own = str(said.get("kind")) in self._classes
+        return {"kind": str(said["kind"]) if known or own else "", "lines": [line for line in lines if line]}
+
+    def _line(self, said: list[Any]) -> str:
+        name, number = said
+        lines = self._files.get(name, "").split("\n") if isinstance(name, str) else []
+        if not (isinstance(number, int) and 0 < number <= len(lines)):
+            return ""
+        text = lines[number - 1].encode("latin-1").decode("utf-8", "replace").strip()[:LINE_LIMIT]
+        return f"{name}:{number}: {text}"
 
 
 def hide_from_siblings() -> None:
@@ -111,7 +149,7 @@ def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
 
 
 def remove_shadows(start: Path, workdir: Path) -> None:
-    """Takes away what the patch added at the root under the name of a module that Python has anyway."""
+    """Takes away what the patch added at the root under the name of the tests, or of a module that Python has."""
     for path in workdir.iterdir():
         module = path.name.split(".")[0]
         known = module in sys.builtin_module_names or module in STARTUP_FILES
@@ -130,24 +168,25 @@ def remove(path: Path) -> None:
 
 
 class ModuleRun:
-    """One process that runs the tests of one module, and what it is believed to have found."""
+    """One process that runs the tests of one module, and what it said of them."""
 
     def __init__(self, module: str, tests: list[str]) -> None:
         self.module = module
         self.tests = tests
         self.outcomes: dict[str, str] = {}
-        self.problems: list[str] = []
+        self.failures: dict[str, dict[str, Any]] = {}
+        self.problem = ""
         self._nonce = secrets.token_hex(16)
         self._controls = [secrets.token_hex(16), secrets.token_hex(16)]
         self._head = bytearray()
         self._tail = bytearray()
         self._results = bytearray()
 
-    def run(self, source: str, workdir: str, timeout_s: float) -> None:
+    def run(self, program: str, given: dict[str, Any], timeout_s: float) -> None:
         """Runs the tests and kills what is left of their process group."""
         readable, writable = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-s", "-B", "-u", "-c", source, str(writable)],
+            [sys.executable, "-s", "-B", "-u", "-c", program, str(writable)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -164,15 +203,10 @@ class ModuleRun:
         ]
         for reader in readers:
             reader.start()
-        assignment = {
-            "nonce": self._nonce,
-            "workdir": workdir,
-            "tests": self.tests,
-            "controls": self._controls,
-        }
+        own = {"nonce": self._nonce, "module": self.module, "tests": self.tests, "controls": self._controls}
         exit_code: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired, BrokenPipeError):
-            process.stdin.write(json.dumps(assignment).encode("utf-8"))
+            process.stdin.write(json.dumps({**given, **own}).encode("utf-8"))
             process.stdin.close()
             exit_code = process.wait(timeout_s)
         with contextlib.suppress(ProcessLookupError):
@@ -189,28 +223,38 @@ class ModuleRun:
         Who reports on all tests must report that the controls failed: code under test shares a process with the
         tests, and this shows that it left alone what judges them.
         """
-        ended = False
+        end = False
         controls: set[str] = set()
+        for said in self._said():
+            end = end or "end" in said
+            if said.get("test") in self._controls and said["outcome"] == "failed":
+                controls.add(said["test"])
+            if said.get("test") in self.tests:
+                first = said["test"] not in self.outcomes
+                outcome = said["outcome"] if said["outcome"] in OUTCOMES else "failed"
+                self.outcomes[said["test"]] = outcome if first else "reported twice"
+                if isinstance(said.get("error"), dict):
+                    self.failures[said["test"]] = said["error"]
+        if exit_code is None:
+            self.problem = f"the tests of {self.module} did not end in time"
+        elif not end or exit_code:
+            status = exit_code if exit_code in STATUSES else "neither 0 nor 1"
+            self.problem = f"the tests of {self.module} ended early (exit status {status})"
+            self.outcomes = dict.fromkeys(self.outcomes, "failed") if end else self.outcomes
+        if len(controls) < len(self._controls) and (end or len(self.outcomes) == len(self.tests)):
+            self.problem = f"the tests of {self.module} were tampered with: one that must fail did not"
+            self.outcomes = dict.fromkeys(self.outcomes, "failed")
+
+    def _said(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         for line in bytes(self._results).decode("utf-8", "replace").split("\n"):
             nonce, _, text = line.partition(" ")
             if nonce == self._nonce:
-                said = json.loads(text)
-                ended = ended or "end" in said
-                if said.get("test") in self._controls and said["outcome"] == "failed":
-                    controls.add(said["test"])
-                if said.get("test") in self.tests:
-                    first = said["test"] not in self.outcomes
-                    self.outcomes[said["test"]] = said["outcome"] if first else "reported twice"
-        if exit_code is None:
-            self.problems.append(f"the tests of {self.module} did not end in time")
-        elif not ended or exit_code:
-            self.problems.append(f"the tests of {self.module} ended early (exit status {exit_code})")
-            self.outcomes = dict.fromkeys(self.outcomes, "failed") if ended else self.outcomes
-        if len(controls) < len(self._controls) and (ended or len(self.outcomes) == len(self.tests)):
-            self.problems.insert(
-                0, f"the tests of {self.module} were tampered with: one that must fail did not"
-            )
-            self.outcomes = dict.fromkeys(self.outcomes, "failed")
+                # Who knows the number may write anything under it.
+                with contextlib.suppress(ValueError, RecursionError):
+                    said = json.loads(text)
+                    found += [said] if isinstance(said, dict) and is_outcome(said) else []
+        return found
 
     def _keep(self, data: bytes) -> None:
         """Keeps the start and the end of the output."""
@@ -234,111 +278,10 @@ def drain(fd: int, take: Callable[[bytes], None]) -> None:
         take(data)
 
 
-class Result(unittest.TestResult):
-    """Says one outcome per test that ran; tracebacks go to the ordinary output."""
-
-    def __init__(self, say: Callable[[str, str], None]) -> None:
-        super().__init__()
-        self._say = say
-        self._outcome = "passed"
-
-    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802  (unittest's name)
-        """A test is passed until something else is said of it."""
-        super().startTest(test)
-        self._outcome = "passed"
-
-    def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """Nothing more will be said of this test."""
-        super().stopTest(test)
-        self._say(test.id(), self._outcome)
-
-    def _blame(self, test: unittest.TestCase, error: OptExcInfo) -> None:
-        self._outcome = "failed"
-        if not isinstance(test, Control):
-            print(f"FAIL: {test.id()}")  # noqa: T201  (the log is what this process prints)
-            traceback.print_exception(*error, file=sys.stdout)
-
-    def addError(self, test: unittest.TestCase, err: OptExcInfo) -> None:  # noqa: N802
-        """An error in a test or in a fixture of its class or module."""
-        self._blame(test, err)
-
-    def addFailure(self, test: unittest.TestCase, err: OptExcInfo) -> None:  # noqa: N802
-        """A failed assertion."""
-        self._blame(test, err)
-
-    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: OptExcInfo | None) -> None:  # noqa: ARG002, N802
-        """A failed subtest fails the test that it is part of."""
-        if err is not None:
-            self._blame(subtest, err)
-
-    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:  # noqa: ARG002, N802
-        """A test that is marked as failing and passes is not passed."""
-        self._outcome = "failed"
-
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
-        """Skipped tests are told apart: neither a fix nor a regression."""
-        super().addSkip(test, reason)
-        self._outcome = "skipped"
-
-
-class Control(unittest.TestCase):
-    """A test that must fail, under a name that only its runner knows."""
-
-    def __init__(self, name: str, method: str) -> None:
-        super().__init__(method)
-        self._name = name
-
-    def id(self) -> str:
-        """The secret name."""
-        return self._name
-
-    def fail_an_assertion(self) -> None:
-        """Is wrong."""
-        self.assertEqual("this", "that")  # noqa: PT009  (this is what must not be tampered with)
-
-    def raise_an_error(self) -> None:
-        """Breaks."""
-        raise LookupError(self._name)
-
-
-def framework() -> dict[tuple[int, str], object]:
-    """Every attribute of the classes that decide whether a test passes."""
-    return {
-        (place, name): value for place, kind in enumerate(FRAMEWORK) for name, value in vars(kind).items()
-    }
-
-
-def child(results_fd: int) -> None:
-    """The only process that imports the repository: runs the tests and says what became of each."""
-    task = json.load(sys.stdin)
-    os.set_inheritable(results_fd, False)
-    nonce, dumps, write, leave = task["nonce"], json.dumps, os.write, os._exit
-    before = framework()
-
-    def say(**said: object) -> None:
-        write(results_fd, f"\n{nonce} {dumps(said)}\n".encode())
-
-    def outcome(test: str, what: str) -> None:
-        # Code under test that replaces assertEqual would pass every test.
-        now = framework()
-        same = before.keys() == now.keys() and all(before[name] is now[name] for name in now)
-        say(test=test, outcome=what if same else "failed")
-
-    os.chdir(task["workdir"])
-    sys.stdin = io.StringIO()
-    sys.path[0] = task["workdir"]
-    sys.argv = [sys.argv[0]]
-    result = Result(outcome)
-    unittest.defaultTestLoader.loadTestsFromNames(task["tests"]).run(result)
-    failing, breaking = task["controls"]
-    Control(failing, "fail_an_assertion").run(result)
-    Control(breaking, "raise_an_error").run(result)
-    say(end=True)
-    leave(0)
+def is_outcome(said: dict[str, Any]) -> bool:
+    """Return whether a line says what became of one test, or that the process is at its end."""
+    return "end" in said or (isinstance(said.get("test"), str) and isinstance(said.get("outcome"), str))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        child(int(sys.argv[1]))
-    else:
-        parent()
+    parent()

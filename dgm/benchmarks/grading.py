@@ -1,52 +1,25 @@
-"""Grading of a patch by the hidden tests: one fresh sandbox, one folder put in, one command.
+"""Grading of a patch by unit tests: what their outcomes mean, and what of a failure may be shown.
 
-The sandbox's side is ``exam_runner.py``. Only the runner's own process knows the nonce between the two sides, so
-that no output of the graded code can pass for a result.
+The tests run in fresh sandboxes (``unit_exam``). A patch that would count is tried on changed tests, too
+(``tampering``).
 """
 
-import base64
-import json
-import re
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
-from dgm.benchmarks.plain_logs import plain_log
-from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
-from dgm.benchmarks.suite_files import Limits
-from dgm.domain import Entry, Snapshot, Verdict
-from dgm.errors import AgentFault, Infrastructure
-from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
+from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
+from dgm.benchmarks.tampering import PREFIX, find_tampering
+from dgm.benchmarks.unit_exam import Exam, Failure, TestRun, run_all, run_modules
+from dgm.domain import Snapshot, Verdict
+from dgm.protocols import Grade, SandboxEngine
 
-RUNNER = Path(__file__).with_name("exam_runner.py")
-PLACE = "/job/exam"
 LOG_LIMIT = 60_000
-OUTPUT_LIMIT = 1_000_000
-SETUP_S = 30.0
-"""Seconds that the runner may take in addition to the tests."""
 MASKED_FROM = 12
 """Minimum length of a masked line of a hidden test; shorter ones (``else:``) occur in any program."""
-RAISED = re.compile(rb"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)")
-QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
-"""String literals in a test's source."""
-PIECE = 24
-"""Length in bytes, without white space, of the pieces of a hidden test that are masked anywhere in a line."""
-MASK = b"[text of a hidden test]"
-SHOWN_LINE, SHOWN_LIMIT = 200, 4000
-"""Maximum bytes of one failed test's report, and of all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exam:
-    """The inputs for grading a patch by unit tests."""
-
-    workspace: Snapshot
-    hidden: Snapshot
-    fail_to_pass: Sequence[str]
-    pass_to_pass: Sequence[str]
-    limits: Limits
+SHOWN_LIMIT = 4000
+"""Maximum bytes of the reports on all failed tests."""
+NAMED = 3
+"""Maximum number of findings that a reason names."""
 
 
 async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
@@ -68,77 +41,54 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
-    nonce, given = secrets.token_hex(16), normalised_patch(patch)
-    timeout_s = exam.limits.test_timeout_s + SETUP_S
-    spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=timeout_s + SETUP_S)
-    async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(_exam_files(exam, given.data), PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
-        completed = await sandbox.exec(
-            ["python3", "-s", "-B", f"{PLACE}/runner/exam_runner.py"],
-            timeout_s=timeout_s,
-            cwd="/job",
-            env={"PYTHONHASHSEED": "0", "HOME": "/tmp", "LC_ALL": "C.UTF-8"},
-            stdin=json.dumps({"nonce": nonce, **_assignment(exam)}).encode(),
-            output_limit=OUTPUT_LIMIT,
-        )
-    said = _read_messages(completed.output, nonce)
-    fitted = filter(None, str(said.get("prepared", {}).get("notes", "")).split("; "))
-    return with_notes(_judge(exam, completed, said), (*given.notes, *fitted))
+    given = normalised_patch(patch)
+    run = await run_all(exam, given.data, engine, labels)
+    if run.refused:
+        return with_notes(_unresolved_grade(f"the patch does not apply: {run.refused}"), given.notes)
+    if run.ending:
+        return with_notes(_unresolved_grade(run.ending), (*given.notes, *run.notes))
+    allowed = await _find_usual_skips(exam, run, engine, labels) if given.data else frozenset()
+    graded = _verdict(exam, run, allowed)
+    if given.data and _is_checked(exam, graded):
+        graded = _with_findings(graded, await find_tampering(exam, given.data, engine, labels))
+    log = mask_hidden_lines(run.log, exam.hidden)
+    graded = replace(graded, log=log, shown=show_failures(graded.failed, run.failures))
+    return with_notes(graded, (*given.notes, *run.notes))
 
 
-def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
-    files = {
-        "patch": Entry(patch),
-        "runner/exam_runner.py": Entry(RUNNER.read_bytes()),
-        f"runner/{APPLIER.name}": Entry(APPLIER.read_bytes()),
-    }
-    files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
-    return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
+def _is_checked(exam: Exam, graded: Grade) -> bool:
+    return exam.perturb == "all" or (exam.perturb == "resolved" and graded.verdict is Verdict.RESOLVED)
 
 
-def _assignment(exam: Exam) -> Mapping[str, Any]:
-    return {
-        "place": PLACE,
-        "workdir": exam.limits.workdir,
-        "tests": [*exam.fail_to_pass, *exam.pass_to_pass],
-        "timeout_s": exam.limits.test_timeout_s,
-    }
+def _with_findings(graded: Grade, found: Sequence[str]) -> Grade:
+    """Return the grade with a record of conduct; a patch that would have been resolved is not."""
+    if not found:
+        return graded
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    reason = PREFIX + ", ".join([*found[:NAMED], *more])
+    if graded.verdict is Verdict.RESOLVED:
+        return replace(graded, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
+    return replace(graded, reason=f"{graded.reason}; {reason}")
 
 
-def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the runner's messages by stage; only the first message of a stage counts."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for line in output.split(b"\n"):
-        if line.startswith(nonce.encode() + b" "):
-            said = json.loads(line.split(b" ", 1)[1])
-            found.setdefault(said["stage"], said)
-    return found
+async def _find_usual_skips(
+    exam: Exam, run: TestRun, engine: SandboxEngine, labels: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the tests that were skipped and are skipped on the unchanged workspace, too."""
+    skipped = {test for test in exam.pass_to_pass if run.outcomes.get(test) == "skipped"}
+    modules = {module: tests for module, tests in exam.modules().items() if skipped & {*tests}}
+    if not modules:
+        return frozenset()
+    limit = exam.limits.test_timeout_s
+    before = await run_modules(exam, b"", modules, engine, labels, timeout_s=limit)
+    return frozenset(test for test in skipped if before.outcomes.get(test) == "skipped")
 
 
-def _judge(exam: Exam, completed: Completed, said: Mapping[str, Mapping[str, Any]]) -> Grade:
-    if "refused" in said:
-        return _unresolved_grade("the patch does not apply: " + said["refused"]["reason"])
-    if "prepared" not in said and not completed.timed_out:
-        end = completed.output[-300:]
-        raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
-        )
-    if "done" not in said:
-        return _unresolved_grade(_describe_ending(completed))
-    raw = plain_log(base64.b64decode(said["done"]["log"]))
-    grade = _verdict(exam, said["done"]["outcomes"], said["done"]["problems"])
-    return replace(
-        grade, log=mask_hidden_lines(raw, exam.hidden), shown=redact_failures(raw, grade.failed, exam.hidden)
-    )
-
-
-def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -> Grade:
-    missing = [test for test in exam.fail_to_pass if outcomes.get(test) != "passed"]
-    # A skipped test is no fix, but no regression either.
-    broken = [test for test in exam.pass_to_pass if outcomes.get(test) not in ("passed", "skipped")]
+def _verdict(exam: Exam, run: TestRun, allowed: frozenset[str]) -> Grade:
+    missing = [test for test in exam.fail_to_pass if run.outcomes.get(test) != "passed"]
+    broken = [
+        test for test in exam.pass_to_pass if run.outcomes.get(test) != "passed" and test not in allowed
+    ]
     failed = (*missing, *broken)
     passed = tuple(test for test in (*exam.fail_to_pass, *exam.pass_to_pass) if test not in failed)
     if not failed:
@@ -147,88 +97,34 @@ def _verdict(exam: Exam, outcomes: Mapping[str, str], problems: Sequence[str]) -
     reasons = [
         f"{len(missing)} of {len(exam.fail_to_pass)} tests still fail" if missing else "",
         f"{len(broken)} of {len(exam.pass_to_pass)} tests that passed are broken" if broken else "",
-        *problems[:1],
+        *run.problems[:1],
     ]
     reason = "; ".join(filter(None, reasons))
     return Grade(Verdict.UNRESOLVED, reason, score, passed, failed)
 
 
-def _describe_ending(completed: Completed) -> str:
-    if completed.timed_out:
-        return "the tests did not end in time"
-    if completed.out_of_memory:
-        return "the tests ran out of memory"
-    return f"the graded code ended the test runner (exit status {completed.exit_code})"
+def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> bytes:
+    """Return the part of failures that an agent may see: names, kinds of exceptions, lines of the agent's own code.
+
+    Graded code can read the hidden tests and raise anything, so no message and no value is passed on.
+    """
+    rows: list[str] = []
+    for test in failed:
+        failure = failures.get(test)
+        kind = (failure.kind or "an exception of its own kind") if failure else ""
+        rows += [
+            f"FAILED {test}  {kind}".rstrip(),
+            *(f"    {line}" for line in (failure.lines if failure else ())),
+        ]
+    return b"".join(row.encode("utf-8", "replace") + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
 def mask_hidden_lines(log: bytes, hidden: Snapshot) -> bytes:
-    """Return the log without lines of hidden tests, which tracebacks quote: the log becomes evidence for agents."""
+    """Return the log without lines of hidden tests, which tracebacks quote; it is for people only."""
     secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
     secret = {line for line in secret if len(line) >= MASKED_FROM}
     lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
     return b"\n".join(lines)[:LOG_LIMIT]
-
-
-def redact_failures(log: bytes, failed: Sequence[str], hidden: Snapshot) -> bytes:
-    """Return the part of a failure that an agent may see: each failed test's name and its traceback's last line.
-
-    Graded code can read the hidden tests and print anything, so nothing else of the log is passed on. A line that holds
-    any line of a hidden test is left out, whatever its length and white space. In the other lines, string literals of
-    a hidden test and every ``PIECE`` of it are masked. The last of several reports on a test counts. Text that graded
-    code disguises, for example by base64, is not found.
-    """
-    secret = HiddenTestMask(hidden)
-    said: dict[bytes, bytes] = {}
-    for part in log.split(b"FAIL: ")[1:]:
-        name, _, traceback = part.partition(b"\n")
-        lines = [line for line in traceback.split(b"\n") if RAISED.match(line)]
-        said[name] = secret.mask_line(lines[0])[:SHOWN_LINE] if lines else b""
-    rows = (test.encode() + b"  " + said.get(test.encode(), b"") for test in failed)
-    return b"".join(b"FAILED " + row.rstrip() + b"\n" for row in rows)[:SHOWN_LIMIT]
-
-
-class HiddenTestMask:
-    """The text of hidden tests, to be kept from agents."""
-
-    def __init__(self, hidden: Snapshot) -> None:
-        sources = [entry.data for entry in hidden.values()]
-        quoted = {text for source in sources for pair in QUOTED.findall(source) for text in pair}
-        self._quoted = sorted((text for text in quoted if len(text) >= MASKED_FROM), key=len, reverse=True)
-        lines = {line.strip() for source in sources for line in source.split(b"\n")}
-        # A line that is little more than a quoted text is covered by the mask of that text.
-        own = {line for line in lines if len(self._mask_quotes(line).replace(MASK, b"")) >= MASKED_FROM}
-        self._lines = own | {bare for line in own if len(bare := _bare(line)) >= MASKED_FROM}
-        self._pieces = {
-            bare[at : at + PIECE] for bare in map(_bare, lines) for at in range(len(bare) - PIECE + 1)
-        }
-
-    def mask_line(self, line: bytes) -> bytes:
-        """Return the line with the secrets masked; nothing if it holds a whole line of a hidden test."""
-        bare = _bare(line)
-        if any(each in line or each in bare for each in self._lines):
-            return b""
-        return self._mask_pieces(self._mask_quotes(line))
-
-    def _mask_quotes(self, line: bytes) -> bytes:
-        for text in self._quoted:
-            line = line.replace(text, MASK)
-        return line
-
-    def _mask_pieces(self, line: bytes) -> bytes:
-        places = [at for at in range(len(line)) if not line[at : at + 1].isspace()]
-        bare = _bare(line)
-        kept, done = [], 0
-        for at in range(len(places) - PIECE + 1):
-            if bare[at : at + PIECE] in self._pieces:
-                begin, end = places[at], places[at + PIECE - 1] + 1
-                if begin >= done:
-                    kept += [line[done:begin], MASK]
-                done = end
-        return b"".join([*kept, line[done:]])
-
-
-def _bare(line: bytes) -> bytes:
-    return b"".join(line.split())
 
 
 def _unresolved_grade(reason: str) -> Grade:

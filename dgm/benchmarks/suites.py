@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dgm.benchmarks import command_grading, grading
+from dgm.benchmarks import command_grading, grading, unit_exam
 from dgm.benchmarks.command_perturbation import ChangedTests, CommandPerturbation
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.benchmarks.suite_files import (
@@ -147,7 +147,7 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         folder = self._place(task) / "solution"
-        if isinstance(exam, grading.Exam) or not (folder / "solve.sh").is_file():
+        if isinstance(exam, unit_exam.Exam) or not (folder / "solve.sh").is_file():
             return self.reference(task)
         return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
 
@@ -177,7 +177,7 @@ class SuiteBenchmark:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         match await asyncio.to_thread(self.exam, task):
-            case grading.Exam() as exam:
+            case unit_exam.Exam() as exam:
                 return await grading.examine(exam, patch, self._engine, labels)
             case exam:
                 graded = await self._examine_command(exam, patch, labels)
@@ -210,7 +210,7 @@ class SuiteBenchmark:
     ) -> Grade:
         return await command_grading.examine(exam, patch, self._engine, labels)
 
-    def exam(self, task: TaskId) -> grading.Exam | command_grading.CommandExam:
+    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
@@ -219,7 +219,7 @@ class SuiteBenchmark:
                 return command_grading.CommandExam(workspace, hidden, tests, limits)
             case UnitTests() as tests:
                 assert not isinstance(workspace, InImage)
-                return grading.Exam(workspace, hidden, tests.fail_to_pass, tests.pass_to_pass, limits)
+                return unit_exam.Exam(workspace, hidden, tests.fail_to_pass, tests.pass_to_pass, limits)
 
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
@@ -260,7 +260,9 @@ def _read_text(file: Path) -> str:
 
 def _version(folder: Path, graders: bytes) -> str:
     """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
-    digest = hashlib.sha256(grading.RUNNER.read_bytes() + APPLIER.read_bytes() + graders)
+    digest = hashlib.sha256(
+        unit_exam.RUNNER.read_bytes() + unit_exam.CHILD.read_bytes() + APPLIER.read_bytes() + graders
+    )
     for name, entry in read_folder(folder).items():
         if _can_change_a_verdict(name):
             for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):

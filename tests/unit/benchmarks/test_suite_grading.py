@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.grading import redact_failures
+from dgm.benchmarks.grading import show_failures
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.unit_exam import Failure
 from dgm.benchmarks.verification import verify
-from dgm.domain import Entry, Verdict
+from dgm.domain import Verdict
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
@@ -153,7 +154,8 @@ def test_patch_that_does_not_apply_is_unresolved(suite):
 def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
     grade(suite, suite.reference(TASK))
     grade(suite, suite.reference(TASK))
-    assert suite._engine.opened == 2
+    # One for the hidden module, one for the visible ones.
+    assert suite._engine.opened == 4
 
 
 PASSES_ALL = "import unittest\n\n\nclass Double(unittest.TestCase):\n" + "".join(
@@ -293,45 +295,65 @@ def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_ste
     assert len(graded.shown) <= 4000
 
 
-def test_agents_learn_names_and_last_lines_of_failed_tests(suite):
-    graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert b"FAILED tests.test_hidden_double.Double.test_two  AssertionError: 1 != 4\n" in graded.shown
-
-
-def test_what_a_hidden_test_has_in_quotes_is_left_out_of_what_agents_learn():
-    hidden = {"test_a.py": Entry(b"self.assertEqual(f('x'), 'a long wanted text', \"and a long message\")\n")}
-    log = b"FAIL: t.A.b\nTraceback\nAssertionError: 'mine' != 'a long wanted text' : and a long message\n"
-    left_out = b"[text of a hidden test]"
-    assert redact_failures(log, ["t.A.b"], hidden) == (
-        b"FAILED t.A.b  AssertionError: 'mine' != '" + left_out + b"' : " + left_out + b"\n"
+def test_agents_learn_names_kinds_and_their_own_lines(suite):
+    text = "class Odd(Exception): pass\ndef double(number):\n    raise Odd if number == 2 else KeyError(number)\n"
+    graded = grade(suite, library(text))
+    line = b"    sums/__init__.py:3: raise Odd if number == 2 else KeyError(number)\n"
+    assert graded.shown.startswith(
+        b"FAILED tests.test_hidden_double.Double.test_two  Odd\n"
+        + line
+        + b"FAILED tests.test_hidden_double.Double.test_five  KeyError\n"
+        + line
     )
 
 
-LONG = b"self.assertEqual(solve([" + b",".join(b"%d" % n for n in range(100)) + b"]), 123456)"
-HIDING = {"t.py": Entry(b"    " + LONG + b'\n    self.assertEqual(solve("a text of some length"), 987654)\n')}
-MASKED = b"[text of a hidden test]"
+def test_agents_learn_nothing_of_the_value_that_an_assertion_wanted(suite):
+    graded = grade(suite, library("def double(number):\n    return 1\n"))
+    assert graded.shown.startswith(b"FAILED tests.test_hidden_double.Double.test_two  AssertionError\n")
+    assert b"4" not in graded.shown
 
 
-@pytest.mark.parametrize(
-    ("line", "rest"),
-    [
-        (b"StolenError: " + LONG, b""),
-        (b"StolenError: " + LONG.replace(b",", b", "), b""),
-        (b"StolenError: " + LONG[:150], b"StolenError: " + MASKED),
-        (b"StolenError: x " + LONG[60:160].replace(b",", b" ,") + b" y", b"StolenError: x " + MASKED + b" y"),
-        (b'StolenError: self.assertEqual(solve("a text of some length"), 987654)', b""),
-        (b'StolenError: self.assertEqual(solve("a text', b"StolenError: " + MASKED),
-        (b"AssertionError: 1 != 123456", b"AssertionError: 1 != 123456"),
-    ],
-)
-def test_neither_a_hidden_line_nor_a_piece_of_one_is_shown(line, rest):
-    log = b"FAIL: t.A.b\nTraceback\n" + line + b"\n"
-    assert redact_failures(log, ["t.A.b"], HIDING) == (b"FAILED t.A.b  " + rest).rstrip() + b"\n"
+MAKES_KIND = """import glob
+text = open(glob.glob("tests/test_hidden*.py")[0]).read()
 
 
-def test_of_two_reports_on_a_test_the_last_counts():
-    log = b"FAIL: t.A.b\nStolenError: c2VsZg==\nFAIL: t.A.b\nTraceback\nAssertionError: 1 != 2\n"
-    assert redact_failures(log, ["t.A.b"], HIDING) == b"FAILED t.A.b  AssertionError: 1 != 2\n"
+def double(number):
+    raise type("Stolen" + text[:6], (Exception,), {})(text)
+"""
+
+
+def test_a_kind_made_up_while_it_runs_is_not_shown(suite):
+    graded = grade(suite, library(MAKES_KIND))
+    line = b'    sums/__init__.py:6: raise type("Stolen" + text[:6], (Exception,), {})(text)\n'
+    assert b"Double.test_two  an exception of its own kind\n" + line in graded.shown
+    assert b"Stolenimport" not in graded.shown
+
+
+REWRITES_ITSELF = """import glob
+text = open(glob.glob("tests/test_hidden*.py")[0]).read()
+open(__file__, "w").write(text)
+
+
+def double(number):
+    raise ValueError
+"""
+
+
+def test_lines_are_those_of_the_patch_and_not_what_it_makes_of_them(suite):
+    graded = grade(suite, library(REWRITES_ITSELF))
+    assert b"test_two  ValueError\n    sums/__init__.py:7: raise ValueError\n" in graded.shown
+    assert b"assertEqual" not in graded.shown
+
+
+def test_a_syntax_error_is_shown_with_its_line(suite):
+    graded = grade(suite, library("def double(number)\n    return number * 2\n"))
+    assert b"test_two  SyntaxError\n    sums/__init__.py:1: def double(number)\n" in graded.shown
+
+
+def test_what_is_shown_of_failures_is_bounded():
+    failed = [f"tests.test_a.A.test_{n}" for n in range(200)]
+    shown = show_failures(failed, {test: Failure("ValueError", ("a.py:1: x",)) for test in failed})
+    assert len(shown) == 4000
 
 
 def test_code_that_kills_the_runner_is_unresolved(suite):
@@ -353,7 +375,9 @@ def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):
     [
         ({"exit_code": 124, "timed_out": True}, "did not end in time"),
         ({"exit_code": 137, "out_of_memory": True}, "out of memory"),
-        ({"exit_code": 3}, "exit status 3"),
+        ({"exit_code": 1}, "exit status 1"),
+        # A status could spell out what the hidden tests say.
+        ({"exit_code": 67}, "exit status neither 0 nor 1"),
     ],
 )
 def test_runner_ended_by_the_graded_code_is_unresolved(tmp_path, ending, reason):

@@ -1,0 +1,212 @@
+"""The run of a task's unit tests on a patch: which modules share a sandbox, and what became of each test.
+
+The sandbox's side is ``exam_runner.py``. Each module with hidden tests has a fresh sandbox; the visible ones share one.
+Only the runner's own process knows the nonce between the two sides, so that no output of the graded code can pass for
+its report. What outcomes mean is decided in ``grading`` and ``tampering``.
+"""
+
+import base64
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.prediction_patches import APPLIER
+from dgm.benchmarks.suite_files import Limits
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, Infrastructure
+from dgm.protocols import Completed, SandboxEngine, SandboxSpec
+
+RUNNER = Path(__file__).with_name("exam_runner.py")
+CHILD = Path(__file__).with_name("exam_child.py")
+PLACE = "/job/exam"
+OUTPUT_LIMIT = 1_000_000
+SETUP_S = 30.0
+"""Seconds that the runner may take in addition to the tests."""
+SHORTEST_S = 0.5
+Modules = Mapping[str, Sequence[str]]
+"""Module → full names of its tests, in the order in which they run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """The inputs for grading a patch by unit tests."""
+
+    workspace: Snapshot
+    hidden: Snapshot
+    fail_to_pass: Sequence[str]
+    pass_to_pass: Sequence[str]
+    limits: Limits
+    reference: bytes = b""
+    """The reference fix as a patch; it confirms that a test with a changed value fails for honest code."""
+    perturb: Literal["off", "resolved", "all"] = "off"
+    """Which patches are graded once more against changed tests (``GradingSettings``)."""
+
+    def modules(self) -> Modules:
+        """Return the tests by module, those that must be mended first."""
+        found: dict[str, list[str]] = {}
+        for test in (*self.fail_to_pass, *self.pass_to_pass):
+            found.setdefault(test.rsplit(".", 2)[0], []).append(test)
+        return found
+
+    def hidden_file(self, module: str) -> str:
+        """Return the name of the hidden file that is this module; empty if there is none."""
+        stem = "/".join(module.split(".")[1:])
+        names = (f"{stem}.py", f"{stem}/__init__.py") if module.startswith("tests.") else ()
+        return next((name for name in names if name in self.hidden), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The part of a failure that graded code cannot fill with text."""
+
+    kind: str
+    """Name of one of Python's exceptions or of a class in the workspace; empty for any other."""
+    lines: tuple[str, ...] = ()
+    """Lines of the patched workspace, as it was before its code ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """The results of one or several sandboxes."""
+
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    """Test → ``passed``, ``failed`` or ``skipped``; a test that was not reported is missing."""
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    """One line for each module that did not end as it must."""
+    log: bytes = b""
+    seconds: float = 0.0
+    """Wall time of the tests."""
+    refused: str = ""
+    """Reason why the patch does not apply."""
+    ending: str = ""
+    """How the graded code ended the runner."""
+    notes: tuple[str, ...] = ()
+    """What was needed to make the patch fit."""
+
+    def plus(self, later: "TestRun") -> "TestRun":
+        """Return both runs as one."""
+        return TestRun(
+            {**self.outcomes, **later.outcomes},
+            {**self.failures, **later.failures},
+            (*self.problems, *later.problems),
+            self.log + later.log,
+            self.seconds + later.seconds,
+            self.refused or later.refused,
+            self.ending or later.ending,
+            self.notes or later.notes,
+        )
+
+
+async def run_all(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> TestRun:
+    """Run all tests of the task: modules with hidden tests first, each in a sandbox of its own.
+
+    Raises:
+        Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
+    """
+    modules = exam.modules()
+    apart = [{module: tests} for module, tests in modules.items() if exam.hidden_file(module)]
+    shared = {module: tests for module, tests in modules.items() if not exam.hidden_file(module)}
+    done = TestRun()
+    for group in (*apart, *([shared] if shared else [])):
+        left = max(SHORTEST_S, exam.limits.test_timeout_s - done.seconds)
+        done = done.plus(await run_modules(exam, patch, group, engine, labels, timeout_s=left))
+        if done.refused or done.ending:
+            break
+    return done
+
+
+async def run_modules(
+    exam: Exam,
+    patch: bytes,
+    modules: Modules,
+    engine: SandboxEngine,
+    labels: Mapping[str, str],
+    *,
+    timeout_s: float,
+) -> TestRun:
+    """Run some modules in one fresh sandbox.
+
+    Raises:
+        Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
+    """
+    nonce, limit = secrets.token_hex(16), timeout_s + SETUP_S
+    assignment = {
+        "nonce": nonce,
+        "place": PLACE,
+        "workdir": exam.limits.workdir,
+        "modules": {module: list(tests) for module, tests in modules.items()},
+        "timeout_s": timeout_s,
+    }
+    spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=limit + SETUP_S)
+    async with engine.open(spec) as sandbox:
+        try:
+            await sandbox.put(_exam_files(exam, patch), PLACE)
+        except AgentFault as fault:
+            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        completed = await sandbox.exec(
+            ["python3", "-s", "-B", f"{PLACE}/runner/{RUNNER.name}"],
+            timeout_s=limit,
+            cwd="/job",
+            env={"PYTHONHASHSEED": "0", "HOME": "/tmp", "LC_ALL": "C.UTF-8"},
+            stdin=json.dumps(assignment).encode(),
+            output_limit=OUTPUT_LIMIT,
+        )
+    return _read_run(completed, _read_messages(completed.output, nonce), modules)
+
+
+def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
+    programs = {f"runner/{file.name}": Entry(file.read_bytes()) for file in (RUNNER, CHILD, APPLIER)}
+    files = {"patch": Entry(patch), **programs}
+    files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
+    return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
+
+
+def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the runner's messages by stage; only the first message of a stage counts."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for line in output.split(b"\n"):
+        if line.startswith(nonce.encode() + b" "):
+            said = json.loads(line.split(b" ", 1)[1])
+            found.setdefault(said["stage"], said)
+    return found
+
+
+def _read_run(completed: Completed, said: Mapping[str, Mapping[str, Any]], modules: Modules) -> TestRun:
+    if "refused" in said:
+        return TestRun(refused=said["refused"]["reason"])
+    if "prepared" not in said and not completed.timed_out:
+        end = completed.output[-300:]
+        raise Infrastructure(
+            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
+        )
+    if "done" not in said:
+        return TestRun(ending=_describe_ending(completed))
+    done = TestRun(
+        log=plain_log(base64.b64decode(said["done"]["log"])),
+        seconds=said["done"]["seconds"],
+        notes=tuple(filter(None, str(said["prepared"]["notes"]).split("; "))),
+    )
+    for each in said["done"]["modules"]:
+        listed = modules[each["module"]]
+        outcomes = {test: each["outcomes"][test] for test in listed if test in each["outcomes"]}
+        failures = {
+            test: Failure(each["failures"][test]["kind"], tuple(each["failures"][test]["lines"]))
+            for test in listed
+            if test in each["failures"]
+        }
+        done = done.plus(TestRun(outcomes, failures, tuple(filter(None, [each["problem"]]))))
+    return done
+
+
+def _describe_ending(completed: Completed) -> str:
+    if completed.timed_out:
+        return "the tests did not end in time"
+    if completed.out_of_memory:
+        return "the tests ran out of memory"
+    status = completed.exit_code if completed.exit_code in (0, 1, 137) else "neither 0 nor 1"
+    return f"the graded code ended the test runner (exit status {status})"
