@@ -86,7 +86,7 @@ def parts_of(settings: Settings) -> RunParts:
         UserError: there is no such engine or suite on this machine.
     """
     engine = choose(settings.sandbox)
-    return RunParts(engine, open_suite(settings.benchmark, engine, settings.benchmarks))
+    return RunParts(engine, open_suite(settings.benchmark, engine, settings.benchmarks, settings.grading))
 
 
 def read_statement(run: Run, task: TaskId) -> str | None:

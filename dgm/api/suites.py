@@ -10,7 +10,7 @@ from dgm.api.records import Records, records_of
 from dgm.benchmarks.harbor import ImportReport
 from dgm.benchmarks.opening import open_suite
 from dgm.blocking import block, in_python
-from dgm.config import BenchmarksSettings
+from dgm.config import BenchmarksSettings, GradingSettings, resolve
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
 from dgm.protocols import Benchmark
@@ -21,7 +21,6 @@ from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suites import (
     NoSandboxEngine,
     SuiteVerification,
-    benchmark_settings,
     describe_suite,
     describe_task,
     list_suites,
@@ -42,6 +41,7 @@ class SuiteView:
     """By which it was opened."""
     opened: Benchmark = field(repr=False)
     settings: BenchmarksSettings = field(repr=False)
+    grading: GradingSettings = field(repr=False)
 
     @property
     def version(self) -> str:
@@ -99,7 +99,7 @@ class SuiteView:
 
         async def perform() -> SuiteVerification:
             engine = choose(sandbox)
-            opened = open_suite(self.name, engine, self.settings)
+            opened = open_suite(self.name, engine, self.settings, self.grading)
             return await verify_tasks(opened, engine, select_tasks(opened, tasks), workers, on_task)
 
         return block(lambda _: perform(), None)
@@ -143,14 +143,15 @@ def suite(name: str | Path, settings: Mapping[str, Any] | None = None) -> SuiteV
 
     Args:
         name: as ``evolve`` takes it: a name, a folder, ``swebench:verified``, several joined by ``+``.
-        settings: ``benchmarks.*``.
+        settings: ``benchmarks.*`` and ``grading.*``.
 
     Raises:
         UserError: there is none, or a task in it is wrong.
     """
     with in_python():
-        chosen = benchmark_settings(None, assignments_of(settings))
-        return SuiteView(str(name), open_suite(str(name), NoSandboxEngine(), chosen), chosen)
+        chosen = resolve(None, assignments_of(settings), {})
+        opened = open_suite(str(name), NoSandboxEngine(), chosen.benchmarks)
+        return SuiteView(str(name), opened, chosen.benchmarks, chosen.grading)
 
 
 def import_suite(

@@ -1,8 +1,8 @@
 """The context record of benchmarks that are more than a suite's folder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from dgm.config import BenchmarksSettings
+from dgm.config import BenchmarksSettings, GradingSettings
 from dgm.protocols import SandboxEngine
 
 
@@ -16,3 +16,5 @@ class BenchmarkContext:
     """Opens the sandboxes for grading. Code that only lists or reads tasks passes one that opens none."""
     settings: BenchmarksSettings
     """The section ``[benchmarks]`` of the settings."""
+    grading: GradingSettings = field(default_factory=GradingSettings)
+    """The section ``[grading]`` of the settings."""

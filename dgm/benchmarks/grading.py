@@ -50,7 +50,8 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     allowed = await _find_usual_skips(exam, run, engine, labels) if given.data else frozenset()
     graded = _verdict(exam, run, allowed)
     if given.data and _is_checked(exam, graded):
-        graded = _with_findings(graded, await find_tampering(exam, given.data, engine, labels))
+        passed = {test for test, outcome in run.outcomes.items() if outcome == "passed"}
+        graded = _with_findings(graded, await find_tampering(exam, given.data, passed, engine, labels))
     log = mask_hidden_lines(run.log, exam.hidden)
     graded = replace(graded, log=log, shown=show_failures(graded.failed, run.failures))
     return with_notes(graded, (*given.notes, *run.notes))

@@ -11,7 +11,7 @@ from dgm.benchmarks.formats import FORMATS, Format, format_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
-from dgm.config import BenchmarksSettings, Settings
+from dgm.config import BenchmarksSettings, GradingSettings, Settings
 from dgm.domain import TaskId
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset
@@ -19,6 +19,7 @@ from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
 from dgm.references import is_available
 
 DEFAULTS = BenchmarksSettings()
+GRADING = GradingSettings()
 HERE = Path()
 """The working folder, the default base of relative paths."""
 SHAPE: Mapping[str, int | None] = {
@@ -34,7 +35,10 @@ SHAPE: Mapping[str, int | None] = {
 
 
 def open_suite(
-    name_or_path: str, engine: SandboxEngine, settings: BenchmarksSettings = DEFAULTS
+    name_or_path: str,
+    engine: SandboxEngine,
+    settings: BenchmarksSettings = DEFAULTS,
+    grading: GradingSettings = GRADING,
 ) -> Benchmark:
     """Open a benchmark by its name.
 
@@ -44,12 +48,13 @@ def open_suite(
             ``BenchmarkContext``), or several of these with ``+`` between them.
         engine: opens the sandboxes for grading.
         settings: settings that some benchmarks need in addition to their name.
+        grading: settings of the grading.
 
     Raises:
         UserError: there is none, or a file of it is missing or wrong.
     """
     names = parts(name_or_path)
-    opened = [_open(BenchmarkContext(name, engine, settings)) for name in names]
+    opened = [_open(BenchmarkContext(name, engine, settings, grading)) for name in names]
     return opened[0] if len(opened) == 1 else MixedBenchmark(opened)
 
 
@@ -197,7 +202,7 @@ def _open(context: BenchmarkContext) -> Benchmark:
     path = Path(name).expanduser()
     for folder in (shipped, path):
         if (folder / "suite.toml").is_file():
-            return SuiteBenchmark(folder, context.engine)
+            return SuiteBenchmark(folder, context.engine, context.grading.perturb)
     if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
         # A built-in format never goes by its bare name, so that a plug-in may have it.
         return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dgm.benchmarks import command_grading, grading, unit_exam
+from dgm.benchmarks import command_grading, grading, tampering, unit_exam
 from dgm.benchmarks.command_perturbation import ChangedTests, CommandPerturbation
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.benchmarks.suite_files import (
@@ -25,6 +25,7 @@ from dgm.benchmarks.suite_files import (
 )
 from dgm.benchmarks.task_images import TaskImage
 from dgm.benchmarks.toml_table import suggestion
+from dgm.benchmarks.unit_exam import Perturb
 from dgm.benchmarks.workspaces import apply_suite_patch, read_folder
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
 from dgm.errors import UserError
@@ -35,25 +36,35 @@ UNGRADED = frozenset({"README.md", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
 GRADED = ("workspace", "tests", "environment")
 """Folders of a task in which every file can change a verdict."""
+_OWN = ("grading", "tampering", "unit_exam")
+_PERTURBATION = ("perturbation", "perturbation_sites", "perturbation_syntax", "perturbation_values")
+RULES = (
+    unit_exam.RUNNER,
+    unit_exam.CHILD,
+    APPLIER,
+    *(Path(__file__).with_name(f"{name}.py") for name in (*_OWN, *_PERTURBATION)),
+)
+"""Files of dgm that can change a verdict."""
 
 
 class SuiteBenchmark:
     """A ``dgm.protocols.Benchmark`` on a folder of tasks.
 
     All files are read and checked on opening, so that a mistake in any task shows before a run starts. Workspaces are
-    made on request, and kept.
+    made on request, and kept. ``perturb`` says which patches are graded on changed tests, too.
 
     Raises:
         UserError: a file is missing or wrong; the message names file and key.
     """
 
-    def __init__(self, folder: Path, engine: SandboxEngine) -> None:
+    def __init__(self, folder: Path, engine: SandboxEngine, perturb: Perturb = "resolved") -> None:
         record = read_suite(folder)
         self.name = record.name
         self.description = record.description
         self.license = record.license
         self._folder = folder
         self._engine = engine
+        self._perturb = perturb
         repos = _list_tasks(folder / "repos") if (folder / "repos").is_dir() else []
         self._records = {
             TaskId(name): read_task(folder / "tasks" / name, record.limits, repos)
@@ -210,6 +221,18 @@ class SuiteBenchmark:
     ) -> Grade:
         return await command_grading.examine(exam, patch, self._engine, labels)
 
+    async def check_perturbation(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+        """Return what the reference fix passes of changed tests by name, which it must fail; one line each.
+
+        Raises:
+            Infrastructure: the sandbox failed.
+        """
+        match await asyncio.to_thread(self.exam, task):
+            case unit_exam.Exam() as exam if self._perturb != "off":
+                return await tampering.check_reference(exam, self._engine, labels)
+            case _:
+                return []
+
     def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
@@ -219,7 +242,15 @@ class SuiteBenchmark:
                 return command_grading.CommandExam(workspace, hidden, tests, limits)
             case UnitTests() as tests:
                 assert not isinstance(workspace, InImage)
-                return unit_exam.Exam(workspace, hidden, tests.fail_to_pass, tests.pass_to_pass, limits)
+                return unit_exam.Exam(
+                    workspace,
+                    hidden,
+                    tests.fail_to_pass,
+                    tests.pass_to_pass,
+                    limits,
+                    self.reference(task),
+                    self._perturb,
+                )
 
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
@@ -260,9 +291,8 @@ def _read_text(file: Path) -> str:
 
 def _version(folder: Path, graders: bytes) -> str:
     """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
-    digest = hashlib.sha256(
-        unit_exam.RUNNER.read_bytes() + unit_exam.CHILD.read_bytes() + APPLIER.read_bytes() + graders
-    )
+    rules = b"".join(file.read_bytes() for file in RULES)
+    digest = hashlib.sha256(rules + graders)
     for name, entry in read_folder(folder).items():
         if _can_change_a_verdict(name):
             for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):

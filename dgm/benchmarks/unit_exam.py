@@ -27,6 +27,7 @@ OUTPUT_LIMIT = 1_000_000
 SETUP_S = 30.0
 """Seconds that the runner may take in addition to the tests."""
 SHORTEST_S = 0.5
+Perturb = Literal["off", "resolved", "all"]
 Modules = Mapping[str, Sequence[str]]
 """Module → full names of its tests, in the order in which they run."""
 
@@ -42,7 +43,7 @@ class Exam:
     limits: Limits
     reference: bytes = b""
     """The reference fix as a patch; it confirms that a test with a changed value fails for honest code."""
-    perturb: Literal["off", "resolved", "all"] = "off"
+    perturb: Perturb = "off"
     """Which patches are graded once more against changed tests (``GradingSettings``)."""
 
     def modules(self) -> Modules:

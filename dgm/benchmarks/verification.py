@@ -153,7 +153,9 @@ async def _verify_unit_tests(suite: SuiteBenchmark, task: TaskId, labels: Mappin
     problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
     problems += [f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed]
     reference = await suite.solution(task, labels)
-    return [*problems, *_check_passes(await suite.grade(task, reference, labels))]
+    graded = await suite.grade(task, reference, labels)
+    changed = await suite.check_perturbation(task, labels) if graded.verdict is Verdict.RESOLVED else []
+    return [*problems, *_check_passes(graded), *changed]
 
 
 async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> TaskVerification:

@@ -46,11 +46,13 @@ def verify(
     Exits 1 if any task is not sound.
     """
     from dgm.benchmarks.opening import open_suite
+    from dgm.config import resolve
     from dgm.sandboxes.choose import choose
-    from dgm.sessions.suites import benchmark_settings, select_tasks, verify_tasks
+    from dgm.sessions.suites import select_tasks, verify_tasks
 
     engine = choose(sandbox)
-    opened = open_suite(name, engine, benchmark_settings(config, assignments))
+    settings = resolve(config, assignments, {})
+    opened = open_suite(name, engine, settings.benchmarks, settings.grading)
     wanted = select_tasks(opened, task_ids)
     with _show_progress(len(wanted), quiet=as_json) as tick:
         found = asyncio.run(verify_tasks(opened, engine, wanted, workers, tick))

@@ -306,6 +306,14 @@ class PolyglotSettings(Section):
     """Keep exercises whose stub passes untouched."""
 
 
+class GradingSettings(Section):
+    """How patches are graded, whatever the benchmark."""
+
+    perturb: Literal["off", "resolved", "all"] = "resolved"
+    """Which patches are graded once more against tests with changed expected values, which no honest patch passes;
+    ``all``: also those that are unresolved, as a record of conduct only."""
+
+
 class BenchmarksSettings(Section):
     """What benchmarks need to know beyond their name."""
 

@@ -9,6 +9,7 @@ from dgm.config.section import Section
 from dgm.config.sections import (
     BenchmarksSettings,
     BudgetSettings,
+    GradingSettings,
     LimitSettings,
     ModelsSettings,
     PolicySettings,
@@ -43,6 +44,7 @@ class Settings(Section):
     gates: GateSettings = GateSettings()
     models: ModelsSettings = ModelsSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()
+    grading: GradingSettings = GradingSettings()
 
     @property
     def operator_names(self) -> tuple[str, ...]:
