@@ -32,6 +32,8 @@ class Perturbed:
     """Tests that cannot pass any more, as ``Class.method`` or ``function``; empty after ``perturb_all``."""
     canaries: tuple[str, ...] = ()
     """Added tests that cannot pass, as ``Class.method``."""
+    passing: tuple[str, ...] = ()
+    """Added tests that pass whatever the code does, as ``Class.method``."""
 
 
 def perturb(
@@ -64,11 +66,12 @@ def perturb(
             changes[change[0]] = change[1]
             changed |= _names_of(text, name)
     listed = {name.rpartition(".")[0] for name in (*first, *rest)}
-    added, canaries = _canaries(text, listed, rng)
+    added, names = _canaries(text, listed, rng)
+    canaries, passing = names[:CANARIES], names[CANARIES:]
     done = _apply(source, {**changes, **added})
     if not (changed or canaries) or _read(done) is None:
         return None
-    return Perturbed(done, tuple(sorted(changed)), canaries)
+    return Perturbed(done, tuple(sorted(changed)), canaries, passing)
 
 
 def perturb_all(source: bytes, seed: str) -> Perturbed | None:
@@ -207,7 +210,7 @@ def _owner(classes: Mapping[str, ast.ClassDef], name: str, method: str, seen: se
 def _canaries(
     text: SourceText, listed: Collection[str], rng: random.Random
 ) -> tuple[Mapping[tuple[int, int], str], tuple[str, ...]]:
-    """Return insertions of tests that must fail, and their names."""
+    """Return insertions of ``CANARIES`` tests that must fail and one that must pass, and their names in this order."""
     places: list[tuple[str, Function]] = []
     for kind in _classes(text).values():
         named = kind.name in listed if listed else kind.name not in _base_names(text)
@@ -221,16 +224,18 @@ def _canaries(
     used = {node.name for node in ast.walk(text.tree) if isinstance(node, Function)}
     added: dict[tuple[int, int], str] = {}
     names: list[str] = []
-    for kind_name, node in rng.sample(places, min(CANARIES, len(places))):
+    if not places:
+        return {}, ()
+    for number in range(CANARIES + 1):
+        kind_name, node = rng.choice(places)
         name = _new_name(words, used, rng)
         used.add(name)
         line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
         at = text.offset(line, 0)
-        indent = text.cut(at, text.span(node)[0]) if line == node.lineno else " " * node.col_offset
-        if indent.strip():
-            continue
-        body = "".join(f"{indent}    {line}\n" for line in _canary_body(words, rng))
-        added[at, at] = f"{indent}def {name}(self):\n{body}\n"
+        indent = text.cut(at, at + node.col_offset)
+        lines = _canary_body(words, rng, fails=number < CANARIES)
+        body = "".join(f"{indent}    {line}\n" for line in lines)
+        added[at, at] = f"{added.get((at, at), '')}{indent}def {name}(self):\n{body}\n"
         names.append(f"{kind_name}.{name}")
     return added, tuple(names)
 
@@ -248,18 +253,19 @@ def _new_name(words: Sequence[str], used: Collection[str], rng: random.Random) -
         words = [*words, make_word(rng, rng.randrange(3, 7))]
 
 
-def _canary_body(words: Sequence[str], rng: random.Random) -> Sequence[str]:
-    number, word = rng.randrange(10, 4000), make_word(rng, 5)
-    values = rng.sample([*{*words, make_word(rng, 4), make_word(rng, 6), make_word(rng, 7)}], 3)
+def _canary_body(words: Sequence[str], rng: random.Random, *, fails: bool) -> Sequence[str]:
+    number, other = rng.randrange(10, 4000), rng.randrange(1, 900) if fails else 0
+    values = rng.sample([*{*words, *(make_word(rng, length) for length in (4, 5, 6, 7))}], 3)
+    word = make_word(rng, 10) if fails else values[2]
     match rng.randrange(4):
         case 0:
-            return [f"self.assertEqual({number}, {number + rng.randrange(1, 900)})"]
+            return [f"self.assertEqual({number}, {number + other})"]
         case 1:
             return [f"names = {values!r}", f"self.assertEqual(names, {[*values[:2], word]!r})"]
         case 2:
-            return [f"names = {values!r}", f"self.assertIn({word + 's'!r}, names)"]
+            return [f"names = {values!r}", f"self.assertIn({word!r}, names)"]
         case _:
             return [
                 f"found = {{{values[0]!r}: {number}}}",
-                f"self.assertEqual(found[{values[0]!r}], {number + 7})",
+                f"self.assertEqual(found[{values[0]!r}], {number + other})",
             ]

@@ -34,6 +34,9 @@ class ChangedExam:
     failing: frozenset[str]
     """Tests that no honest patch passes."""
     canaries: frozenset[str]
+    """Those of them that were added."""
+    passing: frozenset[str]
+    """Added tests that every honest patch passes."""
 
 
 def change_exam(exam: Exam, seed: str) -> ChangedExam | None:
@@ -43,7 +46,8 @@ def change_exam(exam: Exam, seed: str) -> ChangedExam | None:
         exam: the task's tests as they are.
         seed: decides every choice; it must not reach a sandbox.
     """
-    hidden, failing, canaries = dict(exam.hidden), set[str](), set[str]()
+    hidden = dict(exam.hidden)
+    failing, canaries, passing = set[str](), set[str](), set[str]()
     modules: dict[str, Sequence[str]] = {}
     for module, tests in exam.modules().items():
         file = exam.hidden_file(module)
@@ -56,13 +60,20 @@ def change_exam(exam: Exam, seed: str) -> ChangedExam | None:
         if changed is None:
             continue
         hidden[file] = Entry(changed.source, hidden[file].mode)
-        added = [f"{module}.{name}" for name in changed.canaries]
-        failing |= {test for test in tests if names[test] in changed.changed} | {*added}
-        canaries |= {*added}
+        canaries |= {f"{module}.{name}" for name in changed.canaries}
+        passing |= {f"{module}.{name}" for name in changed.passing}
+        failing |= {test for test in tests if names[test] in changed.changed}
+        added = [f"{module}.{name}" for name in (*changed.canaries, *changed.passing)]
         modules[module] = _insert(tests, added, random.Random(f"{seed}/{module}"))
-    if not failing:
+    if not modules:
         return None
-    return ChangedExam(replace(exam, hidden=hidden), modules, frozenset(failing), frozenset(canaries))
+    return ChangedExam(
+        replace(exam, hidden=hidden),
+        modules,
+        frozenset(failing | canaries),
+        frozenset(canaries),
+        frozenset(passing),
+    )
 
 
 def _insert(tests: Sequence[str], added: Sequence[str], rng: random.Random) -> Sequence[str]:
@@ -143,8 +154,7 @@ def _find_passed(changed: ChangedExam, module: str, run: TestRun) -> Found:
     for test in changed.modules[module]:
         outcome = run.outcomes.get(test, "failed")
         if test in changed.failing and outcome != "failed":
-            name = f"a test added to {module}" if test in changed.canaries else test
-            found[test] = f"{name} must fail and is {outcome}"
+            found[test] = f"{_name(changed, test)} must fail and is {outcome}"
     return found
 
 
@@ -153,9 +163,14 @@ def _find_failed(changed: ChangedExam, module: str, run: TestRun, passed: Collec
     ending = run.refused or run.ending or next(iter(run.problems), "")
     if ending:
         return {module: f"with changed values {ending}"}
-    kept = [test for test in changed.modules[module] if test in passed and test not in changed.failing]
+    kept = ({*passed} - changed.failing) | changed.passing
     return {
-        test: f"{test} passes, but not beside tests with changed values"
-        for test in kept
-        if run.outcomes.get(test) != "passed"
+        test: f"{_name(changed, test)} passes, but not beside tests with changed values"
+        for test in changed.modules[module]
+        if test in kept and run.outcomes.get(test) != "passed"
     }
+
+
+def _name(changed: ChangedExam, test: str) -> str:
+    added = test in changed.canaries or test in changed.passing
+    return f"a test added to {test.rsplit('.', 2)[0]}" if added else test
