@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
-from dgm.messages import Message, Role
+from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
 from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.statements import find_statement
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
 MEANINGS = {
@@ -22,7 +23,7 @@ MEANINGS = {
     "memory": "what is kept of the conversation, and what is carried over",
     "completion": "when the work counts as finished, and what is checked then",
 }
-GENERAL = "General:"
+GENERAL = "General"
 _STATED = 400
 """Maximum characters of a kept statement."""
 _LISTED = 200
@@ -75,9 +76,7 @@ class Module:
 
 def read_statement(conversation: Sequence[Message]) -> str:
     """Return the text after the last ``General:``, in one line of at most 400 characters; empty if there is none."""
-    said = [line for m in conversation if m.role is Role.ASSISTANT for line in m.text.splitlines()]
-    marked = [" ".join(line.partition(GENERAL)[2].split()) for line in said if GENERAL in line]
-    return marked[-1][:_STATED] if marked else ""
+    return find_statement(conversation, GENERAL)[:_STATED]
 
 
 def _editable_places(source: Snapshot, part: str, contract: Contract) -> list[SourcePlace]:
@@ -96,4 +95,4 @@ def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) 
         named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
         raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")
     if not proposal.stated:
-        raise AgentFault("statement", f"not a word on why the change is general (no line with {GENERAL!r})")
+        raise AgentFault("statement", f"not a word on why the change is general (no line with '{GENERAL}:')")

@@ -7,14 +7,15 @@ as a solve job, with the agent's folder as the workdir. An agent can therefore i
 from collections.abc import Sequence
 
 from dgm.domain import Snapshot
-from dgm.messages import Message, Role
+from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import Prompts
+from dgm.meta.statements import find_last_words, find_statement
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
 
 WORKDIR = "/work/agent"
-RATIONALE = "Rationale:"
+RATIONALE = "Rationale"
 
 
 class SelfEdit:
@@ -72,8 +73,4 @@ def rationale(conversation: Sequence[Message]) -> str:
 
     It is the text after the last ``Rationale:``, else the first line of the last message.
     """
-    said = [m.text for m in conversation if m.role is Role.ASSISTANT and m.text.strip()]
-    lines = [line.strip() for text in said for line in text.splitlines()]
-    marked = [line.partition(RATIONALE)[2].strip() for line in lines if RATIONALE in line]
-    last = said[-1].strip().splitlines()[0] if said else ""
-    return " ".join((marked[-1] if marked else last).split())[:200]
+    return (find_statement(conversation, RATIONALE) or find_last_words(conversation))[:200]
