@@ -166,7 +166,8 @@ def _list_literals(problem: str) -> Iterator[str]:
 
 def _is_common(text: str) -> bool:
     """Return whether a text may stand in any proposal: one word, a name of Python, or words that are usual."""
-    if re.fullmatch(r"[A-Z]?[a-z]+|__\w+__", text):
+    if re.fullmatch(r"[A-Z]?[a-z]+|__\w+__", text) or _FILE.fullmatch(text):
+        # Files are told by their names alone.
         return True
     if _NAME.fullmatch(text) and text.partition(".")[0].removesuffix("()") in _PYTHON:
         return True

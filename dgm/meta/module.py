@@ -10,6 +10,7 @@ from dgm.errors import AgentFault
 from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
+from dgm.meta.generality import TaskWords
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
 from dgm.meta.self_edit import improve_job, rationale
 from dgm.meta.statements import find_statement
@@ -44,7 +45,7 @@ class Module:
 
         Raises:
             AgentFault: stage ``part``: it has no such part; ``protected``: another part was changed; ``statement``: the
-                model does not say why the change is general; or as ``bench`` raises.
+                model does not say why the change is general, or names a task; or as ``bench`` raises.
         """
         source = brief.parents[0].source
         contract = read_contract(source)
@@ -60,6 +61,7 @@ class Module:
         )
         if work.workspace != source:
             _check(proposal, source, part, contract)
+            _check_statement(proposal.stated, brief)
         return proposal
 
     def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace], contract: Contract) -> str:
@@ -94,5 +96,11 @@ def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) 
     if foreign:
         named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
         raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")
-    if not proposal.stated:
+
+
+def _check_statement(stated: str, brief: Brief) -> None:
+    if not stated:
         raise AgentFault("statement", f"not a word on why the change is general (no line with '{GENERAL}:')")
+    named = TaskWords.of(brief).find_mention(stated)
+    if named:
+        raise AgentFault("statement", f"the change is not general: its statement names {named!r}, of a task")

@@ -230,6 +230,74 @@ def test_after_the_last_try_no_child_comes_of_it():
         ask(Bench(Reply("a")), retries=0)
 
 
+SKELETON = '{"problem": "...", "proposal": "..."}'
+
+
+def ask_in_form(bench, retries=2):
+    return asyncio.run(
+        ask_until_readable(
+            bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose", SKELETON
+        )
+    )
+
+
+def test_the_fault_is_shown_with_its_place_and_the_form():
+    bench = Bench(Reply('{"problem": "p",\n "proposal": maybe}'), Reply(json.dumps(GOOD)))
+    assert ask_in_form(bench) == GOOD
+    told = bench.requests[1].messages[-1].text
+    assert "line 2 column 14, at 'maybe}'" in told
+    assert told.endswith(SKELETON)
+
+
+def test_the_same_answer_again_ends_the_asking():
+    bench = Bench(Reply("no"), Reply("never"), Reply(" no\n"), Reply(json.dumps(GOOD)))
+    with pytest.raises(
+        AgentFault, match="the same unusable answer again at try 3: there is no JSON"
+    ) as caught:
+        ask(bench, retries=5)
+    assert caught.value.stage == "answer"
+
+
+def cut(text):
+    return Reply(text, stop=Stop.LENGTH)
+
+
+WHOLE = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (WHOLE[:20], WHOLE[20:]),
+        (WHOLE[:8], WHOLE[8:25], WHOLE[25:]),
+        (WHOLE[:30], WHOLE[15:]),
+        ("```json\n" + WHOLE[:20], "```json\n" + WHOLE[20:] + "\n```"),
+        (WHOLE[:20], f"Sorry. Once more:\n{WHOLE}"),
+    ],
+)
+def test_an_answer_that_was_cut_off_is_continued(parts):
+    bench = Bench(*map(cut, parts[:-1]), Reply(parts[-1]))
+    assert ask(bench) == GOOD
+    said, told = bench.requests[1].messages[2:]
+    assert said == Message(Role.ASSISTANT, parts[0])
+    assert "cut off at the limit of its length" in told.text
+
+
+@pytest.mark.parametrize("text", [WHOLE, WHOLE[:20], "", "<think>so long"])
+def test_an_answer_that_stays_cut_off_is_never_taken(text):
+    bench = Bench(*[cut(f"{text}{' ' * n}{n}" if text else "") for n in range(9)])
+    with pytest.raises(AgentFault, match="cut off at the limit of its length") as caught:
+        ask(bench)
+    assert caught.value.stage == "answer"
+    assert len(bench.requests) <= 5
+
+
+def test_an_answer_that_stays_cut_off_is_asked_for_again_but_shorter():
+    bench = Bench(cut(WHOLE[:9]), cut("x"), cut("y"), Reply(WHOLE))
+    assert ask(bench) == GOOD
+    assert "in full and shorter" in bench.requests[3].messages[-1].text
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

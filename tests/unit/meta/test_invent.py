@@ -255,6 +255,33 @@ def test_what_cannot_be_applied_is_said_in_a_line(changes, message):
     assert "\n" not in str(fault.value)
 
 
+DONE = {"path": "agent/loop.py", "old": "MAX_STEPS = 5", "new": "MAX_STEPS = 10"}
+ADDED = {"path": "agent/loop.py", "old": "MAX_STEPS = 10", "new": "MAX_STEPS = 10\nMORE = 1"}
+
+
+def test_an_edit_that_is_there_already_is_not_made_again():
+    proposal = made(Bench(said(edits=[DONE, STEPS]), SAME))
+    assert proposal.source == MORE_STEPS
+    assert b"number 1 of 'edits' was there already, in 'agent/loop.py'" in proposal.log
+    twice = made(Bench(said(edits=[ADDED, ADDED]), SAME))
+    assert twice.source["agent/loop.py"].data.count(b"MORE = 1") == 1
+
+
+def test_a_draft_of_edits_that_are_there_already_changes_nothing():
+    with pytest.raises(AgentFault, match="the draft changes nothing") as fault:
+        made(Bench(said(edits=[DONE])), reflections=0, debugging=0)
+    assert fault.value.stage == "unchanged"
+
+
+def test_a_text_is_shortened_although_its_beginning_stands_there():
+    shorter = {"path": "agent/loop.py", "old": "MAX_STEPS = 10\n", "new": "MAX_STEPS = 1\n"}
+    back = {"path": "agent/loop.py", "old": "MAX_STEPS = 1\n", "new": "MAX_STEPS"}
+    assert (
+        made(Bench(said(edits=[shorter]), SAME)).source["agent/loop.py"].data.count(b"MAX_STEPS = 1\n") == 1
+    )
+    assert b"was there" not in made(Bench(said(edits=[shorter, back]), SAME)).log
+
+
 @pytest.mark.parametrize("removed", [3, [1], {"a": 1}])
 def test_what_is_no_list_of_paths_cannot_be_read(removed):
     with pytest.raises(AgentFault, match="'removed' must be a list of paths"):
