@@ -13,7 +13,15 @@ from dgm.meta.answers import ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.generality import TaskWords
-from dgm.meta.implementing import SKELETON, Part, case_parts, implement, read_issue, source_part
+from dgm.meta.implementing import (
+    SKELETON,
+    Part,
+    case_parts,
+    describe_last_change,
+    implement,
+    read_issue,
+    source_part,
+)
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -42,10 +50,11 @@ class Compare:
         compared = _Comparison(brief)
         if compared.failure is None:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
-        agent, prompts = brief.parents[0].agent.id, self.making.prompts
+        agent, prompts = brief.parents[0].agent, self.making.prompts
         values = {
             **brief.facts,
-            "agent": agent,
+            "agent": agent.id,
+            "last": describe_last_change(agent),
             "parts": fit_to_budget(compared.parts(), self.making.evidence.prompt_chars),
         }
         said = prompts.fill("compare-question", values)

@@ -11,7 +11,15 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.generality import TaskWords
-from dgm.meta.implementing import SKELETON, Part, case_parts, implement, read_issue, source_part
+from dgm.meta.implementing import (
+    SKELETON,
+    Part,
+    case_parts,
+    describe_last_change,
+    implement,
+    read_issue,
+    source_part,
+)
 from dgm.protocols import Brief, Case, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -57,6 +65,7 @@ class Diagnose:
         parts.append(source_part(parent.source))
         values = {
             **brief.facts,
+            "last": describe_last_change(parent.agent),
             "entry": prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
             "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
         }

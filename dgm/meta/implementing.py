@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.domain import Snapshot
+from dgm.domain import Agent, Snapshot
 from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
 from dgm.meta.context import OperatorContext
-from dgm.meta.contract import read_contract
 from dgm.meta.evidence.layout import plain
 from dgm.meta.generality import TaskWords
-from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.self_edit import improve_job, problem_values, rationale
 from dgm.protocols import Brief, Case, Proposal, Workbench
 
 KEYS = ("log_summary", "problem", "proposal", "general")
@@ -53,6 +52,13 @@ def read_issue(text: str, tasks: TaskWords) -> Issue:
     return issue
 
 
+def describe_last_change(agent: Agent) -> str:
+    """Return what was changed last in an agent, in words for a question."""
+    return agent.rationale.rstrip(".") or (
+        "not said" if agent.parents else "none, the search started from it"
+    )
+
+
 async def implement(issue: Issue, brief: Brief, bench: Workbench, making: OperatorContext) -> Proposal:
     """Let the first parent implement an issue on its own source.
 
@@ -60,12 +66,7 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Operat
         AgentFault: as ``bench.work``.
         Infrastructure: the sandbox or the model failed.
     """
-    values = {
-        "problem": issue.problem,
-        "proposal": issue.proposal,
-        "child_number": brief.child_number,
-        "check": " ".join(read_contract(brief.parents[0].source).check),
-    }
+    values = {**problem_values(making, brief), "problem": issue.problem, "proposal": issue.proposal}
     work = await bench.work(improve_job(making, brief, making.prompts.fill("implement", values)))
     log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
     return Proposal(work.workspace, rationale(work.conversation), log)

@@ -12,7 +12,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
 from dgm.meta.generality import TaskWords
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
-from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.self_edit import improve_job, problem_values, rationale
 from dgm.meta.statements import find_statement
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
@@ -51,7 +51,7 @@ class Module:
         contract = read_contract(source)
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
         may = _editable_places(source, part, contract)
-        problem = self._problem(brief, part, may, contract)
+        problem = self._problem(brief, part, may)
         work = await bench.work(improve_job(self.making, brief, problem))
         proposal = Proposal(
             work.workspace,
@@ -64,14 +64,12 @@ class Module:
             _check_statement(proposal.stated, brief)
         return proposal
 
-    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace], contract: Contract) -> str:
+    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace]) -> str:
         values = {
-            **brief.facts,
+            **problem_values(self.making, brief),
             "part": part,
             "meaning": MEANINGS[part],
             "places": "\n".join(f"- `{place}`" for place in may[:_LISTED]),
-            "check": " ".join(contract.check),
-            "child_number": brief.child_number,
         }
         return self.making.prompts.fill("module", values)
 
