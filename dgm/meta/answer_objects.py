@@ -4,10 +4,12 @@ The form is read leniently, the content strictly: an answer that was cut off, th
 required key is not read. ``lenient_json`` reads one object; this module decides which one is the answer.
 """
 
+import html
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from dgm.meta import lenient_json
@@ -19,10 +21,14 @@ _TRIES = 3
 """Average number of times that a character is read again in the search for an object that parses."""
 _PATIENCE = 1_000_000
 """Additional characters to read, so that a short text may contain any number of false starts."""
+_SLOW = 300_000
+"""Characters after which nothing is read leniently any more, because that takes ten times as long."""
 _BEGINS = re.compile(r"\{\s*(?:[\"'`\u201c\u2018}]|//|/\*|#|[A-Za-z_][\w-]{0,80}\s{0,20}:)")
 _TAGS = "think|thinking|thought|reasoning|analysis|scratchpad|reflection"
-_THINKS = re.compile(rf"\s*<({_TAGS})>", re.I)
+_THINKS = re.compile(rf"<({_TAGS})>", re.I)
 _THOUGHT = re.compile(rf"^[^\n\"{{}}]*</(?:{_TAGS})>", re.I | re.M)
+_CALLS = ("arguments", "parameters", "input", "args")
+"""Names under which a call that is written as text has its arguments."""
 _ESCAPED = re.compile(r'"?\s*\{(?:\s|\\n)*\\"')
 _LABEL = r"(?m)^[ \t>#*_\-\d.)`\"']*{}[*_`\"' \t]*[:\uff1a][*_ \t]*"
 _HEADING = r"(?m)^[ \t]*(?:#{{1,6}}|\*\*|__)[ \t*_\d.)]*{}[ \t*_:#]*$"
@@ -58,19 +64,20 @@ def read_object(text: str, keys: Sequence[str], optional: Sequence[str] = ()) ->
     said = drop_thinking(text.lstrip("\ufeff"))
     if not said.strip():
         raise MalformedAnswer("the answer ends with its thinking; what was asked for does not follow")
-    form = _Form(keys, optional)
-    found = form.search(said)
+    if "&quot;" in said and '"' not in said:
+        said = html.unescape(said)
+    found = _Form(keys, optional).search(said)
     _check(found)
     return found
 
 
 def drop_thinking(text: str) -> str:
     """Return a text without the blocks of thinking before its answer; empty if it is nothing but thinking."""
-    while opened := _THINKS.match(text):
+    while (opened := _THINKS.search(text)) and "{" not in text[: opened.start()]:
         closed = re.compile(rf"</{opened[1]}>", re.I).search(text, opened.end())
         if closed is None:
-            return ""
-        text = text[closed.end() :]
+            return text[: opened.start()]
+        text = text[: opened.start()] + text[closed.end() :]
     closings = [closing.end() for closing in _THOUGHT.finditer(text[:200_000])]
     return text[closings[-1] :] if closings else text
 
@@ -115,7 +122,7 @@ class _Form:
                 filter(None, (self._unwrap(one.value) for one in reversed(pieces) if one.value)), None
             )
             if inner is None:
-                inner = self._search_escaped(text)
+                inner = self._search_escaped(text) or self._search_unopened(text)
             if inner is None and not self.optional and not any(map(self._has_some, pieces)):
                 inner = self._search_labels(text)
             if inner is not None:
@@ -130,7 +137,7 @@ class _Form:
         """Return whether an object, or the beginning of one, is meant as the answer."""
         if piece.value is None:
             return self._has_some(piece)
-        return not self._lacking(self.name_keys(piece.value))
+        return len(piece.value) >= len(self.keys) and not self._lacking(self.name_keys(piece.value))
 
     def _has_some(self, piece: _Piece) -> bool:
         """Return whether a piece has any of the required keys."""
@@ -150,8 +157,9 @@ class _Form:
             )
 
     def _unwrap(self, value: Mapping[str, object]) -> Mapping[str, object] | None:
-        """Return the answer in an object whose only member it is, as an object or a string."""
-        inner = next(iter(value.values())) if len(value) == 1 else None
+        """Return the answer in an object whose only member it is, or in a call, as an object or a string."""
+        calls = [value[name] for name in _CALLS if name in value and "name" in value]
+        inner = next(iter(calls or value.values())) if calls or len(value) == 1 else None
         if isinstance(inner, str) and "{" in inner:
             try:
                 return self.search(inner)
@@ -173,8 +181,23 @@ class _Form:
         except ValueError:
             return None
 
+    def _search_unopened(self, text: str) -> Mapping[str, object] | None:
+        """Return the answer in an object without its first brace, as a server leaves it that has begun the answer."""
+        begin = re.match(
+            r"\s*(?:```\w*\s*)?(?=[\"'](?:" + "|".join(map(re.escape, self.keys)) + r")[\"']\s*:)", text
+        )
+        if begin is None:
+            return None
+        try:
+            return self.search("{" + text[begin.end() :])
+        except MalformedAnswer:
+            return None
+
     def _search_labels(self, text: str) -> Mapping[str, object] | None:
-        """Return the answer in a text that names each key once, as a label or a heading, with text after it."""
+        """Return the answer in a text that names each key once, as a tag, a label or a heading, with text after it."""
+        tagged = {key: re.findall(rf"<{key}>(.*?)</{key}>", text, re.S | re.I) for key in self.keys}
+        if all(len(found) == 1 and found[0].strip() for found in tagged.values()):
+            return {key: found[0].strip() for key, found in tagged.items()}
         places: list[tuple[int, int, str]] = []
         for key in self.keys:
             name = re.escape(key).replace("_", r"[ _-]?")
@@ -212,13 +235,15 @@ def match_fields(value: Mapping[str, object], names: Sequence[str]) -> Mapping[s
     return named
 
 
+@lru_cache(maxsize=1_000)
 def _plain(key: str) -> str:
     """Return a key without case, numbering and separators."""
     return re.sub(r"[\W_]+", "", _CAMEL.sub("_", _NUMBERED.sub("", key))).lower()
 
 
 def _strip_text(text: str) -> str:
-    lines = text.strip().strip("*_`\"' \t,").splitlines()
+    plain = re.sub(r"^\s*[|>][-+]?[ \t]*\n", "", text)
+    lines = [line.strip() for line in plain.strip().strip("*_`\"' \t,").splitlines()]
     while lines and re.fullmatch(r"[\s`#*_\-}{]*", lines[-1]):
         lines.pop()
     return "\n".join(lines).strip()
@@ -230,7 +255,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
     Nothing is looked for inside an object that the text's end cuts off: it would be a part of an unfinished answer.
     """
     left = _PATIENCE + _TRIES * len(text)
-    slow = _PATIENCE
+    slow = _SLOW
     begin = _BEGINS.search(text)
     while begin and left > 0:
         at = begin.start()

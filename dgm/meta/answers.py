@@ -5,6 +5,7 @@ again, with the place of the fault and the form that is wanted. One that its len
 never taken as it is. The meaning of the keys is left to the caller.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
@@ -37,7 +38,7 @@ _OVERLAP = 200
 """Maximum characters that a continuation may repeat of the part before."""
 _QUOTED = 4_000
 """Characters of an answer that are shown again to the model that gave it."""
-_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
+_FLAG = re.compile(r"\W*(true|false|yes|no)\W*(?:$|[,.;:(\u2013-])", re.I)
 
 T = TypeVar("T")
 
@@ -172,14 +173,14 @@ def read_text(answer: Mapping[str, object], key: str) -> str:
 
 
 def read_flag(answer: Mapping[str, object], key: str) -> bool:
-    """Return a boolean; the words for it may be in quotes.
+    """Return a boolean; the word for it may be in quotes, with a reason behind it.
 
     Raises:
         MalformedAnswer: it is anything else, or missing.
     """
     value = answer.get(key)
-    if isinstance(value, str):
-        value = _FLAGS.get(value.strip().strip(".*_`\"'").lower())
+    if isinstance(value, str) and (said := _FLAG.match(value)):
+        value = said[1].lower() in ("true", "yes")
     if not isinstance(value, bool):
         raise MalformedAnswer(f"{key!r} must be true or false")
     return value

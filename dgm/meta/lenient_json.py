@@ -23,7 +23,9 @@ _BARE_KEY = re.compile(r"[A-Za-z_][\w-]{0,80}(?=\s{0,20}:)")
 _ASIDE = r"(?:\s|(?://|#)[^\n]{0,200}\n|/\*(?:[^*]|\*(?!/)){0,200}\*/)*+"
 _KEY_NEXT = r"(?:[\"'`\u201c\u2018][^\"'`\n\u201d]{1,200}[\"'`\u201d\u2019]|[A-Za-z_][\w-]{0,80})\s{0,20}:"
 _AFTER_KEY = re.compile(r"\s*+:")
-_AFTER_MEMBER = re.compile(rf"{_ASIDE}(?:,{_ASIDE}(?:{_KEY_NEXT}|\}})|\+\s*[\"'])|[ \t\r]*\n\s*{_KEY_NEXT}")
+_AFTER_MEMBER = re.compile(
+    rf"{_ASIDE}(?:(?:,{_ASIDE})+(?:{_KEY_NEXT}|\}})|\+\s*[\"'])|[ \t\r]*\n\s*{_KEY_NEXT}"
+)
 _AFTER_ITEM = re.compile(
     rf"{_ASIDE}(?:,{_ASIDE}(?:[\"'`\u201c\u2018{{\[\]\d-]|true|false|null|None|True|False)|\+\s*[\"'])|\s*\n\s*[\"']"
 )
