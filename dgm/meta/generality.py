@@ -25,7 +25,7 @@ _ID = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
 _SEPARATOR = re.compile(r"[-_ ]+")
 _FILE = re.compile(r"(?<![\w./-])((?:[\w.+-]+/)*[\w+-][\w.+-]*\.[A-Za-z]{1,5})(?![\w/])")
 _PATCHED = re.compile(r"^(?:\+\+\+ b|--- a)/(\S+)", re.M)
-_QUOTED = re.compile(r"`([^`\n]{8,120})`|\"([^\"\n]{8,120})\"|(?<!\w)'([^'\n]{8,120})'(?!\w)")
+_QUOTED = re.compile(r"`([^`\n]{1,200})`|\"([^\"\n]{1,200})\"|(?<!\w)'([^'\n]{1,200})'(?!\w)")
 _SUFFIXES = """
 py pyi js ts jsx tsx c h cc cpp hpp rs go java rb php sh pl md rst txt toml json yaml yml cfg ini csv tsv xml html
 css sql lock po in
@@ -159,6 +159,7 @@ def _list_files(problem: str, patch: str) -> set[str]:
 
 def _list_literals(problem: str) -> Iterator[str]:
     for found in _QUOTED.finditer(problem):
+        # Short ones are matched, too: else the text between two of them would count as quoted.
         text = next(filter(None, found.groups())).strip()
         if len(text) >= LEAST_LITERAL and not _is_common(text):
             yield text
