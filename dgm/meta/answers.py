@@ -1,36 +1,46 @@
-"""The host's own questions to a model, and a parser of JSON in the prose and fences of its answers.
+"""The host's own questions to a model, and the fields of its answers.
 
-Answers are parsed leniently in form and strictly in content. The model is told what is wrong with an answer, so that it
-may correct it. The meaning of the keys is left to the caller.
+An answer is read leniently in form and strictly in content (``answer_objects``). One that cannot be read is asked for
+again, with the place of the fault and the form that is wanted. One that its length limit cut off is continued, and
+never taken as it is. The meaning of the keys is left to the caller.
 """
 
-import json
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from dgm.errors import AgentFault
 from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop
+from dgm.meta.answer_objects import MAX_CHARS, MalformedAnswer, match_fields, read_object
+from dgm.meta.lenient_json import MAX_DEPTH
 
-MAX_CHARS = 4_000_000
-"""Maximum characters of an answer that are examined: as many as an agent may have of source."""
-MAX_DEPTH = 100
-"""Maximum nesting depth of objects and lists."""
-_TRIES = 3
-"""Average number of times that a character is read again in the search for an object that parses."""
-_PATIENCE = 1_000_000
-"""Additional characters to read, so that a short text may contain any number of false starts."""
-_BEGINS = re.compile(r"\{\s*[\"}]")
+__all__ = [
+    "MAX_CHARS",
+    "MAX_DEPTH",
+    "CanAsk",
+    "MalformedAnswer",
+    "ask_until_readable",
+    "read_flag",
+    "read_object",
+    "read_records",
+    "read_text",
+    "read_texts",
+]
+
+CONTINUE = (
+    "Your answer was cut off at the limit of its length. Go on exactly where it ends, without repeating anything and"
+    " without a word before."
+)
+_CONTINUATIONS = 2
+"""Maximum number of continuations of cut answers to one question."""
+_OVERLAP = 200
+"""Maximum characters that a continuation may repeat of the part before."""
 _QUOTED = 4_000
 """Characters of an answer that are shown again to the model that gave it."""
+_FLAG = re.compile(r"\W*(true|false|yes|no)\W*(?:$|[,.;:(\u2013-])", re.I)
 
 T = TypeVar("T")
-
-
-class MalformedAnswer(ValueError):
-    """The error for an answer in the wrong form; the message is one line for the model."""
 
 
 class CanAsk(Protocol):
@@ -47,7 +57,7 @@ class CanAsk(Protocol):
 
 
 async def ask_until_readable(
-    bench: CanAsk, request: Request, read: Callable[[str], T], retries: int, role: str
+    bench: CanAsk, request: Request, read: Callable[[str], T], retries: int, role: str, skeleton: str = ""
 ) -> T:
     """Ask until ``read`` accepts the answer; each new question says what was wrong before.
 
@@ -57,107 +67,161 @@ async def ask_until_readable(
         read: converts the reply's text to the result, or raises ``MalformedAnswer``.
         retries: further questions after the first, 0 or more.
         role: the role that is charged, as ``Workbench.ask`` knows it.
+        skeleton: the wanted form, shown to a model whose answer cannot be read.
 
     Raises:
-        AgentFault: stage ``answer``: no answer was readable, or the request was refused.
+        AgentFault: stage ``answer``: no answer was readable, the same one came twice, or the request was refused.
         Infrastructure: the model failed.
     """
+    asking = _Asking(bench, role)
     messages, fault = tuple(request.messages), ""
-    for _ in range(retries + 1):
+    seen: set[tuple[object, ...]] = set()
+    for number in range(1, retries + 2):
+        reply, texts = await asking.ask_whole(replace(request, messages=messages))
         try:
-            reply = await bench.ask(replace(request, messages=messages), role)
+            return _read_first(read, texts, reply)
+        except MalformedAnswer as error:
+            fault = _describe_fault(reply, error)
+        answer = (reply.text.strip(), *((call.name, call.arguments) for call in reply.calls))
+        if answer in seen:
+            raise AgentFault("answer", f"the same unusable answer again at try {number}: {fault}")
+        seen.add(answer)
+        # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
+        said = Message(Role.ASSISTANT, _shorten(reply.text) or "(nothing)")
+        form = f" in this form:\n\n{skeleton}" if skeleton else ", in the form that was asked for."
+        shorter = " and shorter" if reply.stop is Stop.LENGTH else ""
+        complaint = f"That cannot be used: {fault}. Answer again, in full{shorter},{form.removeprefix(',')}"
+        messages = (*messages, said, Message(Role.USER, complaint))
+    raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
+
+
+@dataclass(slots=True)
+class _Asking:
+    """The questions about one answer."""
+
+    bench: CanAsk
+    role: str
+    continuations: int = _CONTINUATIONS
+    """Number of continuations that may still be asked for."""
+
+    async def ask_whole(self, request: Request) -> tuple[Reply, Sequence[str]]:
+        """Return the reply, and the texts that may be the answer: the whole one, and before it a last part alone.
+
+        A reply that is cut off is continued. Where it is cut in the end, ``stop`` of the reply is ``Stop.LENGTH``.
+
+        Raises:
+            AgentFault: stage ``answer``: the request was refused.
+            Infrastructure: the model failed.
+        """
+        reply = await self._ask(request)
+        text, last = reply.text, ""
+        while reply.stop is Stop.LENGTH and reply.text.strip() and not reply.calls and self.continuations:
+            self.continuations -= 1
+            more = (Message(Role.ASSISTANT, _make_plain(text)), Message(Role.USER, CONTINUE))
+            reply = await self._ask(replace(request, messages=(*request.messages, *more)))
+            last = reply.text
+            text = _join(text, last)
+        return replace(reply, text=text), [last, text] if last.strip() else [text]
+
+    async def _ask(self, request: Request) -> Reply:
+        try:
+            reply = await self.bench.ask(request, self.role)
         except RequestRefused as error:
             raise AgentFault(
                 "answer", f"the model was refused the question: {error.code}: {error}"
             ) from error
         if reply.error:
             raise AgentFault("answer", f"the model was refused the question: {reply.error}: {reply.text}")
-        try:
-            return read(reply.text)
-        except MalformedAnswer as error:
-            fault = _describe_fault(reply, error)
-        # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
-        said = Message(Role.ASSISTANT, _shorten(reply.text) or "(nothing)")
-        complaint = f"That cannot be used: {fault}. Answer again, in full, in the form that was asked for."
-        messages = (*messages, said, Message(Role.USER, complaint))
-    raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
+        return reply
 
 
-def read_object(text: str, keys: Sequence[str]) -> Mapping[str, object]:
-    """Return the last JSON object in a text that has all of ``keys``.
-
-    Objects inside other JSON objects are not examined. Prose and fences around objects are skipped, and line breaks
-    inside strings are allowed.
+def _read_first(read: Callable[[str], T], texts: Sequence[str], reply: Reply) -> T:
+    """Return the first of several texts that can be read; none that was cut off.
 
     Raises:
-        Unreadable: there is none; or it is nested deeper than ``MAX_DEPTH``, or holds ``NaN``, an infinite number, half
-            a surrogate pair, or a key twice; or the text is longer than ``MAX_CHARS``.
+        MalformedAnswer: there is none; the fault is the last one's.
     """
-    if len(text) > MAX_CHARS:
-        raise MalformedAnswer(f"the answer has {len(text)} characters; {MAX_CHARS} are allowed")
-    pieces = list(_pieces(text))
-    complete = [
-        one.value for one in pieces if one.value is not None and all(key in one.value for key in keys)
-    ]
-    if complete:
-        _check(complete[-1])
-        return complete[-1]
-    if not pieces:
-        raise MalformedAnswer(
-            "there is no JSON object in it, with its keys in double quotes"
-            if text.strip()
-            else "the answer is empty"
-        )
-    longest = max(pieces, key=lambda piece: piece.chars)
-    if longest.value is None:
-        raise MalformedAnswer(longest.fault)
-    missing = ", ".join(repr(key) for key in keys if key not in longest.value)
-    raise MalformedAnswer(f"the JSON object has no {missing}")
+    if reply.stop is Stop.LENGTH:
+        raise MalformedAnswer("it is not complete")
+    for text in texts[:-1]:
+        try:
+            return read(text)
+        except MalformedAnswer:
+            continue
+    return read(texts[-1])
+
+
+def _join(text: str, more: str) -> str:
+    """Return a cut text and its continuation as one, without a repeated part or a fence that is opened again."""
+    if "```" in text and more.lstrip().startswith("```"):
+        more = more.lstrip().partition("\n")[2]
+    most = min(_OVERLAP, len(text), len(more))
+    repeated = next((size for size in range(most, 7, -1) if text.endswith(more[:size])), 0)
+    return text + more[repeated:]
 
 
 def read_text(answer: Mapping[str, object], key: str) -> str:
-    """Return a string that is more than white space, stripped.
+    """Return a string that is more than white space and dots, stripped; a list of lines becomes one string.
 
     Raises:
-        Unreadable: it is anything else, or missing.
+        MalformedAnswer: it is anything else, or missing.
     """
-    value = answer.get(key)
-    if not isinstance(value, str) or not value.strip():
+    value = _join_lines(answer.get(key))
+    if not isinstance(value, str) or not value.strip(" \t\r\n.\u2026"):
         raise MalformedAnswer(f"{key!r} must be a string that is not empty")
     return value.strip()
 
 
 def read_flag(answer: Mapping[str, object], key: str) -> bool:
-    """Return a boolean.
+    """Return a boolean; the word for it may be in quotes, with a reason behind it.
 
     Raises:
-        Unreadable: it is anything else, or missing.
+        MalformedAnswer: it is anything else, or missing.
     """
     value = answer.get(key)
+    if isinstance(value, str) and (said := _FLAG.match(value)):
+        value = said[1].lower() in ("true", "yes")
     if not isinstance(value, bool):
         raise MalformedAnswer(f"{key!r} must be true or false")
     return value
 
 
 def read_texts(answer: Mapping[str, object], key: str) -> dict[str, str]:
-    """Return an object whose values are all strings, such as files by path; ``{}`` if the key is missing.
+    """Return an object whose values are all strings, such as files by path; ``{}`` if the key is missing or null.
+
+    A list of objects with ``path`` and ``text`` (or ``content``) is read, too.
 
     Raises:
-        Unreadable: it is anything else.
+        MalformedAnswer: it is anything else.
     """
-    value = answer.get(key, {})
+    value = answer.get(key)
+    if value is None:
+        return {}
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        rows = [match_fields(row, ("path", "text", "content")) for row in value]
+        value = {row.get("path"): row.get("text", row.get("content")) for row in rows}
+        if len(value) != len(rows) or not all(isinstance(path, str) for path in value):
+            raise MalformedAnswer(f"{key!r} must be an object from path to text")
     if not isinstance(value, dict):
+        if value == []:
+            return {}
         raise MalformedAnswer(f"{key!r} must be an object")
-    return _strings(value, f"in {key!r}")
+    return _strings(value, f"in {key!r}", ends="\n")
 
 
 def read_records(answer: Mapping[str, object], key: str, fields: Sequence[str]) -> list[dict[str, str]]:
-    """Return a list of objects that each have the named fields, all strings; ``[]`` if the key is missing.
+    """Return a list of objects that each have the named fields, all strings; ``[]`` if the key is missing or null.
+
+    One object is read as a list of one.
 
     Raises:
-        Unreadable: it is anything else.
+        MalformedAnswer: it is anything else.
     """
-    value = answer.get(key, [])
+    value = answer.get(key)
+    if value is None or value == {}:
+        return []
+    if isinstance(value, dict) and not _lacking(match_fields(value, fields), fields):
+        value = [value]
     if not isinstance(value, list):
         raise MalformedAnswer(f"{key!r} must be a list")
     rows = []
@@ -165,116 +229,33 @@ def read_records(answer: Mapping[str, object], key: str, fields: Sequence[str]) 
         place = f"in number {n} of {key!r}"
         if not isinstance(row, dict):
             raise MalformedAnswer(f"number {n} of {key!r} must be an object")
-        for field in fields:
-            if field not in row:
-                raise MalformedAnswer(f"{place}, {field!r} is missing")
-        rows.append(_strings({field: row[field] for field in fields}, place))
+        named = match_fields(row, fields)
+        if lacking := _lacking(named, fields):
+            raise MalformedAnswer(f"{place}, {lacking[0]!r} is missing")
+        rows.append(_strings({field: named[field] for field in fields}, place))
     return rows
 
 
-def _strings(value: Mapping[str, object], place: str) -> dict[str, str]:
+def _lacking(row: Mapping[str, object], fields: Sequence[str]) -> list[str]:
+    return [field for field in fields if field not in row]
+
+
+def _join_lines(value: object, ends: str = "") -> object:
+    """Return a list of lines as one string; anything else as it is."""
+    if not isinstance(value, list) or not value or not all(isinstance(line, str) for line in value):
+        return value
+    lines = [line.removesuffix("\n") for line in value]
+    return "\n".join(lines) + ends
+
+
+def _strings(value: Mapping[str, object], place: str, ends: str = "") -> dict[str, str]:
     strings = {}
-    for key, text in value.items():
+    for key, given in value.items():
+        text = _join_lines(given, ends)
         if not isinstance(text, str):
             raise MalformedAnswer(f"{place}, {key[:100]!r} must be a string")
         strings[key] = text
     return strings
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """The result of parsing at one brace: an object, or the fault in it."""
-
-    chars: int
-    value: Mapping[str, object] | None
-    fault: str = ""
-
-
-def _pieces(text: str) -> Iterator[_Piece]:
-    """Yield the top-level pieces of a text within a bounded effort, because a hostile text may be slow to parse."""
-    left = _PATIENCE + _TRIES * len(text)
-    begin = _BEGINS.search(text)
-    while begin and left > 0:
-        at = begin.start()
-        piece = _piece(text, at)
-        yield piece
-        if piece.value is None:
-            # Python counts the lines before a fault, from the beginning of the text.
-            left -= piece.chars + at // 20
-        begin = _BEGINS.search(text, at + (1 if piece.value is None else piece.chars))
-
-
-def _piece(text: str, at: int) -> _Piece:
-    rest = len(text) - at
-    try:
-        value, end = _DECODER.raw_decode(text, at)
-    except json.JSONDecodeError as error:
-        # For a string without an end, Python reports the position of its beginning.
-        chars = rest if error.msg.startswith("Unterminated") else error.pos - at
-        return _Piece(chars, None, f"the JSON is wrong: {error}")
-    except MalformedAnswer as error:
-        return _Piece(rest, None, str(error))
-    except RecursionError:
-        raise MalformedAnswer(f"the JSON is nested deeper than {MAX_DEPTH}") from None
-    return _Piece(end - at, value)
-
-
-def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made: dict[str, object] = {}
-    for key, value in pairs:
-        if key in made:
-            raise MalformedAnswer(f"the JSON has the key {key[:100]!r} twice in one object")
-        made[key] = value
-    return made
-
-
-def _integer(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError:
-        raise MalformedAnswer(f"the JSON holds a number of {len(digits)} digits") from None
-
-
-def _number(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise MalformedAnswer(f"the JSON holds {digits[:40]}, which is no finite number")
-    return value
-
-
-def _reject_constant(word: str) -> NoReturn:
-    raise MalformedAnswer(f"the JSON holds {word}, which JSON does not know")
-
-
-_DECODER = json.JSONDecoder(
-    strict=False,
-    object_pairs_hook=_reject_duplicate_keys,
-    parse_int=_integer,
-    parse_float=_number,
-    parse_constant=_reject_constant,
-)
-
-
-def _check(answer: Mapping[str, object]) -> None:
-    waiting: list[tuple[object, int]] = [(answer, 1)]
-    while waiting:
-        value, depth = waiting.pop()
-        if isinstance(value, str):
-            _check_text(value)
-        elif isinstance(value, dict | list):
-            if depth > MAX_DEPTH:
-                raise MalformedAnswer(f"the JSON is nested deeper than {MAX_DEPTH}")
-            inside = [*value, *value.values()] if isinstance(value, dict) else value
-            waiting += [(item, depth + 1) for item in inside]
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise MalformedAnswer(
-            f"a string holds half a surrogate pair (\\u{ord(text[error.start]):04x})"
-        ) from error
 
 
 def _describe_fault(reply: Reply, error: MalformedAnswer) -> str:
@@ -289,5 +270,10 @@ def _describe_fault(reply: Reply, error: MalformedAnswer) -> str:
 
 
 def _shorten(text: str) -> str:
-    plain = text.encode(errors="replace").decode()
+    plain = _make_plain(text)
     return plain if len(plain) <= _QUOTED else plain[:_QUOTED] + "\n[...]"
+
+
+def _make_plain(text: str) -> str:
+    """Return a text that can be sent: without half surrogate pairs."""
+    return text.encode(errors="replace").decode()

@@ -12,7 +12,16 @@ from dgm.messages import Message, Request, Role
 from dgm.meta.answers import ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence import fit_to_budget
-from dgm.meta.implementing import Part, case_parts, implement, read_issue, source_part
+from dgm.meta.generality import TaskWords
+from dgm.meta.implementing import (
+    SKELETON,
+    Part,
+    case_parts,
+    describe_last_change,
+    implement,
+    read_issue,
+    source_part,
+)
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -41,19 +50,20 @@ class Compare:
         compared = _Comparison(brief)
         if compared.failure is None:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
-        agent, prompts = brief.parents[0].agent.id, self.making.prompts
+        agent, prompts = brief.parents[0].agent, self.making.prompts
         values = {
             **brief.facts,
-            "agent": agent,
+            "agent": agent.id,
+            "last": describe_last_change(agent),
             "parts": fit_to_budget(compared.parts(), self.making.evidence.prompt_chars),
         }
         said = prompts.fill("compare-question", values)
         question = Request((Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)))
-        tasks = {case.evaluation.task for case in brief.cases}.union(
-            *(one.verdicts for one in compared.agents)
-        )
+        tasks = TaskWords.of(brief)
         retries = self.making.settings.retries
-        issue = await ask_until_readable(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
+        issue = await ask_until_readable(
+            bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
+        )
         return await implement(issue, brief, bench, self.making)
 
 

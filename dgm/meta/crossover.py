@@ -7,14 +7,14 @@ model recombines programs: arXiv:2302.12170.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dgm.archive.merging import Conflict, ConflictKind, MergeResult, find_unsettled, merge_snapshots
 from dgm.archive.repository import patch
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault
 from dgm.meta.context import OperatorContext
-from dgm.meta.contract import read_contract
-from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.self_edit import improve_job, problem_values, rationale
 from dgm.protocols import Brief, Completed, Needs, Proposal, Workbench
 
 FOLDER = "merged"
@@ -61,8 +61,9 @@ class Crossover:
         return Proposal(merged.files, _merge_rationale(brief), b"merged without a conflict\n" + done.output)
 
     async def _settled(self, brief: Brief, bench: Workbench, merged: MergeResult, left: str) -> Proposal:
-        evidence = {**brief.evidence, **await asyncio.to_thread(_parent_diffs, brief)}
-        job = improve_job(self.making, brief, self._problem(brief, left), merged.files, evidence)
+        diffs = await asyncio.to_thread(_parent_diffs, brief)
+        brief = replace(brief, evidence={**brief.evidence, **diffs})
+        job = improve_job(self.making, brief, self._problem(brief, left), merged.files)
         work = await bench.work(job)
         still = find_unsettled(merged.conflicts, work.workspace)
         if still:
@@ -71,13 +72,14 @@ class Crossover:
 
     def _problem(self, brief: Brief, left: str) -> str:
         first, second = (parent.agent.rationale or "nothing is said" for parent in brief.parents)
-        check = " ".join(read_contract(brief.parents[0].source).check)
+        diffs = (
+            f"- `{FOLDER}/first-parent.diff`, `{FOLDER}/second-parent.diff`: all that each of them changed"
+        )
         values = {
-            "child_number": brief.child_number,
+            **problem_values(self.making, brief, [diffs]),
             "first": first,
             "second": second,
             "open": left,
-            "check": check,
         }
         return self.making.prompts.fill("crossover", values)
 

@@ -10,7 +10,16 @@ from dgm.meta.answers import ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import fit_to_budget
-from dgm.meta.implementing import Part, case_parts, implement, read_issue, source_part
+from dgm.meta.generality import TaskWords
+from dgm.meta.implementing import (
+    SKELETON,
+    Part,
+    case_parts,
+    describe_last_change,
+    implement,
+    read_issue,
+    source_part,
+)
 from dgm.protocols import Brief, Case, Needs, Proposal, Workbench
 
 ROLE = "diagnose"
@@ -37,10 +46,12 @@ class Diagnose:
         failed = [case for case in own if case.evaluation.verdict is Verdict.UNRESOLVED]
         if not failed:
             raise AgentFault("evidence", "the parent has failed at nothing that could be diagnosed")
-        tasks = {case.evaluation.task for case in brief.cases}
+        tasks = TaskWords.of(brief)
         retries = self.making.settings.retries
         question = self._question(brief, own, failed)
-        issue = await ask_until_readable(bench, question, lambda text: read_issue(text, tasks), retries, ROLE)
+        issue = await ask_until_readable(
+            bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
+        )
         return await implement(issue, brief, bench, self.making)
 
     def _question(self, brief: Brief, own: list[Case], failed: list[Case]) -> Request:
@@ -54,6 +65,7 @@ class Diagnose:
         parts.append(source_part(parent.source))
         values = {
             **brief.facts,
+            "last": describe_last_change(parent.agent),
             "entry": prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
             "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
         }

@@ -15,6 +15,13 @@ from dgm.meta.contract import Contract
 
 KEYS = ("thought", "rationale")
 """Keys that every answer must have."""
+OPTIONAL = ("files", "edits", "removed")
+"""Keys that an answer may have."""
+SKELETON = (
+    '{"thought": "...", "rationale": "one line", "files": {"path": "text"},'
+    ' "edits": [{"path": "...", "old": "...", "new": "..."}], "removed": ["path"]}'
+)
+"""The form of an answer."""
 _QUOTED = 80
 
 
@@ -45,11 +52,13 @@ def read_changes(text: str) -> Changes:
     """Return the changes in a model's answer; they may be empty.
 
     Raises:
-        Unreadable: it is not in the requested form.
+        MalformedAnswer: it is not in the requested form.
     """
-    answer = read_object(text, KEYS)
+    answer = read_object(text, KEYS, OPTIONAL)
     read_text(answer, "thought")
-    removed = answer.get("removed", [])
+    removed = answer.get("removed") or []
+    if isinstance(removed, str):
+        removed = [removed]
     if not isinstance(removed, list) or not all(isinstance(path, str) for path in removed):
         raise MalformedAnswer("'removed' must be a list of paths")
     return Changes(
@@ -60,12 +69,15 @@ def read_changes(text: str) -> Changes:
     )
 
 
-def apply_changes(source: Snapshot, changes: Changes, contract: Contract) -> Snapshot:
-    """Return the source after the changes: removals first, then files, then edits in their order.
+def apply_changes(source: Snapshot, changes: Changes, contract: Contract) -> tuple[Snapshot, Sequence[str]]:
+    """Return the source after the changes, and a note on each edit that is there already.
+
+    Removals come first, then files, then edits in their order. An edit is there already if its new text stands in the
+    file and its old text does not stand outside of it; it is not made again.
 
     Raises:
-        Unfit: a path is invalid, may not be changed, or does not exist; or a text to replace does not occur exactly
-            once.
+        InvalidAnswer: a path is invalid, may not be changed, or does not exist; or a text to replace does not occur
+            exactly once.
     """
     files = dict(source)
     for path in changes.removed:
@@ -75,9 +87,11 @@ def apply_changes(source: Snapshot, changes: Changes, contract: Contract) -> Sna
     for path, text in changes.files.items():
         _check_path(path, contract)
         files[path] = Entry(text.encode(), _mode(files.get(path)))
+    notes = []
     for number, edit in enumerate(changes.edits, 1):
         _check_path(edit["path"], contract)
-        _apply_edit(files, edit, f"number {number} of 'edits'")
+        if not _apply_edit(files, edit, f"number {number} of 'edits'"):
+            notes.append(f"number {number} of 'edits' was there already, in {_quote_short(edit['path'])}")
     clash = next(
         (path for path in sorted(files) for folder in _parent_folders(path) if folder in files), None
     )
@@ -85,24 +99,35 @@ def apply_changes(source: Snapshot, changes: Changes, contract: Contract) -> Sna
         raise InvalidAnswer(
             f"{_quote_short(clash)} lies in a folder of which there is a file of the same name"
         )
-    return files
+    return files, notes
 
 
-def _apply_edit(files: dict[str, Entry], edit: Mapping[str, str], which: str) -> None:
-    path = edit["path"]
+def _apply_edit(files: dict[str, Entry], edit: Mapping[str, str], which: str) -> bool:
+    """Make an edit; return whether it was still to be made."""
+    path, old, new = edit["path"], edit["old"], edit["new"]
     if path not in files or files[path].mode == LINK:
         raise InvalidAnswer(f"{which}: there is no file {_quote_short(path)}")
     try:
         text = files[path].data.decode()
     except UnicodeDecodeError as error:
         raise InvalidAnswer(f"{which}: {_quote_short(path)} is no text") from error
-    times = text.count(edit["old"]) if edit["old"] else 0
+    if _is_done(text, old, new):
+        return False
+    times = text.count(old) if old else 0
     if times != 1:
         raise InvalidAnswer(
-            f"{which}: its 'old' ({_quote_short(edit['old'])}) occurs {times} times in {_quote_short(path)};"
+            f"{which}: its 'old' ({_quote_short(old)}) occurs {times} times in {_quote_short(path)};"
             " it must occur once"
         )
-    files[path] = Entry(text.replace(edit["old"], edit["new"]).encode(), files[path].mode)
+    files[path] = Entry(text.replace(old, new).encode(), files[path].mode)
+    return True
+
+
+def _is_done(text: str, old: str, new: str) -> bool:
+    """Return whether the new text stands there, and the old one at most as a part of it."""
+    if not old or old == new or not new.strip() or new not in text:
+        return False
+    return old not in (text.replace(new, "\0") if old in new else text)
 
 
 def _mode(before: Entry | None) -> int:

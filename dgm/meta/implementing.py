@@ -1,23 +1,22 @@
 """Shared part of diagnosing and comparing: an issue about the agent, which its own program then implements."""
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dgm.domain import Snapshot, TaskId
+from dgm.domain import Agent, Snapshot
 from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
 from dgm.meta.context import OperatorContext
-from dgm.meta.contract import read_contract
 from dgm.meta.evidence.layout import plain
-from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.generality import TaskWords
+from dgm.meta.self_edit import improve_job, problem_values, rationale
 from dgm.protocols import Brief, Case, Proposal, Workbench
 
 KEYS = ("log_summary", "problem", "proposal", "general")
 """Required keys in the answer to a question about an agent."""
+SKELETON = '{"log_summary": "...", "problem": "...", "proposal": "...", "general": true or false}'
+"""The form of an answer to such a question."""
 SOURCE = "the agent's source"
 """Title of the part of a question with the agent's source."""
-_NAME = re.compile(r"(?=.*[^a-zA-Z]).{4,}")
-"""Pattern of task ids that are distinguishable from an ordinary word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +33,30 @@ class Issue:
         return f"What happened: {self.summary}\n\nProblem: {self.problem}\n\nProposal: {self.proposal}\n"
 
 
-def read_issue(text: str, tasks: Collection[TaskId]) -> Issue:
+def read_issue(text: str, tasks: TaskWords) -> Issue:
     """Return the issue in a model's answer.
 
     Args:
-        text: of the answer.
-        tasks: the tasks that were shown; an issue must not be about any of them.
+        text: the answer.
+        tasks: words of the tasks that were shown; an issue must not be about any of them.
 
     Raises:
-        Unreadable: it is not JSON with ``KEYS``, or not general.
+        MalformedAnswer: it is not JSON with ``KEYS``, or not general.
     """
     answer = read_object(text, KEYS)
     issue = Issue(*(read_text(answer, key) for key in KEYS[:3]))
     if not read_flag(answer, "general"):
         raise MalformedAnswer("the proposal is not general; find one that helps on other problems, too")
-    said = f"{issue.problem}\n{issue.proposal}"
-    named = next(
-        (task for task in sorted(tasks) if _NAME.fullmatch(task) and _mentions_task(said, task)), None
-    )
-    if named is not None:
-        raise MalformedAnswer(
-            f"the problem or the proposal names {named!r}; both must be about the agent alone"
-        )
+    tasks.check_general(issue.problem, "the problem")
+    tasks.check_general(issue.proposal, "the proposal")
     return issue
 
 
-def _mentions_task(text: str, task: TaskId) -> bool:
-    return bool(re.search(rf"(?<![\w-]){re.escape(task)}(?![\w-])", text))
+def describe_last_change(agent: Agent) -> str:
+    """Return what was changed last in an agent, in words for a question."""
+    return agent.rationale.rstrip(".") or (
+        "not said" if agent.parents else "none, the search started from it"
+    )
 
 
 async def implement(issue: Issue, brief: Brief, bench: Workbench, making: OperatorContext) -> Proposal:
@@ -70,12 +66,7 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Operat
         AgentFault: as ``bench.work``.
         Infrastructure: the sandbox or the model failed.
     """
-    values = {
-        "problem": issue.problem,
-        "proposal": issue.proposal,
-        "child_number": brief.child_number,
-        "check": " ".join(read_contract(brief.parents[0].source).check),
-    }
+    values = {**problem_values(making, brief), "problem": issue.problem, "proposal": issue.proposal}
     work = await bench.work(improve_job(making, brief, making.prompts.fill("implement", values)))
     log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
     return Proposal(work.workspace, rationale(work.conversation), log)

@@ -14,9 +14,10 @@ from dgm.messages import Message, Request, Role
 from dgm.meta.answers import ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import Contract, read_contract
-from dgm.meta.drafting import Changes, InvalidAnswer, apply_changes, read_changes
+from dgm.meta.drafting import SKELETON, Changes, InvalidAnswer, apply_changes, read_changes
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.evidence.layout import plain
+from dgm.meta.generality import TaskWords
 from dgm.protocols import Brief, Completed, Member, Needs, Proposal, Workbench
 
 ROLE = "improve"
@@ -43,7 +44,7 @@ class Invent:
             Infrastructure: the sandbox or the model failed.
         """
         prompts, settings = self.making.prompts, self.making.settings
-        draft = _Draft(brief.parents[0].source, prompts.fill("invent", {}), bench, settings.retries)
+        draft = _Draft(brief, prompts.fill("invent", {}), bench, settings.retries)
         await draft.ask_next(self._opening(brief, draft.contract))
         try:
             for number in range(1, settings.reflections + 1):
@@ -90,13 +91,14 @@ class _Draft:
         usable: whether an answer that changes something was applied.
     """
 
-    def __init__(self, parent: Snapshot, system: str, bench: Workbench, retries: int) -> None:
-        self.source = parent
-        self.contract = read_contract(parent)
+    def __init__(self, brief: Brief, system: str, bench: Workbench, retries: int) -> None:
+        self.source: Snapshot = brief.parents[0].source
+        self.contract = read_contract(self.source)
         self.rationale, self.trouble, self.usable = "", "", False
         self.log: list[str] = []
         self._messages = [Message(Role.SYSTEM, system)]
         self._bench, self._retries = bench, retries
+        self._tasks = TaskWords.of(brief)
 
     async def ask_next(self, said: str) -> None:
         """Ask the next question, and apply the answer.
@@ -106,22 +108,28 @@ class _Draft:
         """
         question = [*self._messages, Message(Role.USER, said)]
         text, changes = await ask_until_readable(
-            self._bench, Request(tuple(question)), _read, self._retries, ROLE
+            self._bench, Request(tuple(question)), self._read, self._retries, ROLE, SKELETON
         )
         self._messages = [*question, Message(Role.ASSISTANT, text)]
+        notes: Sequence[str] = ()
         try:
-            self.source = apply_changes(self.source, changes, self.contract)
+            source, notes = apply_changes(self.source, changes, self.contract)
         except InvalidAnswer as error:
             self.trouble = f"Your last answer could not be applied, and changed nothing: {error}."
         else:
             self.trouble = ""
-            self.usable |= bool(changes)
-            self.rationale = changes.rationale if changes or not self.rationale else self.rationale
-        self.log.append(f"{changes}: {changes.rationale}" + (f" [{self.trouble}]" if self.trouble else ""))
+            changed = source != self.source
+            self.usable |= changed
+            self.rationale = changes.rationale if changed or not self.rationale else self.rationale
+            self.source = source
+        remarks = "".join(f" [{remark}]" for remark in (*notes, self.trouble) if remark)
+        self.log.append(f"{changes}: {changes.rationale}{remarks}")
 
-
-def _read(text: str) -> tuple[str, Changes]:
-    return text, read_changes(text)
+    def _read(self, text: str) -> tuple[str, Changes]:
+        changes = read_changes(text)
+        written = (changes.rationale, *changes.files.values(), *(edit["new"] for edit in changes.edits))
+        self._tasks.check_general("\n".join(written), "the draft")
+        return text, changes
 
 
 def _describe_failure(done: Completed) -> str:

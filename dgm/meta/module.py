@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
-from dgm.messages import Message, Role
+from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
+from dgm.meta.generality import TaskWords
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
-from dgm.meta.self_edit import improve_job, rationale
+from dgm.meta.self_edit import improve_job, problem_values, rationale
+from dgm.meta.statements import find_statement
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
 MEANINGS = {
@@ -22,7 +24,7 @@ MEANINGS = {
     "memory": "what is kept of the conversation, and what is carried over",
     "completion": "when the work counts as finished, and what is checked then",
 }
-GENERAL = "General:"
+GENERAL = "General"
 _STATED = 400
 """Maximum characters of a kept statement."""
 _LISTED = 200
@@ -43,13 +45,13 @@ class Module:
 
         Raises:
             AgentFault: stage ``part``: it has no such part; ``protected``: another part was changed; ``statement``: the
-                model does not say why the change is general; or as ``bench`` raises.
+                model does not say why the change is general, or names a task; or as ``bench`` raises.
         """
         source = brief.parents[0].source
         contract = read_contract(source)
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
         may = _editable_places(source, part, contract)
-        problem = self._problem(brief, part, may, contract)
+        problem = self._problem(brief, part, may)
         work = await bench.work(improve_job(self.making, brief, problem))
         proposal = Proposal(
             work.workspace,
@@ -59,25 +61,22 @@ class Module:
         )
         if work.workspace != source:
             _check(proposal, source, part, contract)
+            _check_statement(proposal.stated, brief)
         return proposal
 
-    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace], contract: Contract) -> str:
+    def _problem(self, brief: Brief, part: str, may: Sequence[SourcePlace]) -> str:
         values = {
-            **brief.facts,
+            **problem_values(self.making, brief),
             "part": part,
             "meaning": MEANINGS[part],
             "places": "\n".join(f"- `{place}`" for place in may[:_LISTED]),
-            "check": " ".join(contract.check),
-            "child_number": brief.child_number,
         }
         return self.making.prompts.fill("module", values)
 
 
 def read_statement(conversation: Sequence[Message]) -> str:
     """Return the text after the last ``General:``, in one line of at most 400 characters; empty if there is none."""
-    said = [line for m in conversation if m.role is Role.ASSISTANT for line in m.text.splitlines()]
-    marked = [" ".join(line.partition(GENERAL)[2].split()) for line in said if GENERAL in line]
-    return marked[-1][:_STATED] if marked else ""
+    return find_statement(conversation, GENERAL)[:_STATED]
 
 
 def _editable_places(source: Snapshot, part: str, contract: Contract) -> list[SourcePlace]:
@@ -95,5 +94,11 @@ def _check(proposal: Proposal, source: Snapshot, part: str, contract: Contract) 
     if foreign:
         named = ", ".join(map(str, foreign[:5])) + (" ..." if len(foreign) > 5 else "")
         raise AgentFault("protected", f"changed what does not belong to the part {part!r}: {named}")
-    if not proposal.stated:
-        raise AgentFault("statement", f"not a word on why the change is general (no line with {GENERAL!r})")
+
+
+def _check_statement(stated: str, brief: Brief) -> None:
+    if not stated:
+        raise AgentFault("statement", f"not a word on why the change is general (no line with '{GENERAL}:')")
+    named = TaskWords.of(brief).find_mention(stated)
+    if named:
+        raise AgentFault("statement", f"the change is not general: its statement names {named!r}, of a task")

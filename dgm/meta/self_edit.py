@@ -7,14 +7,15 @@ as a solve job, with the agent's folder as the workdir. An agent can therefore i
 from collections.abc import Sequence
 
 from dgm.domain import Snapshot
-from dgm.messages import Message, Role
+from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import read_contract
-from dgm.meta.prompts import Prompts
+from dgm.meta.evidence.listing import describe_evidence
+from dgm.meta.statements import find_last_words, find_statement
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
 
 WORKDIR = "/work/agent"
-RATIONALE = "Rationale:"
+RATIONALE = "Rationale"
 
 
 class SelfEdit:
@@ -27,7 +28,7 @@ class SelfEdit:
 
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Let the parent edit its own source once."""
-        problem = prompt(self.making.prompts, brief.parents[0].source, brief)
+        problem = self.making.prompts.fill("self-edit", problem_values(self.making, brief))
         work = await bench.work(improve_job(self.making, brief, problem))
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
 
@@ -37,7 +38,6 @@ def improve_job(
     brief: Brief,
     problem: str,
     workspace: Snapshot | None = None,
-    evidence: Snapshot | None = None,
 ) -> Job:
     """Return the job in which the first parent works on its own source with the brief's evidence.
 
@@ -46,7 +46,6 @@ def improve_job(
         brief: of the child.
         problem: the parent's task.
         workspace: to work on in place of the parent's source.
-        evidence: to show in place of the brief's.
     """
     source = brief.parents[0].source
     return Job(
@@ -57,14 +56,24 @@ def improve_job(
         image=making.image,
         workdir=WORKDIR,
         time_limit_s=making.time_limit_s,
-        evidence=brief.evidence if evidence is None else evidence,
+        evidence=brief.evidence,
     )
 
 
-def prompt(prompts: Prompts, source: Snapshot, brief: Brief) -> str:
-    """Return the problem statement of an improve job."""
-    check = " ".join(read_contract(source).check)
-    return prompts.fill("self-edit", {**brief.facts, "check": check, "child_number": brief.child_number})
+def problem_values(making: OperatorContext, brief: Brief, also: Sequence[str] = ()) -> dict[str, object]:
+    """Return the values that the prompts of all improve jobs name.
+
+    Args:
+        making: of the operator.
+        brief: of the child.
+        also: lines of further evidence.
+    """
+    return {
+        **brief.facts,
+        "check": " ".join(read_contract(brief.parents[0].source).check),
+        "child_number": brief.child_number,
+        "evidence": describe_evidence(brief.evidence, mounted=making.evidence.layout == 2, also=also),
+    }
 
 
 def rationale(conversation: Sequence[Message]) -> str:
@@ -72,8 +81,4 @@ def rationale(conversation: Sequence[Message]) -> str:
 
     It is the text after the last ``Rationale:``, else the first line of the last message.
     """
-    said = [m.text for m in conversation if m.role is Role.ASSISTANT and m.text.strip()]
-    lines = [line.strip() for text in said for line in text.splitlines()]
-    marked = [line.partition(RATIONALE)[2].strip() for line in lines if RATIONALE in line]
-    last = said[-1].strip().splitlines()[0] if said else ""
-    return " ".join((marked[-1] if marked else last).split())[:200]
+    return (find_statement(conversation, RATIONALE) or find_last_words(conversation))[:200]

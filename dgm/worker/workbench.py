@@ -21,6 +21,7 @@ from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
+from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
@@ -29,10 +30,6 @@ from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read
 from dgm.worker.own_start import check_responds, start_with_second_try
 
 GATEWAY_FOLDER = "/run/dgm"
-EVIDENCE_FOLDER = "/run/evidence"
-"""Folder of the sandbox in which evidence is mounted read-only."""
-EVIDENCE_PUT = "/job/evidence"
-"""Folder in which evidence is put with the other files of a job."""
 LAUNCHER = "job/launcher.py"
 TIMED_OUT = 124
 IN_ENGINE = "docker:"

@@ -11,6 +11,8 @@ from dgm.errors import ArchiveCorrupt
 
 KEY = "prompts"
 """Of the texts in a run's configuration."""
+_UNFROZEN = "-unfrozen"
+"""Ends the names of the words that runs used which froze none."""
 
 
 class Prompts:
@@ -45,22 +47,26 @@ def load_shipped() -> Mapping[str, str]:
 
 
 def load_frozen(config: Mapping[str, object], where: str) -> Prompts:
-    """The prompts of a run with this configuration; what it was not begun with is as shipped.
+    """Return the prompts of a run with this configuration; what it was not begun with is as shipped.
 
     Args:
-        config: of the run; one that an older dgm made has no prompts.
+        config: of the run; one that an older dgm made has no prompts, and gets the words of that time.
         where: the configuration's place, for messages.
 
     Raises:
         ArchiveCorrupt: they are not what dgm writes.
     """
-    texts = config.get(KEY, {})
+    shipped = load_shipped()
+    unfrozen = {
+        name.removesuffix(_UNFROZEN): text for name, text in shipped.items() if name.endswith(_UNFROZEN)
+    }
+    texts = config.get(KEY, unfrozen)
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ArchiveCorrupt(f"{where}: its {KEY} are not a table of texts; restore it from a copy")
     for name, text in texts.items():
         if not Template(text).is_valid():
             raise _prompt_error(where, name, "has a '$' without a name after it ('$$' stands for one)")
-    return Prompts({**load_shipped(), **texts}, where)
+    return Prompts({**shipped, **texts}, where)
 
 
 def _prompt_error(where: str, name: str, what: str) -> ArchiveCorrupt:

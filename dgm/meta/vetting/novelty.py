@@ -16,6 +16,8 @@ from dgm.meta.vetting.record import StageRecord
 
 NAME = "novelty"
 """Name of the gate, of its prompt and of its stage."""
+SKELETON = '{"copy": true or false, "why": "one sentence"}'
+"""The form of the judge's answer."""
 SYSTEM = "You judge whether two edits of a coding agent are near copies of each other."
 
 
@@ -49,7 +51,9 @@ class Judge:
         shown = {"edit": _cut(edit, most), "other": _cut(other, most)}
         said = self.prompts.fill(NAME, shown)
         request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)))
-        return await ask_until_readable(self.bench, request, _read, self.retries, "diagnose")
+        return await ask_until_readable(
+            self.bench, request, read_judgement, self.retries, "diagnose", SKELETON
+        )
 
 
 async def check_novel(
@@ -84,7 +88,12 @@ async def check_novel(
         raise AgentFault(NAME, f"a near copy of the edit of {other.name} ({alike:.2f} alike): {why}")
 
 
-def _read(text: str) -> tuple[bool, str]:
+def read_judgement(text: str) -> tuple[bool, str]:
+    """Return whether the judge calls an edit a copy, and why, in one line of at most 300 characters.
+
+    Raises:
+        MalformedAnswer: it is not in the form of ``SKELETON``.
+    """
     answer = read_object(text, ("copy", "why"))
     return read_flag(answer, "copy"), " ".join(read_text(answer, "why").split())[:300]
 

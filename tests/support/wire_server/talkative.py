@@ -1,9 +1,9 @@
 """A brain that answers as language models do: right in the end, with prose around it and slips before.
 
-It says what another brain says. Of a question that wants JSON the first answer has JSON that does not parse, the second
-calls a tool that nobody offered, the third is right, between a draft and a friendly word. In a job in which an agent
-improves its own source it first calls a tool that is not there, and its first edit is of a text that no file has. An
-answer that lists edits begins with one that fits nowhere, until it is told so.
+It says what another brain says. Of a question that wants JSON the first answer ends in the middle of its JSON, the
+second calls a tool that nobody offered, the third is right, between a draft and a friendly word. In a job in which an
+agent improves its own source it first calls a tool that is not there, and its first edit is of a text that no file has.
+An answer that lists edits begins with one that fits nowhere, until it is told so.
 
 Its slips are hidden from the brain behind it, so that this one knows only of what it said itself. It keeps no state:
 what it says is a function of the request, as a repetition of an action needs it.
@@ -64,7 +64,7 @@ class Talkative:
             return reply
         right = found[0]
         if complaints == 0:
-            wrong = right[:-1].rstrip() + ",}"
+            wrong = right[: len(right) * 2 // 3]
             return _said(request, f"{_THINKS}Here it is:\n\n```json\n{wrong}\n```")
         if complaints == 1:
             call = ToolCall(f"{SLIP}2", UNOFFERED, '{"query": "how to answer"}')

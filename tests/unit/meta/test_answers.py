@@ -61,10 +61,15 @@ def test_line_breaks_inside_strings_are_taken_as_meant():
         ("I cannot say.", "there is no JSON object"),
         ("[1, 2]", "there is no JSON object"),
         ('{"problem": "p"}', "has no 'proposal'"),
-        ('{"a": {"problem": "p", "proposal": "q"}}', "has no 'problem', 'proposal'"),
-        ('{"problem": "p", "proposal": "q",}', "the JSON is wrong: .*: line 1 column 3"),
-        ('see {x} in {"problem": "p", "proposal": "q"', "the JSON is wrong: .*delimiter"),
-        ('{"problem": "p", "proposal": "q', "the JSON is wrong: Unterminated string"),
+        ('{"a": {"problem": "p", "proposal": "q"}, "b": 1}', "has no 'problem', 'proposal'"),
+        ('{"problem": "p", "proposal": maybe}', "there is no value .line 1 column 30, at 'maybe}'"),
+        ('{"problem": "p"\n"proposal" is "q"}', "has no 'proposal' .line 1 column 1, at"),
+        ('see {x} in {"problem": "p", "proposal": "q"', "not closed: .*begins in line 1 column 12"),
+        ('{"problem": "p", "proposal": "q', "the JSON is wrong: a string is not closed"),
+        ('{"problem": "a", "proposal": "b"} Better: {"problem": "c", "prop', "is not closed"),
+        ('{"problem": "a", "draft": {"problem": "p", "proposal": "q"}, "x": "', "a string is not closed"),
+        ('{"problem": "q", "proposal": "use {"a": "b", "c": 1} for it"}', "not clear where a string"),
+        ("<think>{\"problem\": \"p\", \"proposal\": \"q\"}", "ends with its thinking"),
         ('{"problem": NaN, "proposal": "q"}', "NaN, which JSON does not know"),
         ('{"problem": -Infinity, "proposal": "q"}', "-Infinity, which JSON does not know"),
         ('{"problem": 1e999, "proposal": "q"}', "1e999, which is no finite number"),
@@ -169,7 +174,7 @@ def test_a_good_answer_takes_one_question():
 
 
 def test_a_wrong_answer_is_asked_again_with_what_was_wrong():
-    bench = Bench(Reply("{'problem': 1}"), Reply('{"problem": "p"}'), Reply(json.dumps(GOOD)))
+    bench = Bench(Reply("problem: 1"), Reply('{"problem": "p"}'), Reply(json.dumps(GOOD)))
     assert ask(bench) == GOOD
     first, second, third = bench.requests
     assert first == QUESTION
@@ -177,7 +182,7 @@ def test_a_wrong_answer_is_asked_again_with_what_was_wrong():
     assert tuple(third.messages[:4]) == tuple(second.messages)
     told = [message.text for message in third.messages[2:]]
     assert [m.role for m in third.messages[2:]] == [Role.ASSISTANT, Role.USER] * 2
-    assert (told[0], told[2]) == ("{'problem': 1}", '{"problem": "p"}')
+    assert (told[0], told[2]) == ("problem: 1", '{"problem": "p"}')
     assert "no JSON object in it, with its keys in double quotes" in told[1]
     assert "has no 'proposal'" in told[3]
 
@@ -189,7 +194,6 @@ def test_a_wrong_answer_is_asked_again_with_what_was_wrong():
             Reply("", (ToolCall("1", "bash", "{}"),), Stop.TOOL_CALLS),
             "there is no tool 'bash', answer in text",
         ),
-        (Reply('{"problem": "p', stop=Stop.LENGTH), "cut off at the limit of its length"),
         (Reply("No.", stop=Stop.REFUSAL), "the question was declined"),
         (Reply(""), "the answer is empty"),
     ],
@@ -224,6 +228,74 @@ def test_after_the_last_try_no_child_comes_of_it():
     assert len(bench.requests) == 3
     with pytest.raises(AgentFault, match="in 1 tries"):
         ask(Bench(Reply("a")), retries=0)
+
+
+SKELETON = '{"problem": "...", "proposal": "..."}'
+
+
+def ask_in_form(bench, retries=2):
+    return asyncio.run(
+        ask_until_readable(
+            bench, QUESTION, lambda text: read_object(text, KEYS), retries, "diagnose", SKELETON
+        )
+    )
+
+
+def test_the_fault_is_shown_with_its_place_and_the_form():
+    bench = Bench(Reply('{"problem": "p",\n "proposal": maybe}'), Reply(json.dumps(GOOD)))
+    assert ask_in_form(bench) == GOOD
+    told = bench.requests[1].messages[-1].text
+    assert "line 2 column 14, at 'maybe}'" in told
+    assert told.endswith(SKELETON)
+
+
+def test_the_same_answer_again_ends_the_asking():
+    bench = Bench(Reply("no"), Reply("never"), Reply(" no\n"), Reply(json.dumps(GOOD)))
+    with pytest.raises(
+        AgentFault, match="the same unusable answer again at try 3: there is no JSON"
+    ) as caught:
+        ask(bench, retries=5)
+    assert caught.value.stage == "answer"
+
+
+def cut(text):
+    return Reply(text, stop=Stop.LENGTH)
+
+
+WHOLE = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (WHOLE[:20], WHOLE[20:]),
+        (WHOLE[:8], WHOLE[8:25], WHOLE[25:]),
+        (WHOLE[:30], WHOLE[15:]),
+        ("```json\n" + WHOLE[:20], "```json\n" + WHOLE[20:] + "\n```"),
+        (WHOLE[:20], f"Sorry. Once more:\n{WHOLE}"),
+    ],
+)
+def test_an_answer_that_was_cut_off_is_continued(parts):
+    bench = Bench(*map(cut, parts[:-1]), Reply(parts[-1]))
+    assert ask(bench) == GOOD
+    said, told = bench.requests[1].messages[2:]
+    assert said == Message(Role.ASSISTANT, parts[0])
+    assert "cut off at the limit of its length" in told.text
+
+
+@pytest.mark.parametrize("text", [WHOLE, WHOLE[:20], "", "<think>so long"])
+def test_an_answer_that_stays_cut_off_is_never_taken(text):
+    bench = Bench(*[cut(f"{text}{' ' * n}{n}" if text else "") for n in range(9)])
+    with pytest.raises(AgentFault, match="cut off at the limit of its length") as caught:
+        ask(bench)
+    assert caught.value.stage == "answer"
+    assert len(bench.requests) <= 5
+
+
+def test_an_answer_that_stays_cut_off_is_asked_for_again_but_shorter():
+    bench = Bench(cut(WHOLE[:9]), cut("x"), cut("y"), Reply(WHOLE))
+    assert ask(bench) == GOOD
+    assert "in full and shorter" in bench.requests[3].messages[-1].text
 
 
 @pytest.mark.parametrize(

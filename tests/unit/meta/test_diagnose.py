@@ -131,7 +131,7 @@ def test_each_kind_of_entry_has_words_of_its_own(aim, words):
         ("no JSON at all", "there is no JSON object"),
         ({"problem": "p", "proposal": "q"}, "has no 'log_summary', 'general'"),
         ({**ISSUE, "general": False}, "the proposal is not general"),
-        ({**ISSUE, "general": "yes"}, "'general' must be true or false"),
+        ({**ISSUE, "general": "perhaps"}, "'general' must be true or false"),
         ({**ISSUE, "proposal": " "}, "'proposal' must be a string"),
         ({**ISSUE, "proposal": "when asked for lru-ttl, add a clock"}, "names 'lru-ttl'"),
         ({**ISSUE, "problem": "solved-one was easier"}, "names 'solved-one'"),
@@ -145,7 +145,7 @@ def test_an_answer_that_cannot_be_used_is_sent_back_with_why(wrong, told):
 
 
 def test_without_a_usable_answer_there_is_no_child():
-    bench = Bench("no", "no")
+    bench = Bench("no", "never")
     with pytest.raises(AgentFault, match="no usable answer in 2 tries") as caught:
         make(bench, brief(), retries=1)
     assert (caught.value.stage, bench.jobs) == ("answer", [])

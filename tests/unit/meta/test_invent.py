@@ -207,7 +207,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again():
 
 
 def test_no_readable_answer_is_no_child():
-    with pytest.raises(AgentFault, match="no usable answer in 3 tries") as fault:
+    with pytest.raises(AgentFault, match="the same unusable answer again at try 2") as fault:
         made(Bench("no"))
     assert fault.value.stage == "answer"
 
@@ -241,7 +241,7 @@ def test_what_there_is_counts_where_no_more_answers_come(later):
         ({"removed": ["none.py"]}, r"there is no file 'none\.py' to remove"),
         ({"edits": [{"path": "none.py", "old": "x", "new": ""}]}, r"there is no file 'none\.py'"),
         ({"edits": [{"path": "agent/loop.py", "old": "", "new": ""}]}, r"its 'old' \(''\) occurs 0 times"),
-        ({"edits": [STEPS, STEPS]}, "number 2 of 'edits'"),
+        ({"edits": [STEPS, {**STEPS, "new": "MAX_STEPS = 50"}]}, "number 2 of 'edits'"),
         ({"edits": [{"path": "x.bin", "old": "a", "new": ""}]}, r"'x\.bin' is no text"),
         ({"edits": [{"path": "link", "old": "a", "new": ""}]}, "there is no file 'link'"),
         ({"files": {"agent": ""}}, "lies in a folder of which there is a file of the same name"),
@@ -255,7 +255,34 @@ def test_what_cannot_be_applied_is_said_in_a_line(changes, message):
     assert "\n" not in str(fault.value)
 
 
-@pytest.mark.parametrize("removed", ["x", [1], {"a": 1}])
+DONE = {"path": "agent/loop.py", "old": "MAX_STEPS = 5", "new": "MAX_STEPS = 10"}
+ADDED = {"path": "agent/loop.py", "old": "MAX_STEPS = 10", "new": "MAX_STEPS = 10\nMORE = 1"}
+
+
+def test_an_edit_that_is_there_already_is_not_made_again():
+    proposal = made(Bench(said(edits=[DONE, STEPS]), SAME))
+    assert proposal.source == MORE_STEPS
+    assert b"number 1 of 'edits' was there already, in 'agent/loop.py'" in proposal.log
+    twice = made(Bench(said(edits=[ADDED, ADDED]), SAME))
+    assert twice.source["agent/loop.py"].data.count(b"MORE = 1") == 1
+
+
+def test_a_draft_of_edits_that_are_there_already_changes_nothing():
+    with pytest.raises(AgentFault, match="the draft changes nothing") as fault:
+        made(Bench(said(edits=[DONE])), reflections=0, debugging=0)
+    assert fault.value.stage == "unchanged"
+
+
+def test_a_text_is_shortened_although_its_beginning_stands_there():
+    shorter = {"path": "agent/loop.py", "old": "MAX_STEPS = 10\n", "new": "MAX_STEPS = 1\n"}
+    back = {"path": "agent/loop.py", "old": "MAX_STEPS = 1\n", "new": "MAX_STEPS"}
+    assert (
+        made(Bench(said(edits=[shorter]), SAME)).source["agent/loop.py"].data.count(b"MAX_STEPS = 1\n") == 1
+    )
+    assert b"was there" not in made(Bench(said(edits=[shorter, back]), SAME)).log
+
+
+@pytest.mark.parametrize("removed", [3, [1], {"a": 1}])
 def test_what_is_no_list_of_paths_cannot_be_read(removed):
     with pytest.raises(AgentFault, match="'removed' must be a list of paths"):
         made(Bench(said(removed=removed)), retries=0)

@@ -38,7 +38,8 @@ def test_a_question_is_answered_at_the_third_try():
     )
     assert set(found) == set(keys)
     first, second, third = host.replies
-    assert ",}" in first.text
+    assert "{" in first.text
+    assert "}" not in first.text
     assert second.calls[0].name == UNOFFERED
     assert third.text.startswith("Let me think")
     assert '{"draft": true}' in third.text
@@ -52,7 +53,8 @@ def test_each_question_of_a_conversation_begins_anew():
         Message(Role.ASSISTANT, "{}"),
         Message(Role.USER, "more"),
     ]
-    assert '{"a": 1,}' in said(brain, *told).text
+    assert '{"a"' in said(brain, *told).text
+    assert '"a": 1}' not in said(brain, *told).text
     complained = [*told, Message(Role.ASSISTANT, "x"), Message(Role.USER, f"{COMPLAINT}: no")]
     assert said(brain, *complained).calls
 
