@@ -1,0 +1,1 @@
+"""A coding agent for real models: tools or text actions, one loop. Standard library only, Python 3.8 or newer."""

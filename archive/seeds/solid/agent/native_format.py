@@ -1,0 +1,40 @@
+"""The conversation as messages with native tool calls."""
+
+import json
+
+from agent import prompts, shell, tools
+from agent.memory import Call
+
+NAME = "tools"
+
+
+def request(kind, history):
+    """What is asked: messages and tools."""
+    system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
+    for turn in history.turns:
+        messages.append(turn.message)
+        for call, result in zip(turn.calls, turn.results):
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        if turn.note:
+            messages.append({"role": "user", "content": turn.note})
+    return {"messages": messages, "tools": tools.SCHEMAS}
+
+
+def parse(message, number):
+    """The calls of a reply; arguments that cannot be read are emptied, since a provider may refuse them later."""
+    calls = []
+    for at, call in enumerate(message.get("tool_calls") or []):
+        function = call.get("function") or {}
+        call["id"] = call.get("id") or "call_%d_%d" % (number, at)
+        fault, arguments = "", {}
+        try:
+            arguments = json.loads(function.get("arguments") or "{}", strict=False)
+        except ValueError as error:
+            fault = "error: the arguments are no JSON (%s); nothing was done" % error
+        if not isinstance(arguments, dict):
+            fault, arguments = "error: the arguments are no JSON object; nothing was done", {}
+        if fault:
+            function["arguments"] = "{}"
+        calls.append(Call(call["id"], str(function.get("name")), arguments, fault))
+    return calls

@@ -1,0 +1,135 @@
+"""The solid seed's tools: commands that go on where the last ended, edits that say what is wrong."""
+
+import os
+import time
+
+import pytest
+
+pytestmark = pytest.mark.starts_processes
+
+
+def bash(toolbox, command, left_s=60):
+    return toolbox.run("bash", {"command": command}, left_s)
+
+
+def test_folder_and_variables_persist_between_commands(toolbox):
+    assert bash(toolbox, "mkdir -p d/e && cd d/e && export NAME='a b'") == ""
+    assert bash(toolbox, 'basename "$PWD"; echo "$NAME"') == "e\na b\n"
+
+
+def test_they_persist_after_an_exit_and_the_status_is_shown(toolbox):
+    assert bash(toolbox, "export A=1; cd /; exit 3") == "\nexit status 3"
+    assert bash(toolbox, 'pwd; echo "$A"') == "/\n1\n"
+
+
+def test_a_folder_that_is_gone_is_left(toolbox):
+    bash(toolbox, "mkdir d; cd d; rmdir ../d")
+    assert bash(toolbox, "ls") == "a.py\n"
+
+
+def test_a_syntax_error_harms_no_later_command(toolbox):
+    assert "exit status 2" in bash(toolbox, "if then (")
+    assert bash(toolbox, "echo on") == "on\n"
+
+
+def test_a_shell_without_bash_does(toolbox):
+    toolbox.shell.program = "/bin/sh"
+    assert bash(toolbox, "export A=1; cd /tmp") == ""
+    assert bash(toolbox, 'echo "$PWD $A"') == "/tmp 1\n"
+
+
+def test_a_stuck_command_is_stopped_and_told_of_the_background(toolbox):
+    shown = bash(toolbox, "echo begun; sleep 60", left_s=1)
+    assert shown.startswith("begun\n")
+    assert "stopped after 1 s" in shown
+    assert "&`" in shown
+
+
+def test_a_background_process_goes_on_and_holds_up_nothing(toolbox):
+    began = time.monotonic()
+    number = int(bash(toolbox, "sleep 30 & echo $!"))
+    assert bash(toolbox, f"kill -0 {number} && echo alive") == "alive\n"
+    assert time.monotonic() - began < 20
+    os.kill(number, 9)
+
+
+def test_long_output_shows_head_tail_and_the_file_with_all_of_it(toolbox):
+    shown = bash(toolbox, "echo first; seq 20000; echo last")
+    assert shown.startswith("first\n1\n")
+    assert shown.endswith("20000\nlast\n")
+    assert len(shown) < 10_300
+    file = shown.partition("all is in ")[2].partition(":")[0]
+    assert bash(toolbox, f"wc -l < {file}").strip() == "20002"
+
+
+def test_a_large_command_is_run(toolbox):
+    assert bash(toolbox, f"cat > big <<'EOF'\n{'x' * 300_000}\nEOF\nwc -c < big").strip() == "300001"
+
+
+def test_an_edit_replaces_one_exact_text(toolbox, repository):
+    given = {"path": "a.py", "old": "x + 1", "new": "x + 2"}
+    assert toolbox.run("edit", given).endswith("a.py at line 2")
+    assert (repository / "a.py").read_text() == "def f(x):\n    return x + 2\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "says"),
+    [
+        ("a.py", "return x+1", "     2\t    return x + 1"),
+        ("a.py", "x", "occurs 2 times, at lines 1, 2"),
+        ("a.py", "", "nothing was changed"),
+        ("b.py", "x", "there is a.py"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_says_what_to_do(toolbox, repository, path, old, says):
+    shown = toolbox.run("edit", {"path": path, "old": old, "new": "z"})
+    assert shown.startswith("error: ")
+    assert says in shown
+    assert (repository / "a.py").read_text() == "def f(x):\n    return x + 1\n"
+
+
+def test_other_line_ends_and_bytes_survive_an_edit(toolbox, repository):
+    (repository / "w.txt").write_bytes(b"one\r\ntwo\r\n\xff\r\n")
+    toolbox.run("edit", {"path": "w.txt", "old": "one\ntwo\n", "new": "1\n2\n"})
+    assert (repository / "w.txt").read_bytes() == b"1\r\n2\r\n\xff\r\n"
+
+
+def test_files_are_created_in_new_folders_and_viewed_by_lines(toolbox):
+    content = "".join(f"line {number}\n" for number in range(1, 1001))
+    assert toolbox.run("create", {"path": "new/b.txt", "content": content}).startswith("created")
+    assert (
+        toolbox.run("view", {"path": "new/b.txt", "first": 10, "last": 11})
+        == "    10\tline 10\n    11\tline 11"
+    )
+    assert toolbox.run("view", {"path": "new/b.txt"}).endswith("[lines 301 to 1000 not shown]")
+    assert toolbox.run("view", {"path": "."}) == "a.py\nnew/"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("python", {}, "there is no tool 'python'; there are bash, edit"),
+        ("edit", {"path": "a.py"}, "needs old and new"),
+        ("bash", {"command": ["ls"]}, "needs command as text"),
+        ("view", {"path": "a.py", "first": "x"}, "error:"),
+    ],
+)
+def test_a_wrong_call_is_answered(toolbox, name, given, says):
+    assert says in toolbox.run(name, given)
+
+
+def test_the_first_submit_shows_every_change_and_the_second_ends(toolbox, repository):
+    (repository / "a.py").write_text("def f(x):\n    return x\n")
+    (repository / "new.py").write_text("y\n")
+    (repository / "picture").write_bytes(b"\0")
+    shown = toolbox.run("submit", {})
+    assert "-    return x + 1\n+    return x\n" in shown
+    assert "--- /dev/null\n+++ new.py" in shown
+    assert "changed: picture" in shown
+    assert not toolbox.submitted
+    assert bash(toolbox, " submit ") == "submitted"
+    assert toolbox.submitted
+
+
+def test_a_submit_without_a_change_says_so(toolbox):
+    assert "Nothing is changed" in toolbox.run("submit", {})
