@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
 from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
-from dgm.gateway.http import EVENTS, JSON, read_request_body
+from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
@@ -50,7 +50,7 @@ class CompletionHandler:
             Infrastructure: the model failed.
             JobEnded: the job ended before the call was sent.
         """
-        raw = await read_request_body(http, lease.limits.body_bytes)
+        raw = await lease.pace.read(http, lease.limits.body_bytes)
         if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
             return await self._pass(wire, lease, http, raw)
         return await self._translate(wire, lease, http, raw)
@@ -60,11 +60,12 @@ class CompletionHandler:
     async def _pass(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response, StreamingResponse
 
-        request = build_request(wire.protocol, raw, http.headers, lease.memory)
-        self.check_model(str(request.body.get("model") or "default"), lease)
-        named = {**request.body, "model": self._own_name(lease)}
-        limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
-        request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
+        async with lease.pace.handle():
+            request = build_request(wire.protocol, raw, http.headers, lease.memory)
+            self.check_model(str(request.body.get("model") or "default"), lease)
+            named = {**request.body, "model": self._own_name(lease)}
+            limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
+            request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
         ordinal = lease.admit()
         call = self._caller.call(lease, request)
         lease.note_listener(call)
@@ -114,12 +115,13 @@ class CompletionHandler:
     async def _translate(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> "Response":
         from starlette.responses import Response
 
-        if lease.role == DRY_RUN:
-            request = build_request(wire.protocol, raw, http.headers, lease.memory)
-            call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
-        else:
-            with mark_untranslatable(wire.protocol, raw, http.headers, lease):
-                call = wire.parse(raw)
+        async with lease.pace.handle():
+            if lease.role == DRY_RUN:
+                request = build_request(wire.protocol, raw, http.headers, lease.memory)
+                call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+            else:
+                with mark_untranslatable(wire.protocol, raw, http.headers, lease):
+                    call = wire.parse(raw)
         asked = call.request
         self.check_model(asked.model, lease)
         whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked

@@ -3,14 +3,12 @@
 from typing import TYPE_CHECKING
 
 from dgm.gateway.translation import anthropic_messages, openai_chat
-from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.gateway.translation.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
 
-DRAINED_BYTES = 200_000_000
-"""Maximum bytes read of an oversized body, so that its sender can read the refusal."""
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
@@ -18,30 +16,6 @@ EVENTS = "text/event-stream"
 def wire_of(http: "HttpRequest") -> Wire:
     """Return the protocol of a client, for paths that do not determine it."""
     return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
-
-
-async def read_request_body(http: "HttpRequest", limit: int) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        BadRequest: it is larger than ``limit`` bytes, or the connection ended within it.
-    """
-    from starlette.requests import ClientDisconnect
-
-    data = bytearray()
-    size = 0
-    try:
-        async for chunk in http.stream():
-            size += len(chunk)
-            if size <= limit:
-                data += chunk
-            elif size > DRAINED_BYTES:
-                break
-    except ClientDisconnect:
-        raise BadRequest("the connection ended within the body", "incomplete_body") from None
-    if size > limit:
-        raise BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
-    return bytes(data)
 
 
 def token_of(http: "HttpRequest") -> str:

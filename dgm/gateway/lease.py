@@ -14,6 +14,7 @@ from typing import Any
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
+from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
@@ -68,6 +69,8 @@ class Lease:
         heard: numbers of the calls that were answered so far in this attempt of the action.
         open: number of requests that are not answered yet.
         cut: whether the agent saw the beginning of an answer that broke off.
+        pace: the agent's share of the event loop.
+        reached: whether a request with this token has arrived.
         failure: set when the model or the journal failed; the agent's behaviour after that says nothing about the
             agent.
     """
@@ -94,6 +97,8 @@ class Lease:
         self.last_words = ""
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
+        self.pace = Pace()
+        self.reached = False
         self.memory = LeaseMemory(paid)
         self.heard: set[int] = set()
         self.measured: MeasuredRequest | None = None

@@ -6,6 +6,7 @@ and joining calls to the ``ModelCaller``, the socket to ``sockets``.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 from dgm.domain import ActionId
 from dgm.errors import Infrastructure
 from dgm.gateway.answering import CompletionHandler
+from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded
 from dgm.gateway.http import (
     JSON,
     invalid_key_response,
-    read_request_body,
     refusal_response,
     token_of,
     wire_of,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
+
+log = logging.getLogger(__name__)
 
 SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
 MOST_LOST_S = 1800.0
@@ -98,6 +101,7 @@ class Gateway:
         self.limits = limits or CallLimits()
         self._answering = CompletionHandler(self.caller, ledger, self._rules.aliases)
         self._leases: dict[str, Lease] = {}
+        self._strangers = Pace()
         self._ending: set[asyncio.Task[Any]] = set()
         self._server: SocketServer | None = None
 
@@ -234,16 +238,20 @@ class Gateway:
         self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["Response"]]
     ) -> Callable[["HttpRequest"], Awaitable["Response"]]:
         async def endpoint(http: "HttpRequest") -> "Response":
-            lease = self._leases.get(token_of(http))
+            lease = self._find_lease(http)
             if lease is None:
-                return invalid_key_response(wire)
+                return await self._refuse_key(wire)
             try:
                 with lease.request():
                     return await answer(wire, lease, http)
             except BadRequest as refusal:
-                return self._refuse(wire, lease, refusal)
+                return await self._refuse(wire, lease, refusal)
             except RequestRefused as refusal:
-                return self._refuse_as_told(wire, lease, refusal)
+                return await self._refuse_as_told(wire, lease, refusal)
+            except (RecursionError, ValueError, OverflowError) as error:
+                log.warning("action %d: a request cannot be read or translated: %r", lease.action, error)
+                odd = BadRequest(f"the request cannot be read: {type(error).__name__}")
+                return await self._refuse(wire, lease, odd)
             except Infrastructure:
                 return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
             except JobEnded:
@@ -252,19 +260,35 @@ class Gateway:
 
         return endpoint
 
-    def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
-        self._note(lease, refusal, own=refusal.own)
+    def _find_lease(self, http: "HttpRequest") -> Lease | None:
+        lease = self._leases.get(token_of(http))
+        if lease is not None:
+            lease.reached = True
+        return lease
+
+    async def _refuse_key(self, wire: Wire) -> "Response":
+        await self._strangers.slow_down()
+        return invalid_key_response(wire)
+
+    async def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
+        await self._note_of_agent(lease, refusal, own=refusal.own)
         return refusal_response(wire, refusal.status, refusal.code, str(refusal))
 
-    def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
+    async def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
         """Hand on a provider's refusal: unchanged where the agent speaks the provider's protocol."""
         from starlette.responses import Response
 
         told = BadRequest(str(refusal), refusal.code, refusal.status)
-        self._note(lease, told, own=refusal.own)
+        await self._note_of_agent(lease, told, own=refusal.own)
         if refusal.content and wire.protocol is lease.protocol:
             return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
         return refusal_response(wire, 400, refusal.code, str(refusal))
+
+    async def _note_of_agent(self, lease: Lease, refusal: BadRequest, *, own: bool) -> None:
+        """Note a refusal that goes to the agent; it waits for those beyond the recorded ones."""
+        self._note(lease, refusal, own=own)
+        if lease.refusals > lease.limits.refusals:
+            await lease.pace.slow_down()
 
     def _note(self, lease: Lease, refusal: BadRequest, *, own: bool = True) -> None:
         lease.refuse(refusal.code, str(refusal), own=own)
@@ -279,12 +303,15 @@ class Gateway:
         from dgm.gateway.allowed import messages
         from dgm.gateway.passing import estimate_input
 
-        body = parse_document(await read_request_body(http, lease.limits.body_bytes))
-        messages.check_count(body)
+        raw = await lease.pace.read(http, lease.limits.body_bytes)
+        async with lease.pace.handle():
+            body = parse_document(raw)
+            messages.check_count(body)
         self._answering.check_model(str(body.get("model") or "default"), lease)
         counted = None
         if lease.wire_model and lease.protocol is wire.protocol:
-            counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
+            async with lease.turns:
+                counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
         if counted is None:
             estimate = {"input_tokens": estimate_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
@@ -294,40 +321,42 @@ class Gateway:
         """Tell the launcher how much time the agent lost by waiting for its model's provider."""
         from starlette.responses import JSONResponse
 
-        lease = self._leases.get(token_of(http))
+        lease = self._find_lease(http)
         if lease is None:
-            return invalid_key_response(openai_chat.WIRE)
+            return await self._refuse_key(openai_chat.WIRE)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
         wire = wire_of(http)
-        lease = self._leases.get(token_of(http))
+        lease = self._find_lease(http)
         if lease is None:
-            return invalid_key_response(wire)
+            return await self._refuse_key(wire)
+        await lease.pace.slow_down()
         return Response(wire.models(self._answering.names(lease)), media_type=JSON)
 
     async def _describe_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
         wire = wire_of(http)
-        lease = self._leases.get(token_of(http))
+        lease = self._find_lease(http)
         if lease is None:
-            return invalid_key_response(wire)
+            return await self._refuse_key(wire)
         name = http.path_params["name"]
         try:
             self._answering.check_model(name, lease)
         except BadRequest as refusal:
-            return self._refuse(wire, lease, refusal)
+            return await self._refuse(wire, lease, refusal)
+        await lease.pace.slow_down()
         return Response(wire.one_model(name), media_type=JSON)
 
     async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
         wire = wire_of(http)
-        lease = self._leases.get(token_of(http))
+        lease = self._find_lease(http)
         if lease is None:
-            return invalid_key_response(wire)
+            return await self._refuse_key(wire)
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
         refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
-        return self._refuse(wire, lease, refusal)
+        return await self._refuse(wire, lease, refusal)

@@ -11,7 +11,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dgm.errors import Infrastructure
 
@@ -24,6 +24,9 @@ STOP_S = 2.0
 BACKLOG = 512
 CONNECTIONS = 256
 """Maximum number of open connections; beyond it, idle ones are ended."""
+CHUNK_BYTES = 256
+SMALL_CHUNKS = 64
+"""Maximum number of chunks below ``CHUNK_BYTES`` of one body."""
 SANDBOX_GID = 10001
 """The group of agents in a sandbox (``sandboxes/*/sandbox.toml``)."""
 
@@ -125,8 +128,24 @@ def _is_socket(path: Path) -> bool:
 
 
 def _make_server(app: "Starlette") -> "uvicorn.Server":
+    import h11
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Unchopped(h11.Connection):
+        """A connection that refuses bodies in tiny chunks: each chunk costs time of the loop."""
+
+        chunks = 0
+
+        def next_event(self) -> Any:  # noqa: ANN401  (h11's own type)
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self.chunks = 0
+            elif isinstance(event, h11.Data) and event.chunk_start and event.chunk_end:
+                self.chunks += 1 if len(event.data) < CHUNK_BYTES else 0
+                if self.chunks > SMALL_CHUNKS:
+                    raise h11.RemoteProtocolError("the body comes in too many small chunks")
+            return event
 
     class Quiet(uvicorn.Server):
         """A server that leaves signals to the program."""
@@ -139,10 +158,17 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
         """A protocol that ends idle connections when there are too many: an agent may open many and send nothing."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            self.conn = Unchopped(h11.SERVER)
             if len(self.connections) >= CONNECTIONS:
                 for connection in list(self.connections):
                     connection.shutdown()
             super().connection_made(transport)
+
+        def send_400_response(self, msg: str) -> None:
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                super().send_400_response(msg)
+            else:
+                self.transport.close()
 
     config = uvicorn.Config(
         app,

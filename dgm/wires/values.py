@@ -9,9 +9,12 @@ from typing import Any
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject
+from dgm.wires.json_scan import measure_nesting
 
 INVALID_JSON = "INVALID_JSON"
 """Key under which a model sees its own malformed arguments again: strict providers require an object."""
+MAX_NESTING = 64
+"""Maximum nesting of a call's arguments that are read as JSON: not every JSON library can write deeper nesting."""
 REPLACEMENT = "\ufffd"
 
 _CHARACTERS_PER_TOKEN = 4
@@ -187,12 +190,26 @@ class SurrogateBuffer:
 
 
 def is_json(text: str) -> bool:
-    """Return whether the text is whole JSON."""
+    """Return whether the text is whole JSON that every program can read and write."""
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        _parse_strictly(text)
+    except ValueError:
         return False
     return True
+
+
+def _parse_strictly(text: str) -> object:
+    """Return the value of a JSON text; raise ``ValueError`` for deep nesting and for numbers that JSON lacks."""
+    if measure_nesting(text) > MAX_NESTING:
+        raise ValueError("nested too deep")
+    return json.loads(text, parse_constant=_parse_finite, parse_float=_parse_finite)
+
+
+def _parse_finite(written: str) -> float:
+    value = float(written)
+    if not math.isfinite(value):
+        raise ValueError(f"{written} is no number of JSON")
+    return value
 
 
 def arguments_text(arguments: object) -> str:
@@ -209,8 +226,8 @@ def arguments_of(text: object) -> dict[str, Any]:
     if text is None or (isinstance(text, str) and not text.strip()):
         return {}
     try:
-        value = json.loads(text) if isinstance(text, str) else text
-    except (ValueError, RecursionError):
+        value = _parse_strictly(text) if isinstance(text, str) else text
+    except ValueError:
         value = INVALID_JSON
     if value is None:
         return {}

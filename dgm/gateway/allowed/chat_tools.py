@@ -17,7 +17,7 @@ def check_called(value: Any, place: str) -> None:  # noqa: ANN401
     """Check a function call: its name, and its arguments as a text."""
     given = parsing.read_record(value, place)
     parsing.read_name(given.get("name"), f"{place}.name")
-    parsing.read_text(given.get("arguments"), f"{place}.arguments")
+    parsing.read_arguments(given.get("arguments"), f"{place}.arguments")
 
 
 def _check_function_call(call: JsonObject, place: str) -> None:

@@ -102,7 +102,8 @@ def _call_rule(*texts: str) -> Rule:
 
 def _check_function_call(item: JsonObject, place: str) -> None:
     parsing.read_name(item.get("name"), f"{place}.name")
-    _call_rule("arguments")(item, place)
+    _call_rule()(item, place)
+    parsing.read_arguments(item.get("arguments"), f"{place}.arguments")
 
 
 def _check_output(item: JsonObject, place: str) -> None:

@@ -221,7 +221,7 @@ def _parse_tool_call(call: Any, place: str) -> ToolCall:  # noqa: ANN401
     return ToolCall(
         parsing.read_name(given.get("id"), f"{place}.id"),
         parsing.read_name(function.get("name"), f"{place}.function.name"),
-        parsing.read_text(function.get("arguments"), f"{place}.function.arguments"),
+        parsing.read_arguments(function.get("arguments"), f"{place}.function.arguments"),
     )
 
 

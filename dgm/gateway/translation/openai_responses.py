@@ -273,7 +273,7 @@ def _parse_call(item: JsonObject, place: str) -> ToolCall:
     return ToolCall(
         parsing.read_name(item.get("call_id"), f"{place}.call_id"),
         parsing.read_name(item.get("name"), f"{place}.name"),
-        parsing.read_text(item.get("arguments"), f"{place}.arguments"),
+        parsing.read_arguments(item.get("arguments"), f"{place}.arguments"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject, Tool
+from dgm.wires.json_scan import measure_nesting
 
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 200
@@ -87,6 +88,14 @@ def read_text(value: Any, place: str) -> str:  # noqa: ANN401  (what a stranger'
     if not isinstance(value, str):
         raise BadRequest(f"{place} must be a text")
     return value
+
+
+def read_arguments(value: Any, place: str) -> str:  # noqa: ANN401
+    """Return the text of a call's arguments: JSON, or what the model wrote instead, of bounded nesting."""
+    text = read_text(value, place)
+    if measure_nesting(text) > MAX_DEPTH:
+        raise BadRequest(f"{place} is nested deeper than {MAX_DEPTH}")
+    return text
 
 
 def read_name(value: Any, place: str) -> str:  # noqa: ANN401

@@ -1,0 +1,169 @@
+"""Bodies that an agent sends to be refused: one line for the agent, and little time of the others' event loop."""
+
+import asyncio
+import json
+
+import pytest
+
+from dgm.gateway import bodies
+from dgm.wires.json_scan import JsonScan, measure_nesting
+from tests.support.gateway.bench import ACTION, chat, client, gateway
+
+
+def scanned(text, size):
+    scan = JsonScan()
+    for at in range(0, len(text), size):
+        scan.feed(text[at : at + size])
+    return scan.depth, scan.values
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("value", "depth", "values"),
+    [
+        ({}, 1, 2),
+        ({"a": [1, {"b": "]]\\"}], '"{[': ["\\\\", "x"]}, 3, 8),
+        (["[[[", '\\"[[', "é,,", ""], 1, 5),
+        ([[[[]]], [[]]], 4, 8),
+    ],
+)
+def test_nesting_and_values_are_known_without_parsing(value, depth, values, size):
+    found = scanned(json.dumps(value).encode(), size)
+    assert found == (depth, values)
+
+
+def test_nesting_of_a_text_is_measured_beyond_what_parsers_read():
+    assert measure_nesting('{"a":' * 5000 + "1" + "}" * 5000) == 5000
+
+
+def post(tmp_path, *requests, **options):
+    """The statuses of requests to one lease, sent one after the other, and the gateway's lease."""
+
+    async def scenario():
+        async with gateway(tmp_path / "g", **options) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    answers = [await http.post("/chat/completions", **request) for request in requests]
+        return answers, lease
+
+    return asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def said(answer):
+    return answer.status_code, answer.json()["error"]["message"]
+
+
+NESTED = json.dumps(chat()).encode()[:-1] + b', "metadata": ' + b"[" * 70 + b"]" * 70 + b"}"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[" * 900_000, "the body is nested deeper than 64"),
+        (NESTED, "the body is nested deeper than 64"),
+        (b"[" + b"{}," * 250_000 + b"{}]", "the body holds more than 200000 values"),
+        (b'{"model": NaN, "messages": []}', "the body is not JSON"),
+        (b'{"messages": [], "seed": ' + b"9" * 5000 + b"}", "the body is not JSON"),
+        (b'{"messages": [], "seed": 1e999}', "the body is not JSON"),
+    ],
+)
+def test_a_body_that_costs_more_than_it_should_is_refused(tmp_path, body, message):
+    (answer,), lease = post(tmp_path, {"content": body})
+    assert said(answer) == (400, message)
+    assert (lease.refusals, lease.failure, lease.calls) == (1, None, 0)
+
+
+def test_duplicate_keys_and_half_characters_reach_the_model_as_what_was_checked(tmp_path):
+    body = b'{"model": "nobody", "model": "default", "messages": [{"role": "user", "content": "\\ud800"}]}'
+    (answer,), lease = post(tmp_path, {"content": body})
+    assert (answer.status_code, lease.calls) == (200, 1)
+
+
+async def in_pieces(body, size):
+    for at in range(0, len(body), size):
+        yield body[at : at + size]
+
+
+def test_a_body_in_large_chunks_passes_and_one_in_tiny_chunks_does_not(tmp_path):
+    body = json.dumps(chat("x" * 3000)).encode()
+    (large,), _ = post(tmp_path / "a", {"content": in_pieces(body, 1000)})
+    (tiny,), lease = post(tmp_path / "b", {"content": in_pieces(body, 3)})
+    assert (large.status_code, tiny.status_code, lease.calls) == (200, 400, 0)
+
+
+def test_refused_requests_beyond_the_recorded_ones_wait(tmp_path, monkeypatch):
+    waits = []
+
+    async def note(self):
+        waits.append(1)
+
+    monkeypatch.setattr(bodies.Pace, "slow_down", note)
+    _, lease = post(tmp_path, *[{"content": b"x"}] * 23)
+    assert (len(waits), lease.refusals) == (3, 23)
+
+
+def test_an_agent_rests_after_each_request_in_proportion(monkeypatch):
+    now, slept = [0.0], []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+        now[0] += seconds
+
+    async def scenario():
+        pace = bodies.Pace()
+        monkeypatch.setattr(bodies.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(bodies.asyncio, "sleep", sleep)
+        for took in (0.1, 100.0, 0.0):
+            async with pace.handle():
+                now[0] += took
+
+    asyncio.run(scenario())
+    assert slept == pytest.approx([0.1 * bodies.RESTS, bodies.LONGEST_REST_S])
+
+
+def test_one_agents_large_bodies_arrive_one_after_the_other(tmp_path):
+    async def scenario():
+        begun, go = [], asyncio.Event()
+
+        async def slowly(body):
+            begun.append(1)
+            yield body[:10]
+            await go.wait()
+            yield body[10:]
+
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease, opened.lend(ACTION, "solve") as other:
+                async with client(opened, lease.token) as http, client(opened, other.token) as honest:
+                    body = json.dumps(chat("x" * 100_000)).encode()
+                    posts = [
+                        asyncio.create_task(http.post("/chat/completions", content=slowly(body)))
+                        for _ in range(3)
+                    ]
+                    while len(begun) < 3:
+                        await asyncio.sleep(0.005)
+                    answer = await honest.post("/chat/completions", json=chat("y" * 100_000))
+                    assert answer.status_code == 200
+                    go.set()
+                    assert [(await one).status_code for one in posts] == [200] * 3
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+
+def nested_call(depth):
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "f", "arguments": '{"a":' * depth + "1" + "}" * depth},
+    }
+    turns = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    return {
+        "model": "default",
+        "messages": [*chat()["messages"], *turns, {"role": "tool", "tool_call_id": "c", "content": "r"}],
+    }
+
+
+def test_arguments_that_are_nested_too_deep_for_a_vendors_encoder_are_the_agents_fault(tmp_path):
+    deep, fine = (nested_call(depth) for depth in (960, 30))
+    (refused, passed), lease = post(tmp_path, {"json": deep}, {"json": fine})
+    assert said(refused) == (400, "messages[1].tool_calls[0].function.arguments is nested deeper than 40")
+    assert (passed.status_code, lease.failure) == (200, None)
