@@ -17,6 +17,7 @@ from typing import Any
 
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.dockerfiles import Dockerfile, installs, read_dockerfile
+from dgm.benchmarks.toml_table import MOST_CORES
 from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.folders import list_files, read_below, read_folder
@@ -26,7 +27,7 @@ DEPTH = 4
 """Maximum depth below the given folder at which tasks are looked for."""
 TIMEOUT_S = 600.0
 MOST = 1e6
-"""Largest number of cores, megabytes or seconds that a task may ask for."""
+"""Largest number of megabytes or seconds that a task may ask for."""
 SMALLEST_MB, LARGEST_DISK_MB = 256, 2048
 OLD = "is in Terminal-Bench's older layout (task.yaml); bring it into Harbor's (task.toml, instruction.md) first"
 _ABSOLUTE = re.compile(r"(?<![\w./$}-])(/[A-Za-z_][\w.-]*(?:/[\w.-]+)*)")
@@ -192,12 +193,14 @@ def _check_numbers(file: Path, settings: Mapping[str, Any]) -> None:
     numbers = [("environment", key) for key in ("cpus", "memory_mb", "storage_mb")]
     for section, key in (*numbers, ("agent", "timeout_sec"), ("verifier", "timeout_sec")):
         value = settings[section].get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST:
+        most = MOST_CORES if key == "cpus" else MOST
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
             raise UserError(
-                f"{file}: {section}.{key}: {value!r} is not a number above 0 and at most {MOST:,g}"
+                f"{file}: {section}.{key}: {value!r} is not a number above 0 and at most {most:,g}"
             )
     for key in ("memory", "storage"):
-        if key in environment and not _SIZE.fullmatch(str(environment[key])):
+        size = str(environment.get(key, "1M"))
+        if not _SIZE.fullmatch(size) or _megabytes({key: size}, key, 0) > MOST:
             raise UserError(
                 f"{file}: environment.{key}: {environment[key]!r} is no size such as '512M' or '2G'"
             )

@@ -33,7 +33,10 @@ def apply_suite_patch(files: Snapshot, patch: Path) -> Snapshot:
         folder = Path(name)
         write_folder(files, folder)
         _run_git_apply(patch.resolve(), folder)
-        return read_folder(folder)
+        try:
+            return read_folder(folder)
+        except UserError as error:
+            raise UserError(f"{patch}: leaves what no workspace may hold: {error}") from error
 
 
 def _run_git_apply(patch: Path, folder: Path) -> None:
