@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dgm.archive.event_fields import UnusableField, check_fields, parse_body
+from dgm.archive.event_fields import UnusableField, check_fields, parse_body, read_commit
 from dgm.archive.events import (
     ActionLost,
     ActionStarted,
@@ -127,6 +127,8 @@ def _read_action(body: Body) -> Action:
 def _read(kind: str, action: ActionId, body: dict[str, Any]) -> Event:
     body["action"] = action
     check_fields(body)
+    if "commit" in body:
+        body["commit"] = read_commit(body["commit"])
     if "usage" in body or kind in ("model_called", "call_booked"):
         body["usage"] = Usage(*body.get("usage", ()))
     if kind != "model_called":  # by far the commonest

@@ -36,7 +36,8 @@ Tokens = Annotated[int, Field(strict=True, ge=-MOST, le=MOST)]
 Time = Annotated[float, Field(ge=0, lt=1e11, allow_inf_nan=False)]
 Name = Annotated[str, AfterValidator(_check_name)]
 """Name of a task, model, operator, role, stage or trace: plug-ins choose most of them."""
-Commit = Annotated[str, StringConstraints(pattern=f"^({COMMIT.pattern})$")]
+Commit = Annotated[str, AfterValidator(lambda text: text if COMMIT.fullmatch(text) else "")]
+"""Empty if the log holds another text: the other agents of such a run can be looked at, and this one has no source."""
 Digest = Annotated[str, StringConstraints(pattern=f"^{DIGEST.pattern}$")]
 Counts = tuple[Tokens, Tokens, Tokens, Amount] | tuple[Tokens, Tokens, Tokens, Amount, Tokens, Tokens, Tokens]
 """The fields of a ``Usage``; a log may leave out the details of tokens."""
@@ -58,7 +59,6 @@ _CHECKS = _make_checks(
         "probes tasks": list[Name],
         "most usage": Counts,
         "reply request": Digest,
-        "commit": Commit,
         "control": tuple[Amount, Count, Amount, Count] | None,
         "score seconds": Amount,
         "traces": dict[Name, Digest],
@@ -66,6 +66,8 @@ _CHECKS = _make_checks(
     }
 )
 """Keys of bodies, and the check of their values; all other values are texts, switches and tables."""
+
+_COMMIT: TypeAdapter[str] = TypeAdapter(Commit)
 
 
 def parse_body(text: str) -> dict[str, Any]:
@@ -79,6 +81,15 @@ def parse_body(text: str) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise UnusableField(f"{type(body).__name__}: the body is no object")
     return body
+
+
+def read_commit(value: object) -> str:
+    """Return a commit, or an empty text in place of a text that is none.
+
+    Raises:
+        pydantic.ValidationError: it is no text.
+    """
+    return _COMMIT.validate_python(value)
 
 
 def check_fields(body: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ ensure that nobody writes the run.
 """
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -14,16 +13,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dgm.archive.event_fields import COMMIT
+from dgm.archive.events import AgentBorn, CallBooked, CallStarted, ChildProposed, ModelCalled
 from dgm.archive.exchange import base_of
-from dgm.archive.git_process import run_git
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
-from dgm.domain import Digest
-from dgm.errors import ArchiveCorrupt
+from dgm.domain import Born, CommitId, Digest
 
 TRACE = "traces that no event names"
 OBJECT = "git objects that no agent needs"
@@ -32,8 +30,8 @@ FOLDER = "folders that were not finished"
 OLD_S = 3600.0
 """Age in seconds from which an unfinished folder is assumed to belong to a dead process."""
 _DIGEST = re.compile(r'"([0-9a-f]{64})"')
-_ASKING = ("model_called", "call_started", "call_booked")
-"""Kinds of events that name the trace of a request, which may build on other requests."""
+_NAMING = ("model_called", "call_started", "call_booked", "agent_born", "child_proposed")
+"""Kinds of events that name a commit, or the trace of a request, which may build on other requests."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{12}|tmp_(obj|pack|idx|rev)_\w+")
 _DRAFT = re.compile(r"\.(?P<run>.+)\.(new|[0-9a-f]{12})|\..+\.dgm\.[a-z0-9_]{8}")
 _PARTS = frozenset(
@@ -51,7 +49,6 @@ _PARTS = frozenset(
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})
 _HEX = re.compile(r"[0-9a-f]+")
-_PRUNABLE = re.compile(r"([0-9a-f]{40}) (?:commit|tree|blob|tag)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,30 +140,22 @@ def _measure_path(path: Path) -> tuple[int, float]:
     return total, newest
 
 
-def _find_named(store: EventStore) -> tuple[set[str], set[str], set[str]]:
+def _find_named(store: EventStore) -> tuple[set[str], set[str], set[CommitId]]:
     """Return the traces, those of them that are requests, and the commits that events name."""
     named: set[str] = set()
     requests: set[str] = set()
-    commits: set[str] = set()
-    for seq, _, kind, _, text in store.rows():
-        named.update(_DIGEST.findall(text))
-        if kind in _ASKING or kind in ("agent_born", "child_proposed"):
-            body = _parse_body(seq, text)
-            if kind in _ASKING and body.get("request"):
-                requests.add(str(body["request"]))
-            elif "commit" in body:
-                commits.add(str(body["commit"]))
-    return named, requests, commits
-
-
-def _parse_body(seq: int, text: str) -> dict[str, Any]:
-    try:
-        body = json.loads(text)
-    except ValueError as error:
-        raise ArchiveCorrupt(f"event {seq} cannot be read: {error}") from error
-    if not isinstance(body, dict):
-        raise ArchiveCorrupt(f"event {seq} is no table")
-    return body
+    commits: set[CommitId] = set()
+    for row in store.rows():
+        named.update(_DIGEST.findall(row[4]))
+        if row[2] in _NAMING:
+            match store.decoded(row).event:
+                case (
+                    ModelCalled(request=request) | CallStarted(request=request) | CallBooked(request=request)
+                ):
+                    requests.add(request)
+                case AgentBorn(commit=commit) | ChildProposed(outcome=Born(commit=commit)):
+                    commits.add(CommitId(commit))
+    return named, requests - {""}, commits
 
 
 def _find_unused_traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Leftover]:
@@ -194,19 +183,15 @@ def _find_stored_traces(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield group.name + name, path
 
 
-def _find_unused_objects(repository: Path, commits: set[str]) -> Iterator[Leftover]:
+def _find_unused_objects(repository: Path, commits: set[CommitId]) -> Iterator[Leftover]:
     objects = repository / "objects"
     if not (_is_folder(repository) and _is_folder(objects)) or not any(_find_hex_folders(objects, 2)):
         return
-    known = AgentRepository(repository)
-    pointed = {*known.refs().values(), *known.waiting_refs().values()}
     # Keep a commit that an event names even if its ref is lost.
-    lines = run_git(repository, "prune", "-n", "--expire=now", "--", *sorted(commits - pointed)).decode()
-    for found in map(_PRUNABLE.fullmatch, lines.splitlines()):
-        if found:
-            path = objects / found[1][:2] / found[1][2:]
-            if _is_folder(path.parent) and _is_file(path):
-                yield Leftover(path, OBJECT, disk_bytes(path))
+    for name in AgentRepository(repository).find_prunable(commits):
+        path = objects / name[:2] / name[2:]
+        if COMMIT.fullmatch(name) and _is_folder(path.parent) and _is_file(path):
+            yield Leftover(path, OBJECT, disk_bytes(path))
 
 
 def _find_unfinished_files(folder: Path) -> Iterator[Leftover]:

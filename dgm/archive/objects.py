@@ -118,11 +118,11 @@ def make_repository(folder: Path) -> None:
     """Make an empty bare repository whose HEAD is the seed, without running git."""
     for part in ("objects/info", "objects/pack", "refs/heads/agents", "refs/tags", "info"):
         make_folder(folder / part)
-    write_durably(folder / "config", _CONFIG)
+    write_durably(folder / "config", CONFIG)
     write_durably(folder / "HEAD", b"ref: refs/heads/agents/0\n")
 
 
-_CONFIG = b"""[core]
+CONFIG = b"""[core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = true
@@ -143,7 +143,9 @@ _CONFIG = b"""[core]
 \tgitattributesLarge = ignore
 \tgitattributesLineLength = ignore
 """
-"""``fsck`` checks for damage only; agents may write any content into files that have a meaning for git."""
+"""The configuration of ``agents.git``.
+
+``fsck`` checks for damage only; agents may write any content into files that have a meaning for git."""
 
 
 def _encode_header(kind: str, data: bytes) -> bytes:

@@ -56,9 +56,8 @@ def write_repository(run: Run, target: Path) -> AgentId:
 
 
 def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:
-    commits = "".join(f"{agent.commit}\n" for agent in agents).encode()
     pack = (git / "objects" / "pack" / "pack").absolute()
-    run_git(run.folder / "agents.git", "pack-objects", "--quiet", "--revs", str(pack), given=commits)
+    run.repository.pack_objects((agent.commit for agent in agents), str(pack))
 
 
 def _packed_refs(agents: Iterable[Agent]) -> str:

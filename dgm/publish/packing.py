@@ -21,11 +21,10 @@ from typing import Any
 
 from dgm import __version__
 from dgm.archive.exchange import base_of
-from dgm.archive.git_process import GitObjects, run_git
 from dgm.archive.history import find_unborn
 from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository
-from dgm.archive.repository import read_files
+from dgm.archive.repository import AgentRepository, read_files
 from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
 from dgm.archive.store import Row
@@ -38,7 +37,6 @@ from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber, ScrubPatt
 _HOLDOUT = "holdout"
 _ASKING = ("model_called", "call_started", "call_booked")
 """Kinds of events that name the trace of a request, which may build on other requests."""
-_PACK_OBJECTS = ("pack-objects", "--stdout", "--revs", "--quiet")
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
@@ -114,6 +112,7 @@ class _RunCopier:
     def __init__(self, folder: Path, draft: Path, scrubber: Scrubber, least: MatchGrade) -> None:
         self._folder = folder
         self._draft = draft
+        self._repository = AgentRepository(folder / "agents.git")
         self._scrubber = scrubber
         self._least = least
         self._names: dict[Digest, Digest] = {}
@@ -173,7 +172,7 @@ class _RunCopier:
 
     def _check_sources(self, run: str, named: Mapping[str, CommitId]) -> None:
         seen: set[str] = set()
-        with GitObjects(self._folder / "agents.git") as objects:
+        with self._repository.objects() as objects:
             for who, commit in named.items():
                 agent = who.removeprefix("agents/")
                 where = (
@@ -199,8 +198,8 @@ class _RunCopier:
         (repository / "packed-refs").write_text("\n".join(lines) + "\n")
         if not named:
             return
-        wanted = "".join(f"{commit}\n" for commit in dict.fromkeys(named.values())).encode()
-        packed = run_git(self._folder / "agents.git", *_PACK_OBJECTS, *_ALWAYS_ALIKE, given=wanted)
+        wanted = dict.fromkeys(named.values())
+        packed = self._repository.pack_objects(wanted, "--stdout", *_ALWAYS_ALIKE)
         (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
 
 

@@ -15,7 +15,6 @@ from dgm.archive.events import (
     Recorded,
     TaskGraded,
 )
-from dgm.archive.git_process import GitObjects
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import read_reply, read_request
 from dgm.archive.run import Run
@@ -123,7 +122,7 @@ def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
     if agents is None:
         unborn = find_unborn(run).items()
         named += [(f"the child of action {action}", asked.get(action), child) for action, child in unborn]
-    with GitObjects(run.folder / "agents.git") as objects:
+    with run.repository.objects() as objects:
         for who, ref, child in named:
             where = f"{run.folder / 'agents.git'}: {who}"
             if ref != child.commit:

@@ -9,6 +9,7 @@ from typing import Any
 from dgm.archive.approvals import WaitingChild
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, Event, Recorded
 from dgm.archive.history import find_unborn
+from dgm.archive.objects import make_repository
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -155,12 +156,8 @@ class _CombinedRepository(AgentRepository):
 
 def _create_borrowing(folder: Path, recorded: Run) -> AgentRepository:
     """Create an empty repository that finds the recorded run's objects without copying them."""
-    repository = AgentRepository.create(folder)
-    info = folder / "objects" / "info"
-    info.mkdir(parents=True, exist_ok=True)
-    objects = (recorded.folder / "agents.git" / "objects").resolve()
-    (info / "alternates").write_text(f"{objects}\n", encoding="utf-8")
-    return repository
+    make_repository(folder)
+    return AgentRepository(folder, recorded.folder / "agents.git")
 
 
 class RecordedOrders:

@@ -161,23 +161,18 @@ CALLED = {"number": 1, "model": "m", "role": "solve", "request": ASKED, "reply":
 
 @pytest.mark.parametrize(
     "commit",
-    [
-        None,
-        ["x"],
-        "",
-        "c0",
-        f"--output={'a' * 31}",
-        "HEAD",
-        f"{COMMIT}\n",
-        f"{COMMIT}:x",
-        COMMIT.upper(),
-        "c" * 41,
-    ],
+    ["", "c0", f"--output={'a' * 31}", "HEAD", f"{COMMIT}\n", f"{COMMIT}:x", COMMIT.upper(), "c" * 41],
 )
-def test_a_commit_is_hexadecimal_digits_and_nothing_else(commit):
-    with pytest.raises(ValueError, match="agent_born event without a usable 'commit'"):
-        decode("agent_born", 0, json.dumps(BORN | {"commit": commit}))
+def test_a_text_that_is_no_commit_is_read_as_none(commit):
+    assert decode("agent_born", 0, json.dumps(BORN | {"commit": commit})).commit == ""
+    assert decode("child_proposed", 1, json.dumps(BORN | {"commit": commit})).outcome.commit == ""
     assert decode("agent_born", 0, json.dumps(BORN | {"commit": "d" * 64})).commit == "d" * 64
+
+
+@pytest.mark.parametrize("commit", [None, ["x"], 5])
+def test_a_commit_that_is_no_text_is_refused(commit):
+    with pytest.raises(ValueError, match="agent_born event without a usable "):
+        decode("agent_born", 0, json.dumps(BORN | {"commit": commit}))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from dgm.archive.git_process import GitObjects
 from dgm.archive.objects import storable
 from dgm.archive.repository import AgentRepository, patch, tree_id
 from dgm.archive.snapshots import from_folder, write_folder
@@ -56,7 +55,7 @@ def test_parents_and_names_are_kept(repository: AgentRepository, tmp_path: Path)
     cross = repository.commit(BEFORE, (child, seed))
     for agent, commit in enumerate((seed, child, cross)):
         repository.name(AgentId(agent), commit)
-    with GitObjects(tmp_path / "agents.git") as objects:
+    with repository.objects() as objects:
         assert objects.parents_of(cross) == (child, seed)
     assert repository.refs() == {0: seed, 1: child, 2: cross}
 
@@ -186,15 +185,6 @@ def test_left_overs_of_a_killed_writer_do_no_harm(repository: AgentRepository, t
     (tmp_path / "agents.git" / "refs" / "heads" / "agents" / ".0123").write_bytes(b"half")
     repository.fsck()
     assert repository.refs() == {0: seed}
-
-
-@pytest.mark.starts_processes
-def test_gitpython_opens_it_for_histories(repository: AgentRepository) -> None:
-    seed = repository.commit(BEFORE, ())
-    child = repository.commit(AFTER, (seed,))
-    repository.name(AgentId(1), child)
-    with repository.handle() as handle:
-        assert [commit.hexsha for commit in handle.iter_commits("agents/1")] == [child, seed]
 
 
 @pytest.mark.starts_processes
