@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 
 import pytest
 
@@ -46,6 +47,16 @@ def test_no_variable_path_or_descriptor_of_the_host_is_seen(inside: Inside, monk
     shown = tmp_path / CANARY
     shown.mkdir()
     check(inside(look, mounts=[Mount(shown, "/run/dgm/here")]))
+
+
+def test_name_servers_and_domains_of_the_host_are_not_seen(inside: Inside):
+    async def work(sandbox):
+        return await sandbox.exec(["sh", "-c", "cat /etc/resolv.conf /etc/hosts /etc/hostname"], timeout_s=60)
+
+    lines = [line.split() for line in inside(work).output.decode().splitlines()]
+    assert {line[1] for line in lines if line[:1] == ["nameserver"]} <= {"127.0.0.1"}
+    assert [line for line in lines if line[:1] in (["search"], ["domain"]) and line[1:] != ["."]] == []
+    assert socket.gethostname() not in {word for line in lines for word in line} - {"localhost", "sandbox"}
 
 
 @pytest.mark.sandbox
