@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -111,6 +112,7 @@ class BubblewrapEngine:
             gid=gid,
             entrances=group.entrances if group else (),
             privileged=self._privileged,
+            capable=not Path(self._bwrap).stat().st_mode & stat.S_ISUID,
             pids=spec.pids,
             memory_mb=spec.memory_mb,
             disk_mb=spec.disk_mb,

@@ -128,14 +128,17 @@ def _limit(folder: Path, limits: GroupLimits) -> None:
         ("memory.swap.max", "0"),
         ("memory.limit_in_bytes", memory),
         ("memory.memsw.limit_in_bytes", memory),
-        # Version 1 counts them apart; it does not count the buffers of UDP at all.
-        ("memory.kmem.tcp.limit_in_bytes", str(limits.memory_mb * _MIB // _TCP_SHARE)),
         ("cpu.max", f"{quota} {_PERIOD_US}"),
         ("cpu.cfs_period_us", str(_PERIOD_US)),
         ("cpu.cfs_quota_us", quota),
     ):
         if (folder / name).exists():
             (folder / name).write_text(value)
+    # Version 1 counts these apart, where the kernel counts them at all; it never counts the buffers of UDP.
+    tcp = folder / "memory.kmem.tcp.limit_in_bytes"
+    if tcp.exists():
+        with contextlib.suppress(OSError):
+            tcp.write_text(str(limits.memory_mb * _MIB // _TCP_SHARE))
 
 
 def _parents() -> Sequence[Path] | None:

@@ -19,6 +19,9 @@ from dgm.sandboxes.scratch import WRITABLE, Scratch
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _TOP_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _KEEPS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_LIMITS_WATCHES = ("CAP_SYS_RESOURCE", "CAP_SETPCAP")
+_WATCHES = '{ echo 24 >/proc/sys/user/max_inotify_instances; } 2>/dev/null; exec "$@"'
+"""Command that bounds the inotify instances of its user namespace: an ordinary user has 128 (by default) for all."""
 _JOIN = (
     'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; '
     'ulimit -c 0; ulimit -n 1024; exec "$@"'
@@ -39,6 +42,8 @@ class Confinement:
     entrances: Sequence[Path]
     """Control groups to join; without any, resource limits bound the program."""
     privileged: bool
+    capable: bool
+    """Whether bubblewrap gives an ordinary user's program capabilities in its namespace; a setuid one does not."""
     pids: int
     memory_mb: int
     disk_mb: int
@@ -72,16 +77,9 @@ class Confinement:
             # A user namespace made by root would map the sandbox's user to the host's root.
             keeps = [part for capability in _KEEPS for part in ("--cap-add", capability)]
             return [*alone, "--cap-drop", "ALL", *keeps, "--hostname", "sandbox"]
-        return [
-            *alone,
-            "--unshare-user",
-            "--uid",
-            str(self.uid),
-            "--gid",
-            str(self.gid),
-            "--hostname",
-            "sandbox",
-        ]
+        keeps = [part for capability in _LIMITS_WATCHES for part in ("--cap-add", capability)]
+        user = ["--unshare-user", "--uid", str(self.uid), "--gid", str(self.gid)]
+        return [*alone, *user, *(keeps if self.capable else ()), "--hostname", "sandbox"]
 
     def _folders(self) -> list[str]:
         writable = [
@@ -102,10 +100,13 @@ class Confinement:
         if not self.entrances:
             limits += [f"--nproc={self.pids}", f"--as={self.memory_mb * _MIB}"]
             limits += [f"--fsize={self.disk_mb * _MIB}"]
-        if not self.privileged:
+        if self.privileged:
+            user = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
+            return [*limits, "--", "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+        if not self.capable:
             return [*limits, "--"]
-        user = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
-        return [*limits, "--", "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]
+        gone = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"]
+        return [*limits, "--", "/bin/sh", "-c", _WATCHES, "sh", "/usr/bin/setpriv", *gone]
 
 
 @dataclass(frozen=True, slots=True)

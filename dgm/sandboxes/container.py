@@ -97,6 +97,9 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, passwd:
         "labels": {**spec.labels, LABEL: base.name},
         "auto_remove": True,
         "network_mode": "none",
+        # Else the engine would copy the host's name servers and domains.
+        "dns": ["127.0.0.1"],
+        "dns_search": ["."],
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,

@@ -40,9 +40,9 @@ def filter_program(machine: str | None = None) -> bytes:
     """
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
+        offered = ", ".join(ARCHITECTURES)
         raise Infrastructure(
-            f"no seccomp filter for the machine {machine!r} (there is one for {known}): use Docker"
+            f"no seccomp filter for the machine {machine!r} (there is one for {offered}): use Docker"
         )
     audit, _ = ARCHITECTURES[machine]
     program: list[Instruction] = [

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from dgm.errors import UserError
+from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec
+from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import EngineName, choose
 
 RUN = f"tests-{os.getpid()}"
@@ -46,6 +47,18 @@ def engine(request: pytest.FixtureRequest) -> SandboxEngine:
             pytest.fail(f"must run with {request.param}: {found}")
         pytest.skip(f"NOT RUN with {request.param}: {found}")
     return found
+
+
+@pytest.fixture
+def ordinary(monkeypatch: pytest.MonkeyPatch) -> SandboxEngine:
+    """bubblewrap as an ordinary user's dgm starts it, whoever runs the tests."""
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    try:
+        engine = BubblewrapEngine()
+        engine.prove()
+    except Infrastructure as error:
+        pytest.skip(f"NOT RUN with bubblewrap: {error}")
+    return engine
 
 
 @pytest.fixture(scope="session")

@@ -242,6 +242,25 @@ def test_one_sandboxs_signals_leave_the_others_theirs(engine, runner):
     assert uid != other
 
 
+@pytest.mark.sandbox
+def test_an_ordinary_users_sandbox_has_few_signals_and_watches_and_no_capability(ordinary, runner):
+    watches = "import ctypes\nprint(sum(ctypes.CDLL(None).inotify_init() >= 0 for _ in range(200)))\n"
+    capabilities = (
+        "print(sum(line.split() == [k, '0' * 16] for line in open('/proc/self/status') for k in KEYS))"
+    )
+    keys = "KEYS = ('CapInh:', 'CapPrm:', 'CapEff:', 'CapBnd:', 'CapAmb:')\n"
+
+    async def work():
+        async with ordinary.open(spec()) as sandbox:
+            code = watches + keys + capabilities + USE_UP_SIGNALS
+            return (await sandbox.exec(["python3", "-c", code], timeout_s=30)).output.split()
+
+    inotify, none, queued = map(int, runner.run(work()))
+    assert inotify <= 24
+    assert none == 5
+    assert queued <= 600
+
+
 def test_putting_into_a_full_sandbox_is_the_agents_fault(inside: Inside):
     async def work(sandbox):
         await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)

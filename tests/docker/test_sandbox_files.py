@@ -1,5 +1,6 @@
 """What goes into a sandbox and comes back out of it, in both engines."""
 
+import asyncio
 import contextlib
 import os
 import stat
@@ -166,6 +167,20 @@ def test_files_that_do_not_fit_are_refused(inside: Inside):
     with pytest.raises(AgentFault) as caught:
         inside(round_trip({"big": Entry(bytes(40 * MB))}), disk_mb=16)
     assert caught.value.stage == "put"
+
+
+def test_reading_that_is_broken_off_is_nobodys_fault(inside: Inside):
+    async def work(sandbox):
+        await sandbox.exec(["sh", "-c", "head -c 4M /dev/zero > /work/f"], timeout_s=60)
+        for after_s in (0.01, 0.05):
+            reading = asyncio.create_task(sandbox.get("/work", limit_bytes=5 * MB))
+            await asyncio.sleep(after_s)
+            reading.cancel()
+            await asyncio.wait([reading])
+            assert reading.cancelled() or len(reading.result()) == 1
+        return await sandbox.get("/work", limit_bytes=5 * MB)
+
+    assert len(inside(work)["f"].data) == 4 * MB
 
 
 def test_a_large_tree_survives(inside: Inside):

@@ -11,6 +11,7 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
+from dgm.sandboxes import users
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from tests.docker.conftest import Inside, spec
@@ -206,6 +207,29 @@ def test_an_engine_that_stops_in_mid_use_is_an_infrastructure_failure(engine, ru
 
     with pytest.raises(Infrastructure):
         runner.run(work())
+
+
+def test_live_sandboxes_never_share_a_user(engine, runner, monkeypatch):
+    for name, first in (("BUBBLEWRAP", 57_001), ("DOCKER", 57_003)):
+        monkeypatch.setattr(users, name, range(first, first + 2))
+    if engine.name == "bubblewrap" and os.geteuid() != 0:
+        pytest.skip("NOT RUN: an ordinary user's sandboxes have one user for the kernel")
+
+    async def uid(sandbox):
+        return int((await sandbox.exec(["id", "-u"], timeout_s=60)).output)
+
+    async def work():
+        async with engine.open(spec()) as one, engine.open(spec()) as other:
+            with pytest.raises(Infrastructure, match="all 2 user ids of sandboxes are taken"):
+                async with engine.open(spec()):
+                    pass
+            taken = {await uid(one), await uid(other)}
+        async with engine.open(spec()) as later:
+            return taken, await uid(later)
+
+    taken, later = runner.run(work())
+    assert len(taken) == 2
+    assert later in taken
 
 
 @pytest.mark.docker
