@@ -111,8 +111,10 @@ async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str
         problems += _check_fails("doing nothing", nothing)
     reference = await suite.solution(task, labels)
     graded = await suite.grade(task, reference, labels)
-    changed = await suite.check_perturbation(task, labels) if graded.verdict is Verdict.RESOLVED else []
-    return [*problems, *_check_passes(graded), *changed]
+    if graded.verdict is Verdict.RESOLVED and isinstance(tests, UnitTests):
+        passed = {*tests.fail_to_pass, *nothing.passed}
+        problems += await suite.check_perturbation(task, passed, labels)
+    return [*problems, *_check_passes(graded)]
 
 
 def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
