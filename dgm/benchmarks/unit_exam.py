@@ -219,5 +219,5 @@ def _describe_ending(completed: Completed) -> str:
         return "the tests did not end in time"
     if completed.out_of_memory:
         return "the tests ran out of memory"
-    status = completed.exit_code if completed.exit_code in (0, 1, 137) else "neither 0 nor 1"
+    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
     return f"the graded code ended the test runner (exit status {status})"

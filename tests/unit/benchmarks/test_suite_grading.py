@@ -40,7 +40,7 @@ class Says(FolderEngine):
 
 @pytest.fixture
 def suite(tmp_path):
-    return SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"))
+    return SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"), "off")
 
 
 def grade(suite, patch):
