@@ -222,7 +222,7 @@ def child(results_fd: int) -> None:
         importlib.import_module(task["module"])
     except Exception as error:  # noqa: BLE001  (whatever the repository raises)
         print(f"FAIL: {task['module']}")  # noqa: T201
-        traceback.print_exception(error, error, error.__traceback__, file=sys.stdout)
+        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stdout)
         for test in task["tests"]:
             outcome(test, "failed", describe(error, workdir))
     else:

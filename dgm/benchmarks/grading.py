@@ -7,6 +7,7 @@ The tests run in fresh sandboxes (``unit_exam``). A patch that would count is tr
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from dgm.benchmarks.failure_kinds import OWN_KIND
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
 from dgm.benchmarks.tampering import PREFIX, find_tampering
 from dgm.benchmarks.unit_exam import Exam, Failure, TestRun, run_all, run_modules
@@ -112,7 +113,7 @@ def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> byt
     rows: list[str] = []
     for test in failed:
         failure = failures.get(test)
-        kind = (failure.kind or "an exception of its own kind") if failure else ""
+        kind = (failure.kind or OWN_KIND) if failure else ""
         rows += [
             f"FAILED {test}  {kind}".rstrip(),
             *(f"    {line}" for line in (failure.lines if failure else ())),

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.benchmarks.failure_kinds import known_kind
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.polyglot_exercises import Exercise
 from dgm.benchmarks.polyglot_plan import GRADERS, TESTS_S, Language, Plan, Room
@@ -28,16 +29,11 @@ OUTPUT_LIMIT = 16_000_000
 SETUP_S = 60.0
 """What the runner may take around the steps themselves."""
 NOT_FOUND = 127
-SECRET_FROM = 12
-"""Shorter lines of a hidden test say nothing and occur in any program."""
 SHOWN_LINE, SHOWN_LIMIT = 200, 4000
 NAMED = 3
 """Failed tests that a reason names."""
 CPUS, MEMORY_MB, PIDS, DISK_MB = 2.0, 3072, 512, 1536
 _ERROR = re.compile(r"\berror\b|\bcannot find\b|undefined:|\.go:\d+", re.IGNORECASE)
-
-
-_CRY = re.compile(r"panic: |fatal error: |terminate called |Exception in thread |thread '.*' panicked ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +192,14 @@ def _verdict(exercise: Exercise, report: Report, run: Ending, mark: str) -> Grad
     log = _log(report, failed, run, mark)
     if passed and not failed and report.control is Ran.FAILED:
         return Grade(Verdict.RESOLVED, f"all {total} tests pass", 1.0, tuple(passed), (), log)
-    reason = _reason(report, run, failed, absent, total)
+    # Graded code may report a test of any name.
+    named = [name for name in failed if any(_is(name, each) for each in exercise.expected)]
+    reason = _reason(report, run, len(failed), named, absent, total)
     trusted = report.control is Ran.FAILED
     share = len(passed) / total if total and trusted and failed else 0.0
-    shown = _shown(report, failed, exercise.hidden)
+    shown = _shown(report, named)
     return Grade(
-        Verdict.UNRESOLVED, reason, share, tuple(passed) if trusted else (), tuple(failed), log, shown
+        Verdict.UNRESOLVED, reason, share, tuple(passed) if trusted else (), tuple(named), log, shown
     )
 
 
@@ -210,27 +208,28 @@ def _is(found: str, expected: str) -> bool:
     return found == expected or (found.endswith(expected) and not found[-len(expected) - 1].isalnum())
 
 
-def _reason(report: Report, run: Ending, failed: Sequence[str], absent: Sequence[str], total: int) -> str:
+def _reason(
+    report: Report, run: Ending, failed: int, named: Sequence[str], absent: Sequence[str], total: int
+) -> str:
     if run.exit_code is None:
         return f"the tests did not end within {TESTS_S:.0f} s"
     if report.broken:
-        return f"the tests could not be loaded: {_last_line(report.broken)}"
+        return f"the tests could not be loaded: {_broken_kind(report.broken)}".rstrip(": ")
     if report.control is not None and report.control is not Ran.FAILED:
         return "the tests were tampered with: one that must fail did not"
     if not total:
         return f"no test ran (exit status {run.exit_code})"
     if report.control is None or absent:
-        cry = next((line.strip() for line in run.output.splitlines() if _CRY.match(line)), "")
-        ended = f"the tests ended early ({cry[:SHOWN_LINE] or f'exit status {run.exit_code}'})"
+        status = run.exit_code if run.exit_code in (0, 1, 101, 134, 137, 139) else "of its own"
+        ended = f"the tests ended early (exit status {status})"
         return f"{ended}: {total - len(absent)} of {total} ran" if absent else ended
-    names = ", ".join(failed[:NAMED]) + (" …" if len(failed) > NAMED else "")
-    return f"{len(failed)} of {total} tests fail: {names}"
+    names = ", ".join(named[:NAMED]) + (" …" if len(named) > NAMED else "")
+    return f"{failed} of {total} tests fail: {names}".rstrip(": ")
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"(?:E\s+)?\w*(?:Error|Exception)\b", line)]
-    return (told or lines or [""])[-1].removeprefix("E").strip()[:SHOWN_LINE]
+def _broken_kind(text: str) -> str:
+    """Return the kind of the last exception in a report on a file that cannot be loaded."""
+    return next(filter(None, map(known_kind, reversed(text.splitlines()))), "")
 
 
 def _log(report: Report, failed: Sequence[str], run: Ending, mark: str) -> bytes:
@@ -244,25 +243,20 @@ def _log(report: Report, failed: Sequence[str], run: Ending, mark: str) -> bytes
     return text.encode("utf-8", "replace")[:LOG_LIMIT]
 
 
-def _shown(report: Report, failed: Sequence[str], hidden: Snapshot) -> bytes:
-    """Each failed test's name and a line of what was said of it, unless that holds a line of a hidden test."""
-    secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
-    secret = {line for line in secret if len(line) >= SECRET_FROM}
-    rows = [f"FAILED {name}".encode() for name in failed]
-    for place, name in enumerate(failed):
-        first = _gist(report.results[name].message if name in report.results else "").encode()
-        if not any(line in first for line in secret):
-            rows[place] = (rows[place] + b"  " + first).rstrip()
-    if report.broken:
-        rows.insert(0, b"could not be loaded: " + _last_line(report.broken).encode())
-    return b"".join(row + b"\n" for row in rows)[:SHOWN_LIMIT]
+def _shown(report: Report, failed: Sequence[str]) -> bytes:
+    """Each failed test's name and the kind of exception that it ended with: graded code may put anything into more."""
+    rows = [f"could not be loaded: {_broken_kind(report.broken)}".rstrip(": ")] if report.broken else []
+    for name in failed:
+        kind = _kind(report.results[name].message) if name in report.results else ""
+        rows.append(f"FAILED {name}  {kind}".rstrip())
+    return "".join(f"{row}\n" for row in rows).encode()[:SHOWN_LIMIT]
 
 
-def _gist(message: str) -> str:
-    """The line of a tool's message that says what was wrong: pytest marks it, the others begin with it."""
-    lines = [line.strip() for line in message.splitlines() if line.strip() and not _CRY.match(line)]
-    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
-    return next(iter(marked or lines), "")[:SHOWN_LINE]
+def _kind(message: str) -> str:
+    """The kind of exception in a tool's message: pytest marks its line, the others begin with it."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    marked = [line for line in lines if line.startswith("E ")]
+    return known_kind(next(iter(marked or lines), ""))
 
 
 def _cut_off(completed: Completed) -> str:
@@ -270,7 +264,8 @@ def _cut_off(completed: Completed) -> str:
         return f"the tests did not end within {TESTS_S:.0f} s"
     if completed.out_of_memory:
         return "the tests ran out of memory"
-    return f"the graded code ended the test runner (exit status {completed.exit_code})"
+    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
+    return f"the graded code ended the test runner (exit status {status})"
 
 
 def _unresolved(reason: str) -> Grade:

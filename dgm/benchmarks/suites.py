@@ -7,7 +7,7 @@ the sandbox that grades.
 import asyncio
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -231,15 +231,19 @@ class SuiteBenchmark:
     ) -> Grade:
         return await command_grading.examine(exam, patch, self._engine, labels)
 
-    async def check_perturbation(self, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-        """Return what the reference fix passes of changed tests by name, which it must fail; one line each.
+    async def check_perturbation(
+        self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]
+    ) -> Sequence[str]:
+        """Return what the reference fix does on changed tests by name that honest code does not; one line each.
+
+        ``passed`` are the tests that pass with it as they are.
 
         Raises:
             Infrastructure: the sandbox failed.
         """
         match await asyncio.to_thread(self.exam, task):
             case unit_exam.Exam() as exam if self._perturb != "off":
-                return await tampering.check_reference(exam, self._engine, labels)
+                return await tampering.check_reference(exam, passed, self._engine, labels)
             case _:
                 return []
 

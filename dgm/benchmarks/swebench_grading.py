@@ -16,6 +16,7 @@ from pathlib import Path
 from dgm.benchmarks import swebench_logs as logs
 from dgm.benchmarks import swebench_patches as patches
 from dgm.benchmarks import swebench_script as script
+from dgm.benchmarks.failure_kinds import known_kind
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_verdicts import Expected, Results, judge, one_line, ran
@@ -308,7 +309,8 @@ def _shown(graded: Grade, text: bytes) -> bytes:
     for test in graded.failed:
         said = next((line for line in failures if test in line), "")
         raised = _RAISED.search(said.rpartition(test)[2])
-        rows.append(f"FAILED {one_line(test, 200)}  {raised[1] if raised else ''}".rstrip().encode() + b"\n")
+        kind = known_kind(raised[1]) if raised else ""
+        rows.append(f"FAILED {one_line(test, 200)}  {kind}".rstrip().encode() + b"\n")
         if sum(map(len, rows)) > SHOWN_LIMIT:
             break
     return b"".join(rows)[:SHOWN_LIMIT]

@@ -53,6 +53,19 @@ class Exam:
             found.setdefault(test.rsplit(".", 2)[0], []).append(test)
         return found
 
+    def groups(self) -> Sequence[Modules]:
+        """Return the modules by sandbox: each with hidden tests alone, first; the visible ones together."""
+        modules = self.modules()
+        apart = [{module: tests} for module, tests in modules.items() if self.hidden_file(module)]
+        shared = {module: tests for module, tests in modules.items() if not self.hidden_file(module)}
+        return [*apart, *([shared] if shared else [])]
+
+    def visible_file(self, module: str) -> str:
+        """Return the name of the workspace's file that is this module of tests; empty if there is none."""
+        stem = module.replace(".", "/")
+        names = (f"{stem}.py", f"{stem}/__init__.py") if module.startswith("tests.") else ()
+        return next((name for name in names if name in self.workspace), "")
+
     def hidden_file(self, module: str) -> str:
         """Return the name of the hidden file that is this module; empty if there is none."""
         stem = "/".join(module.split(".")[1:])
@@ -109,11 +122,8 @@ async def run_all(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
-    modules = exam.modules()
-    apart = [{module: tests} for module, tests in modules.items() if exam.hidden_file(module)]
-    shared = {module: tests for module, tests in modules.items() if not exam.hidden_file(module)}
     done = TestRun()
-    for group in (*apart, *([shared] if shared else [])):
+    for group in exam.groups():
         left = max(SHORTEST_S, exam.limits.test_timeout_s - done.seconds)
         done = done.plus(await run_modules(exam, patch, group, engine, labels, timeout_s=left))
         if done.refused or done.ending:
@@ -209,5 +219,5 @@ def _describe_ending(completed: Completed) -> str:
         return "the tests did not end in time"
     if completed.out_of_memory:
         return "the tests ran out of memory"
-    status = completed.exit_code if completed.exit_code in (0, 1, 137) else "neither 0 nor 1"
+    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
     return f"the graded code ended the test runner (exit status {status})"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from dgm.domain import TaskId
 
+LIB = "sums/__init__.py"
 TASK = TaskId("sums-doubling-triples")
 
 START = """\
@@ -91,3 +92,18 @@ class NoEngine:
 
     async def reap(self, labels):
         return 0
+
+
+def adding(path: str, text: str) -> bytes:
+    lines = text.splitlines()
+    body = "".join(f"+{line}\n" for line in lines)
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}".encode()
+
+
+def library(text: str) -> bytes:
+    """A patch that makes the library's only file this."""
+    new = "".join(f"+{line}\n" for line in text.splitlines())
+    head = f"diff --git a/{LIB} b/{LIB}\n--- a/{LIB}\n+++ b/{LIB}\n"
+    old = "-def double(number):\n-    return number * 3\n"
+    return f"{head}@@ -1,2 +1,{len(text.splitlines())} @@\n{old}{new}".encode()

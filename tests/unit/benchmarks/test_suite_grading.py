@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
-import subprocess
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -16,58 +13,10 @@ from dgm.benchmarks.verification import verify
 from dgm.domain import Verdict
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
-from tests.support.suite_on_disk import TASK, NoEngine, make_suite
+from tests.support.folder_sandbox import FolderEngine
+from tests.support.suite_on_disk import TASK, NoEngine, adding, library, make_suite
 
 pytestmark = pytest.mark.starts_processes
-
-LIB = "sums/__init__.py"
-
-
-class Folder:
-    """A sandbox that is a folder: paths of the sandbox lie below it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    async def put(self, files, target):
-        for name, entry in files.items():
-            path = self.root / target.lstrip("/") / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(entry.data)
-
-    async def exec(self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0):
-        task = json.loads(stdin)
-        for key in ("place", "workdir"):
-            task[key] = str(self.root) + task[key]
-        argv = [str(self.root) + word if word.startswith("/") else word for word in argv]
-        done = await asyncio.to_thread(
-            subprocess.run,
-            argv,
-            cwd=self.root,
-            env={"PATH": os.environ["PATH"], **env},
-            input=json.dumps(task).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-        )
-        return Completed(done.returncode, done.stdout)
-
-
-class FolderEngine:
-    """Counts the sandboxes that it opens."""
-
-    name = "folder"
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.opened = 0
-
-    @asynccontextmanager
-    async def open(self, spec):
-        self.opened += 1
-        root = self.root / str(self.opened)
-        root.mkdir(parents=True)
-        yield Folder(root)
 
 
 class Says(FolderEngine):
@@ -91,22 +40,7 @@ class Says(FolderEngine):
 
 @pytest.fixture
 def suite(tmp_path):
-    return SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"))
-
-
-def adding(path: str, text: str) -> bytes:
-    lines = text.splitlines()
-    body = "".join(f"+{line}\n" for line in lines)
-    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
-    return f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}".encode()
-
-
-def library(text: str) -> bytes:
-    """A patch that makes the library's only file this."""
-    new = "".join(f"+{line}\n" for line in text.splitlines())
-    head = f"diff --git a/{LIB} b/{LIB}\n--- a/{LIB}\n+++ b/{LIB}\n"
-    old = "-def double(number):\n-    return number * 3\n"
-    return f"{head}@@ -1,2 +1,{len(text.splitlines())} @@\n{old}{new}".encode()
+    return SuiteBenchmark(make_suite(tmp_path / "tiny"), FolderEngine(tmp_path / "sandboxes"), "off")
 
 
 def grade(suite, patch):
