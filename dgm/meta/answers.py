@@ -91,9 +91,9 @@ async def ask_until_readable(
         seen.add(answer)
         # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
         said = Message(Role.ASSISTANT, _shorten(reply.text) or "(nothing)")
-        form = f" in this form:\n\n{skeleton}" if skeleton else ", in the form that was asked for."
+        wanted = f"in this form:\n\n{skeleton}" if skeleton else "in the form that was asked for."
         shorter = " and shorter" if reply.stop is Stop.LENGTH else ""
-        complaint = f"That cannot be used: {fault}. Answer again, in full{shorter},{form.removeprefix(',')}"
+        complaint = f"That cannot be used: {fault}. Answer again, in full{shorter}, {wanted}"
         messages = (*messages, said, Message(Role.USER, complaint))
     raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
 
