@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import NoReturn
 
 from dgm.meta import lenient_json
@@ -32,6 +33,8 @@ _CALLS = ("arguments", "parameters", "input", "args")
 _ESCAPED = re.compile(r'"?\s*\{(?:\s|\\n)*\\"')
 _LABEL = r"(?m)^[ \t>#*_\-\d.)`\"']*{}[*_`\"' \t]*[:\uff1a][*_ \t]*"
 _HEADING = r"(?m)^[ \t]*(?:#{{1,6}}|\*\*|__)[ \t*_\d.)]*{}[ \t*_:#]*$"
+_SWALLOWED = re.compile(r"[\"']\s*,\s*[\"']?([^\"'\n]{1,40})[\"']{1,2}\s*:")
+"""Pattern of a key inside a string."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NUMBERED = re.compile(r"^\s*(?:\(?\d{1,2}[.):\s_-]+)")
 
@@ -67,7 +70,8 @@ def read_object(text: str, keys: Sequence[str], optional: Sequence[str] = ()) ->
     if "&quot;" in said and '"' not in said:
         said = html.unescape(said)
     found = _Form(keys, optional).search(said)
-    _check(found)
+    for one in _list_strings(found):
+        _check_text(one)
     return found
 
 
@@ -118,9 +122,8 @@ class _Form:
                 self._check_choice(attempts[-1], found)
                 return found
         if not attempts:
-            inner = next(
-                filter(None, (self._unwrap(one.value) for one in reversed(pieces) if one.value)), None
-            )
+            outer = next((one for one in pieces if "{" not in text[: one.begin] and one.value), None)
+            inner = self._unwrap(outer.value) if outer and outer.value else None
             if inner is None:
                 inner = self._search_escaped(text) or self._search_unopened(text)
             if inner is None and not self.optional and not any(map(self._has_some, pieces)):
@@ -137,7 +140,7 @@ class _Form:
         """Return whether an object, or the beginning of one, is meant as the answer."""
         if piece.value is None:
             return self._has_some(piece)
-        return len(piece.value) >= len(self.keys) and not self._lacking(self.name_keys(piece.value))
+        return bool(piece.value) and 2 * len(self._lacking(self.name_keys(piece.value))) <= len(self.keys)
 
     def _has_some(self, piece: _Piece) -> bool:
         """Return whether a piece has any of the required keys."""
@@ -149,10 +152,16 @@ class _Form:
 
     def _check_choice(self, piece: _Piece, found: Mapping[str, object]) -> None:
         """Refuse an object that a quotation mark inside a string may have cut into pieces."""
-        foreign = [key for key in found if key not in (*self.keys, *self.optional)]
-        if piece.chose and foreign:
+        if not piece.chose:
+            return
+        own = re.compile(rf",\s*[\"']({'|'.join(map(re.escape, (*self.keys, *self.optional)))})\b")
+        hits = (_SWALLOWED.search(text) or own.search(text) for text in _list_strings(found))
+        swallowed = (hit[1] for hit in hits if hit)
+        foreign = (key for key in found if key not in (*self.keys, *self.optional))
+        unclear = next(chain(foreign, swallowed), "")
+        if unclear:
             raise MalformedAnswer(
-                f"it is not clear where a string ends, before {foreign[0][:100]!r}: write quotation marks inside a"
+                f"it is not clear where a string ends, before {unclear[:100]!r}: write quotation marks inside a"
                 ' string as \\"'
             )
 
@@ -172,7 +181,7 @@ class _Form:
     def _search_escaped(self, text: str) -> Mapping[str, object] | None:
         """Return the answer in JSON whose quotation marks are escaped, as inside a string."""
         begin = _ESCAPED.search(text)
-        if begin is None:
+        if begin is None or "{" in text[: begin.start()]:
             return None
         quoted = text[begin.start() :].strip().removeprefix('"')
         whole = quoted[: quoted.rfind("}") + 1]
@@ -334,12 +343,17 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _check(answer: Mapping[str, object]) -> None:
+def _list_strings(answer: Mapping[str, object]) -> Iterator[str]:
+    """Yield all keys and strings of an answer.
+
+    Raises:
+        MalformedAnswer: it is nested too deep.
+    """
     waiting: list[tuple[object, int]] = [(answer, 1)]
     while waiting:
         value, depth = waiting.pop()
         if isinstance(value, str):
-            _check_text(value)
+            yield value
         elif isinstance(value, dict | list):
             if depth > MAX_DEPTH:
                 raise MalformedAnswer(f"the JSON is nested deeper than {MAX_DEPTH}")

@@ -5,6 +5,7 @@ again, with the place of the fault and the form that is wanted. One that its len
 never taken as it is. The meaning of the keys is left to the caller.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ _OVERLAP = 200
 """Maximum characters that a continuation may repeat of the part before."""
 _QUOTED = 4_000
 """Characters of an answer that are shown again to the model that gave it."""
+_SHOWN = 60
+"""Characters that are shown of a value in a message."""
 _FLAG = re.compile(r"\W*(true|false|yes|no)\W*(?:$|[,.;:(\u2013-])", re.I)
 
 T = TypeVar("T")
@@ -88,9 +91,9 @@ async def ask_until_readable(
         seen.add(answer)
         # Omit the reply's calls: a provider wants each one answered, and no such tool exists.
         said = Message(Role.ASSISTANT, _shorten(reply.text) or "(nothing)")
-        form = f" in this form:\n\n{skeleton}" if skeleton else ", in the form that was asked for."
+        wanted = f"in this form:\n\n{skeleton}" if skeleton else "in the form that was asked for."
         shorter = " and shorter" if reply.stop is Stop.LENGTH else ""
-        complaint = f"That cannot be used: {fault}. Answer again, in full{shorter},{form.removeprefix(',')}"
+        complaint = f"That cannot be used: {fault}. Answer again, in full{shorter}, {wanted}"
         messages = (*messages, said, Message(Role.USER, complaint))
     raise AgentFault("answer", f"no usable answer in {retries + 1} tries: {fault}")
 
@@ -168,7 +171,7 @@ def read_text(answer: Mapping[str, object], key: str) -> str:
     """
     value = _join_lines(answer.get(key))
     if not isinstance(value, str) or not value.strip(" \t\r\n.\u2026"):
-        raise MalformedAnswer(f"{key!r} must be a string that is not empty")
+        raise MalformedAnswer(f"{key!r} must be a string that is not empty{_name_given(answer, key)}")
     return value.strip()
 
 
@@ -182,7 +185,7 @@ def read_flag(answer: Mapping[str, object], key: str) -> bool:
     if isinstance(value, str) and (said := _FLAG.match(value)):
         value = said[1].lower() in ("true", "yes")
     if not isinstance(value, bool):
-        raise MalformedAnswer(f"{key!r} must be true or false")
+        raise MalformedAnswer(f"{key!r} must be true or false{_name_given(answer, key)}")
     return value
 
 
@@ -234,6 +237,16 @@ def read_records(answer: Mapping[str, object], key: str, fields: Sequence[str]) 
             raise MalformedAnswer(f"{place}, {lacking[0]!r} is missing")
         rows.append(_strings({field: named[field] for field in fields}, place))
     return rows
+
+
+def _name_given(answer: Mapping[str, object], key: str) -> str:
+    """Return the beginning of the value that was given, for a message; empty if there is none."""
+    return f", not {_shorten_value(answer[key])}" if key in answer else ""
+
+
+def _shorten_value(value: object) -> str:
+    shown = json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
 
 
 def _lacking(row: Mapping[str, object], fields: Sequence[str]) -> list[str]:

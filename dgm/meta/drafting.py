@@ -5,6 +5,7 @@ An answer that cannot be applied changes nothing; the error is one line that the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from dgm.archive.objects import storable
 from dgm.archive.snapshots import LINK, check_name
@@ -56,6 +57,10 @@ def read_changes(text: str) -> Changes:
     """
     answer = read_object(text, KEYS, OPTIONAL)
     read_text(answer, "thought")
+    for key, value in answer.items():
+        known = key in (*KEYS, *OPTIONAL)
+        if not known and (isinstance(value, dict | list) or get_close_matches(key, OPTIONAL, 1, 0.8)):
+            raise MalformedAnswer(f"there is no key {key[:100]!r}; changes stand in {', '.join(OPTIONAL)}")
     removed = answer.get("removed") or []
     if isinstance(removed, str):
         removed = [removed]

@@ -18,6 +18,10 @@ _LABEL = _BEFORE + r"[*_`\"]{{0,3}}[ \t]*(?:[:\uff1a]|[-\u2013\u2014](?=\s))(.*)
 _HEADING = r"^[ \t]*(?:#{{1,6}}[ \t]*|\*\*|__)(?i:{0})[ \t*_#]*$()"
 _MEMBER = r"\"(?i:{0})\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")()"
 _PLACEHOLDER = re.compile(r"<[^>]*>|[.\u2026\s]*|\[[^\]]*\]")
+_MARKS = ("rationale", "general")
+"""Arguments whose name is the mark."""
+_HANDS_IN = re.compile(r"(?i)submit|finish|done|complete|final")
+"""Names of tools by which an agent hands in its work."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _SAYS_NOTHING = re.compile(r"(?i)\W*(?:done|finished|ok(?:ay)?|rationale\W*(?:<[^>]*>|\[[^\]]*\])?)?\W*")
 
@@ -43,10 +47,27 @@ def find_last_words(conversation: Sequence[Message]) -> str:
 
 
 def _list_words(conversation: Sequence[Message]) -> Iterator[str]:
-    """Yield the texts of the model without thinking."""
+    """Yield the texts of the model without thinking, and those with which it hands in its work by a call."""
     for message in conversation:
-        if message.role is Role.ASSISTANT and message.text.strip():
+        if message.role is not Role.ASSISTANT:
+            continue
+        if message.text.strip():
             yield drop_thinking(message.text.replace("\r\n", "\n"))
+        for call in message.calls:
+            if _HANDS_IN.search(call.name):
+                yield from _list_texts(call.arguments)
+
+
+def _list_texts(arguments: str) -> Iterator[str]:
+    """Yield the texts among a call's arguments."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return
+    values = given.items() if isinstance(given, dict) else ()
+    for name, value in values:
+        if isinstance(value, str) and value.strip():
+            yield f"{name.capitalize()}: {value}" if name.lower() in _MARKS else value
 
 
 def _find_marked(text: str, mark: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dgm.domain import Agent, AgentId, Entry
+from dgm.domain import Agent, AgentId, Entry, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
 from dgm.meta.context import OperatorContext
@@ -141,6 +141,16 @@ def test_an_agent_may_say_itself_what_its_parts_are():
     assert "agent.toml`" not in bench.jobs[0].problem.partition("May change:")[2].partition("\n\n")[0]
     with pytest.raises(AgentFault, match="belongs to the part 'memory'"):
         made(bench, "memory", source)
+
+
+def test_a_statement_that_names_a_task_is_no_child():
+    verdicts = {TaskId("ledger-year"): Verdict.RESOLVED}
+    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), SEED, verdicts=verdicts)
+    operator = Module(OperatorContext("python", 60.0, Prompts(load_shipped())))
+    told = Brief([parent], {"README.md": Entry(b"x")}, FACTS, 2, aim="context")
+    with pytest.raises(AgentFault, match="names 'ledger-year', of a task") as fault:
+        asyncio.run(operator.make(told, Bench(said=f"{SAID}, not only on ledger-year")))
+    assert fault.value.stage == "statement"
 
 
 def test_the_last_statement_counts_and_is_one_short_line():

@@ -1,10 +1,14 @@
 """The operator that lets a parent edit itself, and what is asked of it."""
 
 import asyncio
+import json
+
+import pytest
 
 from dgm.domain import Agent, AgentId, Entry
-from dgm.messages import Message, Role
+from dgm.messages import Message, Role, ToolCall
 from dgm.meta.context import OperatorContext
+from dgm.meta.module import read_statement
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seed import read_seed
 from dgm.meta.self_edit import SelfEdit, rationale
@@ -62,6 +66,22 @@ def test_a_rationale_is_found_where_the_agent_went_on_speaking():
         Message(Role.ASSISTANT, "I check that it starts."),
     ]
     assert rationale(said) == "more steps"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"message": "Rationale: more steps"},
+        {"rationale": "more steps", "general": "on every problem"},
+        {"summary": "I am done.\n\n**Rationale:** more steps\nGeneral: on every problem"},
+    ],
+)
+def test_a_rationale_may_stand_in_the_call_that_hands_the_work_in(arguments):
+    call = ToolCall("1", "submit", json.dumps(arguments))
+    edit = ToolCall("2", "edit", json.dumps({"path": "agent/prompts.py", "new": "Rationale: of the source"}))
+    said = [Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))]
+    assert rationale(said) == "more steps"
+    assert read_statement(said) in ("", "on every problem")
 
 
 def test_nothing_said_is_no_rationale():
