@@ -19,12 +19,11 @@ from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
-from dgm.archive.snapshots import from_folder
 from dgm.benchmarks.opening import open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
-from dgm.domain import SEED, ActionId, Agent, Budget, Snapshot, Split, TaskId
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.domain import SEED, ActionId, Agent, Budget, Split, TaskId
+from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.control import Examination, enter_control
 from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
@@ -32,14 +31,13 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
-from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
+from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
-from dgm.paths import asset
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
@@ -59,7 +57,6 @@ OnEvent = Callable[[Recorded], None]
 
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
-SEED_BYTES = 20_000_000
 OBJECTS = "objects"
 """Key of a run's configuration: kind → reference → version of what a program passed as an object."""
 
@@ -110,7 +107,7 @@ def check_settings(settings: Settings) -> None:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
-    read_seed(settings.seed_agent)
+    read_seed(seed_of(settings))
 
 
 def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
@@ -133,7 +130,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
-    source = read_seed(settings.seed_agent)
+    source = read_seed(seed_of(settings))
     run = Run.create(folder, record_of(folder, settings, parts))
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(commit_seed(run, source), ActionId(0)))
@@ -145,7 +142,7 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
     if run.tree.seq == 0:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
-        run.append(run.birth(commit_seed(run, read_seed(settings.seed_agent)), ActionId(0)))
+        run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
 
 
 def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
@@ -257,43 +254,6 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
         )
 
 
-def read_seed(where: str | None) -> Snapshot:
-    """Return the source of the agent that a search starts from.
-
-    Args:
-        where: a folder, a git repository (path or URL); None for the shipped seed.
-
-    Raises:
-        UserError: there is nothing there, or it is no agent.
-    """
-    folder = asset("archive", "seed") if where is None else Path(where)
-    try:
-        if folder.is_dir() and not (folder / "HEAD").is_file():
-            source = _read_agent_folder(folder)
-        else:
-            source = _clone_repository(str(where))
-        read_contract(source)
-    except AgentFault as error:
-        raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
-    return source
-
-
-def _read_agent_folder(folder: Path) -> Snapshot:
-    # Check the contract first: a wrong path may name a folder too large to read.
-    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
-
-
-def _clone_repository(where: str) -> Snapshot:
-    from git import GitCommandError, Repo
-
-    with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
-        try:
-            Repo.clone_from(where, scratch, depth=1, no_tags=True)
-        except GitCommandError as error:
-            raise UserError(f"{where}: neither a folder nor a git repository that can be cloned") from error
-        return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
-
-
 def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str, Any]:
     """Return the contents of a new run's ``run.json``."""
     return {
@@ -302,6 +262,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         "created": time.time(),
         "settings": settings.model_dump(mode="json"),
         "sandbox": parts.engine.name,
+        "seed_agent": seed_of(settings),
         "versions": {
             "dgm": __version__,
             "python": platform.python_version(),

@@ -20,6 +20,7 @@ from dgm.config import Settings
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.policies.registry import with_recommendation
@@ -102,8 +103,8 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     settings = name_models(settings, watcher)
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
-    name = settings.seed_agent or "the shipped seed"
-    await rehearse(name, assemble.read_seed(settings.seed_agent), parts.engine, settings.limits)
+    name = seed_of(settings)
+    await rehearse(name, read_seed(name), parts.engine, settings.limits)
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)

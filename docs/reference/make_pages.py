@@ -117,6 +117,7 @@ MODULES = (
     "studies",
     "archive",
     "suites",
+    "seeds",
     "sandboxes",
     "machine",
 )

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from dgm.archive.snapshots import write_folder
-from dgm.assemble import read_seed
 from dgm.domain import Entry
+from dgm.meta.seeds import read_seed
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
 pytestmark = pytest.mark.sandbox
-SEED = read_seed(None)
+SEED = read_seed()
 PROVIDER = PROVIDERS["openai-chat"]
 
 

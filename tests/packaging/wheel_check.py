@@ -26,13 +26,13 @@ SHIPPED = (
     "dgm/py.typed",
 )
 PROBE = """
-from dgm.assemble import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.benchmarks.suites import suite_names
 from dgm.models.pricing import Prices
 from dgm.sandboxes import recipes
 import dgm
 print(dgm.__file__)
-assert "agent.toml" in read_seed(None)
+assert "agent.toml" in read_seed()
 assert "starter" in suite_names()
 assert "python" in recipes.names()
 assert Prices.load({}).rows

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from dgm.assemble import read_seed
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.crossover import Crossover
 from dgm.meta.prompts import Prompts, load_shipped
+from dgm.meta.seeds import read_seed
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
 
-SEED = read_seed(None)
+SEED = read_seed()
 FITS = Completed(0, b"ok\n")
 
 
