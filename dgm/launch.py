@@ -34,7 +34,7 @@ from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-RESERVED = ("seed", "example")
+RESERVED = ("seed", "seeds", "example")
 
 
 class Watcher:

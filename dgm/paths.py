@@ -21,7 +21,7 @@ def asset(*parts: str) -> Path:
 
 def seed_folder(name: str) -> Path:
     """Return the folder of a shipped agent, one of ``SEEDS``."""
-    return asset("archive", "seed") if name == "plain" else asset("archive", "seeds", name)
+    return asset("archive", "seeds", name)
 
 
 def cache_folder(*parts: str) -> Path:

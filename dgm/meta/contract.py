@@ -1,6 +1,6 @@
 """The contract in ``agent.toml``: how to start an agent, and which files a child of it may change.
 
-The full text of the contract is ``archive/seed/README.md``.
+The full text of the contract is ``archive/seeds/README.md``.
 """
 
 import difflib

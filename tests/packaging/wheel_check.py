@@ -12,8 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = (
-    "dgm/_assets/archive/seed/agent.toml",
-    "dgm/_assets/archive/seed/agent/loop.py",
+    "dgm/_assets/archive/seeds/README.md",
+    "dgm/_assets/archive/seeds/plain/agent/loop.py",
+    "dgm/_assets/archive/seeds/solid/agent.toml",
+    "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/sandboxes/python/sandbox.toml",
     "dgm/_assets/archive/example/example.dgm",
     "dgm/_assets/sandboxes/polyglot-rust/sandbox.toml",
