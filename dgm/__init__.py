@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         evolve_async,
         open,  # noqa: A004  (as gzip.open)
     )
+    from dgm.api.seeds import seed_agents
     from dgm.api.solving import Solution, SolveArguments, solve, solve_async
     from dgm.api.studies import (
         StudyArguments,
@@ -81,6 +82,7 @@ __all__ = [
     "remove",
     "replay",
     "runs",
+    "seed_agents",
     "settings",
     "solve",
     "solve_async",
@@ -108,6 +110,7 @@ _PLACES = {
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
+    "seeds": ("seed_agents",),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),

@@ -35,7 +35,7 @@ from dgm.meta.contract import read_contract
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
@@ -107,7 +107,7 @@ def check_settings(settings: Settings) -> None:
         raise UserError(f"seed = {settings.seed}: expected a number from 0 on")
     open_policy(settings, needs_of(settings))
     refuse_idle(settings.policy)
-    read_seed(settings.seed_agent)
+    read_seed(seed_of(settings))
 
 
 def check_goals(budget: Budget, settings: Settings, parts: RunParts) -> None:
@@ -130,7 +130,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
-    source = read_seed(settings.seed_agent)
+    source = read_seed(seed_of(settings))
     run = Run.create(folder, record_of(folder, settings, parts))
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(commit_seed(run, source), ActionId(0)))
@@ -142,7 +142,7 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
     if run.tree.seq == 0:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
-        run.append(run.birth(commit_seed(run, read_seed(settings.seed_agent)), ActionId(0)))
+        run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
 
 
 def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
@@ -262,6 +262,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         "created": time.time(),
         "settings": settings.model_dump(mode="json"),
         "sandbox": parts.engine.name,
+        "seed_agent": seed_of(settings),
         "versions": {
             "dgm": __version__,
             "python": platform.python_version(),

@@ -21,7 +21,7 @@ from dgm.consents import remember_own
 from dgm.domain import SEED, Budget
 from dgm.errors import Infrastructure, UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
@@ -37,7 +37,7 @@ from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-RESERVED = ("seed", "example")
+RESERVED = ("seed", "seeds", "example")
 
 
 class Watcher:
@@ -106,8 +106,8 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     settings = name_models(settings, watcher)
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
-    name = settings.seed_agent or "the shipped seed"
-    await rehearse(name, read_seed(settings.seed_agent), parts.engine, settings.limits)
+    name = seed_of(settings)
+    await rehearse(name, read_seed(name), parts.engine, settings.limits)
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
     return PreparedSession(settings, parts, checks)

@@ -5,6 +5,8 @@ Nothing here depends on the working directory.
 
 from pathlib import Path
 
+SEEDS = ("plain", "solid")
+"""Names of the shipped agents that a search can start from."""
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -15,6 +17,11 @@ def asset(*parts: str) -> Path:
     """
     inside = _PACKAGE.joinpath("_assets", *parts)
     return inside if inside.exists() else _PACKAGE.parent.joinpath(*parts)
+
+
+def seed_folder(name: str) -> Path:
+    """Return the folder of a shipped agent, one of ``SEEDS``."""
+    return asset("archive", "seeds", name)
 
 
 def cache_folder(*parts: str) -> Path:

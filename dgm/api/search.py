@@ -55,7 +55,7 @@ class EvolveArguments(TypedDict, total=False):
     config: str | Path | None
     """A TOML file of settings; the other arguments win over it."""
     seed_agent: str | Path | None
-    """A folder or git URL; None: the shipped one."""
+    """``plain``, ``solid``, a folder or a git URL; None: ``plain`` for the offline model, else ``solid``."""
     benchmark: str | Path | Benchmark | None
     """A name, a folder or an object; the starter suite unless it is given."""
     model: str | None

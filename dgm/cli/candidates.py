@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.paths import SEEDS
+
 AGENTS = 200
 """Maximum number of agents offered, the newest first."""
 KINDS_BY_METAVAR: Mapping[str, str] = {
@@ -31,7 +33,7 @@ KINDS_BY_NAME: Mapping[str, str] = {
     "operator": "operators",
     "sandbox": "sandboxes",
     "kind": "kinds",
-    "seed_agent": "folders",
+    "seed_agent": "seeds",
     "name": "suites",
     "task": "tasks",
     "task_ids": "tasks",
@@ -265,6 +267,7 @@ _SOURCES: Mapping[str, Callable[[CompletionQuery], Iterable[CompletionCandidate]
     "tasks": _task_candidates,
     "pages": lambda _: _page_candidates(),
     "sandboxes": lambda _: map(CompletionCandidate, SANDBOXES),
+    "seeds": lambda asked: [*map(CompletionCandidate, SEEDS), CompletionCandidate(asked.typed, kind="dir")],
     "folders": lambda asked: [CompletionCandidate(asked.typed, kind="dir")],
     "files": lambda asked: [CompletionCandidate(asked.typed, kind="file")],
 }

@@ -85,6 +85,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Machine",
         (
+            CommandSpec("agent", "dgm.cli.agent:agent", "List the agents that a search can start from."),
             CommandSpec(
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
             ),

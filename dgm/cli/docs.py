@@ -15,7 +15,7 @@ from dgm.show.ascii import text_to_ascii
 from dgm.show.terminal import draws_marks
 
 FURTHER: Mapping[str, tuple[str, ...]] = {
-    "agents": ("archive", "seed", "README.md"),
+    "agents": ("archive", "seeds", "README.md"),
     "archive": ("archive", "README.md"),
     "polyglot": ("benchmarks", "polyglot", "README.md"),
     "sandboxes": ("sandboxes", "README.md"),

@@ -79,7 +79,7 @@ def budget_options(command: Any) -> Any:
 @click.option("--workers", type=int, help="Steps at once (default 2).")
 @click.option("--sandbox", help="auto, docker or bubblewrap (default auto).")
 @click.option("--seed", type=int, help="Number that all decisions follow from (default 0).")
-@click.option("--seed-agent", help="Folder or git repository of the agent to start from.")
+@click.option("--seed-agent", help="plain, solid, or a folder or git repository: the agent to start from.")
 @click.option("--name", help="Name of the run, a folder under ./archive or $DGM_ARCHIVE.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
 @budget_options

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dgm.paths import asset
+from dgm.paths import SEEDS, asset
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
 """What git clones from elsewhere."""
@@ -24,7 +24,8 @@ def make_path_absolute(key: tuple[str, ...], value: object, folder: Path) -> Any
 
 
 def _seed_agent(value: str, folder: Path) -> str:
-    return value if _URL.match(value) else _absolute(value, folder)
+    # Shipped agents win over folders of the same name, as on the command line.
+    return value if value in SEEDS or _URL.match(value) else _absolute(value, folder)
 
 
 def _benchmark(value: str, folder: Path) -> str:

@@ -1,6 +1,6 @@
 """The contract in ``agent.toml``: how to start an agent, and which files a child of it may change.
 
-The full text of the contract is ``archive/seed/README.md``.
+The full text of the contract is ``archive/seeds/README.md``.
 """
 
 import difflib
@@ -17,7 +17,9 @@ from dgm.toml_files import NotToml, parse_toml
 FILE = "agent.toml"
 _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
 PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
-KEYS = ("name", "command", "check", "requires", "editable", "protected", "ignored", "parts")
+AUTO_ACTIONS = "auto"
+ACTIONS = (AUTO_ACTIONS, "tools", "text")
+KEYS = ("name", "command", "check", "actions", "requires", "editable", "protected", "ignored", "parts")
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
 """Parts of a scaffold, as the operator ``module`` names them."""
 
@@ -30,6 +32,8 @@ class Contract:
     """Command that starts the agent in its folder, with the path of the job file as last argument."""
     check: tuple[str, ...]
     """Command that exits 0, without a model, if the agent could work."""
+    actions: str = AUTO_ACTIONS
+    """How the agent is told to act: ``tools`` (native calls), ``text``, or ``auto``: as the model can."""
     editable: tuple[str, ...] = ("**",)
     """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
@@ -71,6 +75,7 @@ def read_contract(source: Snapshot) -> Contract:
     return Contract(
         command=_words(agent, "command"),
         check=_words(agent, "check"),
+        actions=_choice(agent, "actions", ACTIONS),
         editable=_words(agent, "editable", ("**",)),
         protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
         requires=_packages(agent),
@@ -117,6 +122,16 @@ def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
                 f"{FILE}: agent.requires: {package!r} is no package such as 'openai>=3' (names and versions)",
             )
     return packages
+
+
+def _choice(table: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
+    """Return one of the choices; the first where the key is missing."""
+    value = table.get(key, choices[0])
+    if value not in choices:
+        raise AgentFault(
+            "contract", f"{FILE}: agent.{key}: {value!r} is none of {', '.join(map(repr, choices))}"
+        )
+    return str(value)
 
 
 def _words(

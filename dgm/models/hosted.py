@@ -16,9 +16,15 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
-from dgm.models.abilities import Abilities
+from dgm.models.abilities import Abilities, Change
 from dgm.models.access import Access, Retries
-from dgm.models.checking import add_url_suggestion, check_request, check_warnings, read_listed_sizes
+from dgm.models.checking import (
+    NO_TOOL_CALL,
+    add_url_suggestion,
+    check_request,
+    check_warnings,
+    read_listed_sizes,
+)
 from dgm.models.connections import Connection
 from dgm.models.extras import default_effort
 from dgm.models.fault_kinds import (
@@ -100,6 +106,11 @@ class HostedModel:
         self._access = access or Access()
         self._secret_bytes = tuple(secret.encode() for secret in self._access.secrets if len(secret) >= 8)
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether neither the settings nor the check say that the model calls no tools."""
+        return self._access.tools and self.abilities.tools
+
     def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
         """Set the listener, and start with abilities that were learned earlier; see ``WireModel.adopt``."""
         self.listener = listener
@@ -132,6 +143,8 @@ class HostedModel:
             raise ProviderRefuses(str(error)) from error
         words = [] if self.abilities == before else [self.abilities.describe()]
         words += check_warnings(reply, request, tools=access.tools)
+        if NO_TOOL_CALL in words:
+            self.abilities = self.abilities.learn(Change(tools=False))
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
     async def count_tokens(self, request: WireRequest) -> int | None:

@@ -116,6 +116,11 @@ class WireModel(Protocol):
     """The provider's name for the model."""
     protocol: WireProtocol
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the model is known to call tools, or nothing is known against it."""
+        ...
+
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return the whole answer; ``delivery.pass_on`` has handed on its bytes except for its last records.
 

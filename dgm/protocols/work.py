@@ -29,7 +29,7 @@ class InImage:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run of an agent in a sandbox (the agent contract, ``archive/seed/README.md``)."""
+    """One run of an agent in a sandbox (the agent contract, ``archive/seeds/README.md``)."""
 
     kind: JobKind
     problem: str

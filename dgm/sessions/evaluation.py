@@ -17,7 +17,7 @@ from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedu
 from dgm.evaluation.exam import enter_under_key, find_entered
 from dgm.launch import Watcher, name_models
 from dgm.meta.contract import read_contract
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
 from dgm.publish.finding import archive_folders
 from dgm.replay.recorded import choose_sandbox
@@ -98,7 +98,7 @@ def contestant_of(run: Run, agent: Agent) -> Contestant:
 
 
 def read_contestant(where: str) -> Contestant:
-    """Return the agent in a folder or git repository as a contestant; raise as ``dgm.meta.seed.read_seed``."""
+    """Return the agent in a folder or git repository as a contestant; raise as ``read_seed``."""
     source = read_seed(where)
     return Contestant(where, tree_id(source), lambda: source)
 

@@ -20,7 +20,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
-from dgm.meta.contract import Contract, read_contract
+from dgm.meta.contract import AUTO_ACTIONS, Contract, read_contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
 from dgm.sandboxes import recipes
@@ -179,7 +179,7 @@ class SandboxWorkbench:
     ) -> tuple[Completed, FolderChange]:
         """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
         async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
-            await _put_files(sandbox, job, shown)
+            await _put_files(sandbox, job, shown, job_terms(contract, lease))
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
@@ -277,9 +277,18 @@ def _write_evidence(evidence: Snapshot, folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-async def _put_files(sandbox: Sandbox, job: Job, shown: Sequence[Mount]) -> None:
+def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
+    """Return what the job file says of the lent model: the calls that it may take, and the form of actions if known."""
+    actions = contract.actions
+    if actions == AUTO_ACTIONS and lease.wire_model and not lease.wire_model.takes_tools:
+        actions = "text"
+    chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
+    return {"calls": lease.limits.calls, **chosen}
+
+
+async def _put_files(sandbox: Sandbox, job: Job, shown: Sequence[Mount], terms: Mapping[str, Any]) -> None:
     try:
-        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT), "/")
+        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT, terms), "/")
     except AgentFault as fault:
         if job.kind is JobKind.IMPROVE:
             raise
@@ -316,7 +325,7 @@ def _mark_timeout(completed: Completed, limit_s: float) -> Completed:
     return replace(completed, timed_out=completed.timed_out or late)
 
 
-def _job_files(job: Job, evidence: str) -> Snapshot:
+def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
     record = {
         "kind": job.kind.value,
         "problem": job.problem,
@@ -324,6 +333,7 @@ def _job_files(job: Job, evidence: str) -> Snapshot:
         "time_limit_s": job.time_limit_s,
         "model": "default",
         "evidence": evidence if job.evidence else None,
+        **terms,
     }
     launcher = files("dgm.gateway").joinpath("launcher.py").read_bytes()
     placed = {

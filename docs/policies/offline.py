@@ -36,8 +36,12 @@ PAGE = HERE.parent / "policies.md"
 ARCHIVE = ROOT / "dist" / "offline"
 PROGRAM = (sys.executable, "-m", "dgm")
 POLICIES = ("lineage", "hgm", "dgm", "best-of-n")
-SETTING = ("archive/seed", "benchmarks/starter", "dgm/offline")
-"""What a result depends on beside its policy."""
+SETTING = {
+    "archive/seeds/plain": "archive/seed",
+    "benchmarks/starter": "benchmarks/starter",
+    "dgm/offline": "dgm/offline",
+}
+"""What a result depends on beside its policy: folder → the name that it had when the first results were kept."""
 COMPARED = ("mean [95 %]", "to the seed agent [95 %]", "to `hgm` [95 %]", "won, tied, lost")
 EVALUATIONS = 120
 WORKERS = 2
@@ -93,9 +97,14 @@ def what(policy: str, seed: int, time: int) -> Found:
 @cache
 def _setting() -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for folder in SETTING for path in (ROOT / folder).rglob("*")):
+    files = [
+        (Path(name, path.relative_to(ROOT / folder)), path)
+        for folder, name in SETTING.items()
+        for path in (ROOT / folder).rglob("*")
+    ]
+    for name, path in sorted(files):
         if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+            digest.update(f"{name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -118,6 +118,7 @@ MODULES = (
     "archive",
     "suites",
     "trusting",
+    "seeds",
     "sandboxes",
     "machine",
 )

@@ -8,7 +8,7 @@ import pytest
 
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Entry
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 
 pytestmark = pytest.mark.sandbox
 CHECK = b"""import hashlib, pathlib
@@ -23,7 +23,7 @@ if pathlib.Path("sum.txt").read_text() not in ("", found):
 
 def frozen_seed(folder):
     """The shipped seed, with a self-check that no changed agent passes."""
-    seed = read_seed(None)
+    seed = read_seed()
     toml = seed["agent.toml"].data.replace(
         b'check = ["python3", "-m", "agent", "--check"]', b'check = ["python3", "check.py"]'
     )

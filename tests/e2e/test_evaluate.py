@@ -29,7 +29,7 @@ def run(dgm):
 def mine(tmp_path_factory):
     """The folder of an agent of one's own."""
     folder = tmp_path_factory.mktemp("agents") / "mine"
-    shutil.copytree(asset("archive", "seed"), folder)
+    shutil.copytree(asset("archive", "seeds", "plain"), folder)
     return folder
 
 

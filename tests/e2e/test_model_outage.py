@@ -49,7 +49,7 @@ def search(name, server, evaluations, provider=OPENAI):
         str(evaluations),
         *PATIENCE,
     ]
-    return [*words, *provider.words(server.url, "tries=2")]
+    return [*words, "--seed-agent", "plain", *provider.words(server.url, "tries=2")]
 
 
 GRADED = "evaluations where verdict <> 'invalid'"

@@ -38,7 +38,8 @@ def words(name, server, provider=OPENAI, *more, prices=(INPUT, OUTPUT)):
     given = [
         word for each in zip(priced, prices, strict=True) for word in ("--set", "=".join(map(str, each)))
     ]
-    return ["run", "--name", name, "--sandbox", "bubblewrap", *provider.words(server.url), *given, *more]
+    common = ["--sandbox", "bubblewrap", "--seed-agent", "plain"]
+    return ["run", "--name", name, *common, *provider.words(server.url), *given, *more]
 
 
 def spent(run):

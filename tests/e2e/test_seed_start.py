@@ -7,12 +7,12 @@ import pytest
 
 from dgm.archive.snapshots import write_folder
 from dgm.domain import Entry
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.wire_server import WireServer
 
 pytestmark = pytest.mark.sandbox
-SEED = read_seed(None)
+SEED = read_seed()
 PROVIDER = PROVIDERS["openai-chat"]
 
 

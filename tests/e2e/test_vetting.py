@@ -11,7 +11,7 @@ from dgm.archive.events import ActionStarted, AgentStillborn
 from dgm.assemble import create, open_worker, parts_of
 from dgm.config import resolve
 from dgm.domain import SEED, Born, Entry, Expand, Stillborn, TaskId
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.protocols import Proposal
 from dgm.search.run_controller import RunController
 
@@ -23,7 +23,7 @@ STAGES = [
     *("patch", "unchanged", "protected", "size", "duplicate", "syntax"),
     *("contract", "novelty", "check", "improve", "probe"),
 ]
-PARENT = read_seed(None)
+PARENT = read_seed()
 
 
 def changed(path, old, new):

@@ -12,8 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = (
-    "dgm/_assets/archive/seed/agent.toml",
-    "dgm/_assets/archive/seed/agent/loop.py",
+    "dgm/_assets/archive/seeds/README.md",
+    "dgm/_assets/archive/seeds/plain/agent/loop.py",
+    "dgm/_assets/archive/seeds/solid/agent.toml",
+    "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/sandboxes/python/sandbox.toml",
     "dgm/_assets/archive/example/example.dgm",
     "dgm/_assets/sandboxes/polyglot-rust/sandbox.toml",
@@ -26,13 +28,13 @@ SHIPPED = (
     "dgm/py.typed",
 )
 PROBE = """
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.benchmarks.suites import suite_names
 from dgm.models.pricing import Prices
 from dgm.sandboxes import recipes
 import dgm
 print(dgm.__file__)
-assert "agent.toml" in read_seed(None)
+assert "agent.toml" in read_seed()
 assert "starter" in suite_names()
 assert "python" in recipes.names()
 assert Prices.load({}).rows

@@ -1,6 +1,6 @@
 """A developer's laboratory for the offline model: a scaffold folder on the starter tasks, without containers.
 
-    python tests/perf/offline_lab.py --agent archive/seed [--tasks 'ledger-*'] [--split search] [--verbose]
+    python tests/perf/offline_lab.py --agent archive/seeds/plain [--tasks 'ledger-*'] [--split search] [--verbose]
 
 It runs the scaffold's program on this machine with no sandbox around it, so it is only for scaffolds that are
 trusted: the seed and its hand-made variants. Results are a table; nothing is kept.
@@ -248,7 +248,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--agent", type=Path, default=STARTER.parents[1] / "archive" / "seed")
+    parser.add_argument("--agent", type=Path, default=STARTER.parents[1] / "archive" / "seeds" / "plain")
     parser.add_argument("--tasks", default="*")
     parser.add_argument("--split", default="search")
     parser.add_argument("--verbose", action="store_true", help="print the transcripts")

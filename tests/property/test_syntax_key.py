@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import Entry
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import syntax_key
 
-SEED = read_seed(None)
+SEED = read_seed()
 KEY = syntax_key(SEED)
 FILES = sorted(path for path in SEED if path.endswith(".py"))
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {

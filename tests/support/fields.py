@@ -8,7 +8,7 @@ packages to the table, in the same place, and a change of its own elsewhere.
 import json
 
 from dgm.domain import Entry
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.edits.kind import apply_edits
 
@@ -45,7 +45,7 @@ DECLINES = """    if job["kind"] == "solve" and not fields.known(job["workdir"])
 
 def ancestor():
     """Solves nothing, and could solve much."""
-    files = {path: entry.data.decode() for path, entry in read_seed(None).items()}
+    files = {path: entry.data.decode() for path, entry in read_seed().items()}
     for name in STRONGER:
         kind = next(kind for kind in CATALOGUE if kind.name == name)
         files = apply_edits(files, kind.apply(files))

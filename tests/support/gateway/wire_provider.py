@@ -84,6 +84,7 @@ class Provider:
 
     name = "openai-compatible/own"
     own_name = "own"
+    takes_tools = True
 
     def __init__(self, *answers, protocol=WireProtocol.CHAT):
         self.protocol = protocol

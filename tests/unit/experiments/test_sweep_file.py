@@ -98,7 +98,7 @@ def test_the_command_of_a_run_gives_the_same_settings(tmp_path):
 def test_paths_are_relative_to_the_file(tmp_path, monkeypatch):
     (tmp_path / "sub" / "suite").mkdir(parents=True)
     (tmp_path / "sub" / "suite" / "suite.toml").write_text("")
-    shutil.copytree(asset("archive", "seed"), tmp_path / "sub" / "seed")
+    shutil.copytree(asset("archive", "seeds", "plain"), tmp_path / "sub" / "seed")
     monkeypatch.chdir(tmp_path)
     text = '[sweep]\nseeds = 1\n[base]\nbenchmark = "suite+starter"\nseed_agent = "seed"\n'
     (run,) = planned(tmp_path, text, "sub/try.toml")

@@ -17,7 +17,7 @@ from tests.support.gateway.bench import ACTION, Script, gateway
 
 pytestmark = pytest.mark.starts_processes
 
-SEED = Path(__file__).parents[3] / "archive" / "seed"
+SEED = Path(__file__).parents[3] / "archive" / "seeds" / "plain"
 
 
 async def launch(opened, token, command, tmp_path, time_limit_s=20.0):

@@ -16,9 +16,9 @@ def source(text=GOOD, **files):
 
 
 def test_the_shipped_seed_keeps_the_contract():
-    from dgm.meta.seed import read_seed
+    from dgm.meta.seeds import read_seed
 
-    contract = read_contract(read_seed(None))
+    contract = read_contract(read_seed())
     assert contract.command == ("python3", "-m", "agent")
     assert not contract.may_change("agent.toml")
 

@@ -10,10 +10,10 @@ from dgm.messages import Message, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.crossover import Crossover
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
 
-SEED = read_seed(None)
+SEED = read_seed()
 FITS = Completed(0, b"ok\n")
 
 

@@ -12,7 +12,7 @@ from dgm.messages import Message, Reply, RequestRefused, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.diagnose import Diagnose
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.offline import editor, quoted
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.diagnosing import weigh_kinds
@@ -22,7 +22,7 @@ from dgm.protocols import Brief, Case, Completed, JobKind, Member, ProgramEnd, W
 
 pytestmark = pytest.mark.slow
 
-SEED = read_seed(None)
+SEED = read_seed()
 FACTS = dict.fromkeys(
     (
         "resolved",

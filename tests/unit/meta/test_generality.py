@@ -2,10 +2,10 @@
 
 import pytest
 
-from dgm.assemble import read_seed
 from dgm.domain import ActionId, Agent, AgentId, Evaluation, TaskId, Verdict
 from dgm.meta.answers import MalformedAnswer
 from dgm.meta.generality import TaskWords
+from dgm.meta.seeds import read_seed
 from dgm.offline.catalogue import CATALOGUE
 from dgm.protocols import Case, Member, ProgramEnd
 
@@ -27,7 +27,7 @@ def case(task, problem, patch=b""):
 
 MEMBER = Member(
     Agent(AgentId(1), (), "c", "seed", "", ActionId(1)),
-    read_seed(None),
+    read_seed(),
     verdicts={TaskId("ledger-year"): Verdict.RESOLVED, TaskId("django__django-11099"): Verdict.UNRESOLVED},
 )
 WORDS = TaskWords.gather([case("ratelimit-refill", PROBLEM, PATCH), case("undo", "Mend it.")], [MEMBER])

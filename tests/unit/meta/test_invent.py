@@ -12,7 +12,7 @@ from dgm.messages import Reply, RequestRefused, Role
 from dgm.meta.context import OperatorContext
 from dgm.meta.invent import Invent
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.offline import decide
 from dgm.protocols import Brief, Completed, Member, Needs
 from tests.unit.meta.test_crossover import FITS, MANY_STEPS, MORE_OUTPUT, MORE_STEPS
@@ -20,7 +20,7 @@ from tests.unit.meta.test_self_edit import FACTS
 
 pytestmark = pytest.mark.slow
 
-SEED = read_seed(None)
+SEED = read_seed()
 SOLVED = Tally(5, 4)
 BROKEN = Completed(1, b"Traceback\nNameError: name 'cut' is not defined\n")
 STEPS = {"path": "agent/loop.py", "old": "MAX_STEPS = 10", "new": "MAX_STEPS = 20"}

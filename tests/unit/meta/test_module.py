@@ -11,7 +11,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS
 from dgm.meta.module import Module, read_statement
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.edits.kind import apply_edits
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
@@ -19,7 +19,7 @@ from tests.unit.meta.test_crossover import MORE_OUTPUT, MORE_STEPS, changed
 from tests.unit.meta.test_self_edit import FACTS
 from tests.unit.offline.test_editor import Scaffold
 
-SEED = read_seed(None)
+SEED = read_seed()
 SAID = "DONE\nRationale: show more\nGeneral: long output  is cut on every problem"
 
 

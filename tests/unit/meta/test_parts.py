@@ -6,9 +6,9 @@ from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.domain import Entry, Snapshot
 from dgm.meta.contract import PARTS
 from dgm.meta.parts import TOP, SourcePlace, find_frozen_changes, parts_of, places
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 
-SEED = read_seed(None)
+SEED = read_seed()
 LOOP, TOOLS, PROMPTS = "agent/loop.py", "agent/tools.py", "agent/prompts.py"
 CODE = b'''"""Doc."""
 import os

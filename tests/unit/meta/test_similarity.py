@@ -4,7 +4,7 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.domain import Entry, Snapshot
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.meta.similarity import MAX_BYTES, nearest, resemblance, shingles
 
 pytestmark = pytest.mark.starts_processes
@@ -75,7 +75,7 @@ def test_what_stands_behind_the_limit_is_ignored():
 
 
 def test_the_same_change_in_other_words_lies_between():
-    source = read_seed(None)
+    source = read_seed()
     loop = source["agent/loop.py"]
 
     def child(old: bytes, new: bytes) -> bytes:

@@ -8,10 +8,10 @@ import pytest
 
 from dgm.archive.snapshots import LINK, PROGRAM
 from dgm.domain import Entry, Snapshot
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import MAX_BYTES, MAX_DEPTH, digest, parse_source, syntax_key
 
-SEED = read_seed(None)
+SEED = read_seed()
 
 
 def key(text: str | bytes, path: str = "a.py") -> str:

@@ -11,7 +11,7 @@ from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Reply, RequestRefused, Usage
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
 from dgm.offline.model import OfflineModel
@@ -283,7 +283,7 @@ def test_the_first_child_of_all_is_new():
 
 
 def test_a_real_agent_with_a_binary_file_a_link_and_a_program_passes_the_patch_stage():
-    seed = read_seed(None)
+    seed = read_seed()
     child = {
         **{path: entry for path, entry in seed.items() if not path.endswith("README.md")},
         "logo.bin": Entry(bytes(range(256))),

@@ -30,7 +30,8 @@ def test_model_that_calls_the_tool_needs_no_words():
 
 
 def test_model_that_answers_in_text_is_told():
-    assert Bench(well()).check().words == (NO_TOOL_CALL,)
+    checked = Bench(well()).check()
+    assert (checked.words, checked.abilities) == ((NO_TOOL_CALL,), {"tools": False})
 
 
 def test_model_without_tools_is_asked_for_none():

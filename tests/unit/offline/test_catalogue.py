@@ -12,7 +12,7 @@ from dgm.offline.catalogue import CATALOGUE
 from dgm.offline.edits.kind import Group, Kind, apply_edits
 from dgm.offline.edits.source import edits, parse
 
-SEED_FOLDER = Path(__file__).parents[3] / "archive" / "seed"
+SEED_FOLDER = Path(__file__).parents[3] / "archive" / "seeds" / "plain"
 REPEATABLE = {"more-steps", "fewer-steps", "more-output", "less-output", "shorter-timeout"}
 NEEDS_ANOTHER = {"quiet-test-command": "test-after-edit"}
 DOES_NOT_START = {"unclosed"}

@@ -18,7 +18,7 @@ from dgm.offline.knowledge import fold
 from dgm.offline.moves import RunCommand
 from dgm.offline.performing import perform
 
-SEED_FOLDER = Path(__file__).parents[3] / "archive" / "seed"
+SEED_FOLDER = Path(__file__).parents[3] / "archive" / "seeds" / "plain"
 SYSTEM = "You are a programmer. The repository is the source of a coding agent: your own. Change it."
 PROBLEM = """Improve this coding agent. Keep `python3 -m agent --check` working.
 

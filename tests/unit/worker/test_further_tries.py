@@ -11,6 +11,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, Verdict
 from dgm.errors import Infrastructure
+from dgm.gateway.lease import CallLimits
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
@@ -27,6 +28,7 @@ class Place:
 
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
+    limits, wire_model = CallLimits(calls=80), None
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
 
     def __init__(self, *written):

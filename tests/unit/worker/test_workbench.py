@@ -10,6 +10,7 @@ import pytest
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
+from dgm.gateway.lease import CallLimits
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -21,6 +22,7 @@ class Place:
 
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
+    limits, wire_model = CallLimits(calls=80), None
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
     idle = Completed(0, b"")
     """How a program ends that does nothing."""

@@ -16,50 +16,37 @@ class Baseline:
 
     def __init__(self, root):
         self.root = root
-        self.left = MOST_KEPT
         self.files = self.read()
 
     def read(self):
-        """Path → (size and time, content or None), of regular files."""
-        found = {}
+        """Path → content of regular files; for a large one a stand-in that no text can be."""
+        found, left = {}, MOST_KEPT
         for folder, folders, names in os.walk(self.root):
             folders[:] = sorted(name for name in folders if name not in SKIPPED)
-            for name in sorted(names):
-                path = os.path.join(folder, name)
+            for path in (os.path.join(folder, name) for name in sorted(names)):
                 if len(found) >= MOST_FILES or os.path.islink(path) or not os.path.isfile(path):
                     continue
-                state = os.stat(path)
-                found[os.path.relpath(path, self.root)] = (
-                    (state.st_size, state.st_mtime_ns),
-                    self.content(path, state),
-                )
+                size = os.path.getsize(path)
+                content = b"\0%d %d" % (size, os.stat(path).st_mtime_ns)
+                if size <= min(MOST_BYTES, left) and os.access(path, os.R_OK):
+                    with open(path, "rb") as file:
+                        content = file.read()
+                    left -= size
+                found[os.path.relpath(path, self.root)] = content
         return found
-
-    def content(self, path, state):
-        if state.st_size > min(MOST_BYTES, self.left):
-            return None
-        self.left -= state.st_size
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except OSError:
-            return None
 
     def diff(self):
         """The difference between then and now, as a unified diff."""
-        self.left = MOST_KEPT
         now, rows = self.read(), []
         for path in sorted(set(self.files) | set(now)):
-            (state, old), (newer, new) = self.files.get(path, (None, b"")), now.get(path, (None, b""))
-            if old is None or new is None or b"\0" in old + new:
-                rows += ["changed: " + path] if state != newer else []
-            elif old != new or state is None or newer is None:
-                sides = [text.decode("utf-8", "replace").splitlines() for text in (old, new)]
-                names = ["/dev/null" if one is None else path for one in (state, newer)]
-                rows += list(
-                    difflib.unified_diff(sides[0], sides[1], names[0], names[1], lineterm="", n=3)
-                ) or [path]
+            old, new = self.files.get(path), now.get(path)
+            if old == new:
+                continue
+            if b"\0" in (old or b"") + (new or b""):
+                rows.append("changed: " + path)
+                continue
+            sides = [(text or b"").decode("utf-8", "replace").splitlines() for text in (old, new)]
+            names = ["/dev/null" if text is None else path for text in (old, new)]
+            rows += list(difflib.unified_diff(*sides, *names, lineterm="")) or ["changed: " + path]
         text = "\n".join(rows)
-        if len(text) <= MOST_SHOWN:
-            return text
-        return text[:MOST_SHOWN] + "\n[%d characters more]" % (len(text) - MOST_SHOWN)
+        return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\n[%d lines in all]" % len(rows)

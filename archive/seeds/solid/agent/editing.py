@@ -66,14 +66,10 @@ def replace(path, old, new):
         write(path, text.replace(old, new))
         return "edited %s at line %d" % (path, text[: text.index(old)].count("\n") + 1)
     if count:
-        at, places = -1, []
-        while len(places) < min(count, 10):
-            at = text.index(old, at + 1) if old in text[at + 1 :] else len(text)
-            places.append(str(text[:at].count("\n") + 1))
-        return "error: the text occurs %d times, at lines %s; give more lines around the one you mean" % (
-            count,
-            ", ".join(places),
-        )
+        pieces = text.split(old)[:-1][:10]
+        places = [str((old.join(pieces[: at + 1])).count("\n") + 1) for at in range(len(pieces))]
+        where = "error: the text occurs %d times, at lines %s; give more lines around the one you mean"
+        return where % (count, ", ".join(places))
     return "error: the text is not in %s; nothing was changed%s" % (path, nearest(text, old))
 
 

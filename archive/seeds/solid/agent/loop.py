@@ -60,22 +60,20 @@ class Session:
 
     def run(self):
         """Ask and act until something ends it."""
-        while True:
-            why = self.limits.reached(self.steps)
-            turn = None
-            if not why:
-                try:
-                    turn = self.ask()
-                except model.GivenUp as error:
-                    why = str(error)
-            if turn is None:
-                print(why)
-                return 1
+        why = self.limits.reached(0)
+        while not why:
+            try:
+                self.ask()
+            except model.GivenUp as error:
+                why = str(error)
+                break
             if self.toolbox.submitted:
                 return 0
             if self.idle > MAX_REMINDERS:
-                print("no action after %d reminders" % MAX_REMINDERS)
-                return 1
+                why = "no action after %d reminders" % MAX_REMINDERS
+            why = why or self.limits.reached(self.steps)
+        print(why)
+        return 1
 
     def ask(self):
         """One step: a reply, and what came of it."""
@@ -96,7 +94,6 @@ class Session:
         print("step %d: %s" % (self.steps, turn.said))
         self.act(turn, cut)
         self.history.turns.append(turn)
-        return turn
 
     def act(self, turn, cut):
         """Run the calls of a reply, or answer one that has none."""

@@ -6,13 +6,20 @@ from agent import editing
 from agent.changes import Baseline
 from agent.shell import COMMAND_TIMEOUT_S, Shell
 
+PATH = "Path of the file."
+NUMBERS = ("first", "last")
 REVIEW = "These are your changes. Read them once more: is the problem solved, is anything left over? Go on working, or "
 REVIEW += "submit again, with your last words, to end.\n\n"
 NOTHING = "Nothing is changed in the repository. Go on working, or submit again to end all the same."
 
 
-def schema(name, description, required, **parameters):
-    properties = {key: {"type": kind, "description": text} for key, (kind, text) in parameters.items()}
+def schema(name, description, **parameters):
+    """A tool whose parameters are texts, but for optional numbers of lines."""
+    properties = {
+        key: {"type": "integer" if key in NUMBERS else "string", "description": text}
+        for key, text in parameters.items()
+    }
+    required = [key for key in parameters if key not in NUMBERS]
     described = {"type": "object", "properties": properties, "required": required}
     return {
         "type": "function",
@@ -20,38 +27,30 @@ def schema(name, description, required, **parameters):
     }
 
 
-PATH = ("string", "Path of the file.")
 SCHEMAS = [
     schema(
         "bash",
         "Run a shell command in the repository and return its output.",
-        ["command"],
-        command=("string", "The shell command to run."),
+        command="The shell command to run.",
     ),
     schema(
         "edit",
         "Replace a text that occurs exactly once in a file with another text.",
-        ["path", "old", "new"],
         path=PATH,
-        old=("string", "The text to replace, exactly as it is in the file."),
-        new=("string", "The text to put in its place."),
+        old="The text to replace, exactly as it is in the file.",
+        new="The text to put in its place.",
     ),
     schema(
-        "create",
-        "Create a file, or write one anew.",
-        ["path", "content"],
-        path=PATH,
-        content=("string", "The whole content of the file."),
+        "create", "Create a file, or write one anew.", path=PATH, content="The whole content of the file."
     ),
     schema(
         "view",
         "Show lines of a file with their numbers, or what is in a folder.",
-        ["path"],
         path=PATH,
-        first=("integer", "The first line to show."),
-        last=("integer", "The last line to show."),
+        first="The first line to show.",
+        last="The last line to show.",
     ),
-    schema("submit", "End the work. The first call shows your changes for a last look.", []),
+    schema("submit", "End the work. The first call shows your changes for a last look."),
 ]
 EDITING = {"edit": editing.replace, "create": editing.create, "view": editing.view}
 

@@ -1,4 +1,4 @@
-"""The agent that a search starts from: the shipped one, a folder, or a git repository at a path or an address."""
+"""The agent that a search starts from: a shipped one, a folder, or a git repository at a path or an address."""
 
 import os
 import re
@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 
 from dgm.archive.snapshots import from_folder
+from dgm.config import Settings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.meta.contract import FILE as CONTRACT
-from dgm.meta.contract import read_contract
-from dgm.paths import asset
+from dgm.meta.contract import FILE, read_contract
+from dgm.models.choose import names_by_role
+from dgm.paths import SEEDS, seed_folder
 from dgm.processes import run_apart
 
 SEED_BYTES = 20_000_000
@@ -20,27 +21,36 @@ TRANSPORTS = ("https", "ssh", "git", "file")
 """Transports of git that a seed may come by; others run programs or are not encrypted."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 _SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false")
+OFFLINE = "offline"
 
 
-def read_seed(where: str | None) -> Snapshot:
-    """Return the source of the agent that a search starts from.
+def seed_of(settings: Settings) -> str:
+    """Return the agent that a search starts from: its shipped name, its folder or its git repository.
+
+    The offline model can improve the plain one; every other model starts from the solid one.
+    """
+    return settings.seed_agent or ("plain" if names_by_role(settings)["solve"] == OFFLINE else "solid")
+
+
+def read_seed(where: str = "plain") -> Snapshot:
+    """Return the source of an agent that a search starts from.
 
     Args:
-        where: a folder, a git repository (path or URL); None for the shipped seed.
+        where: the name of a shipped agent, a folder, or a git repository (path or URL).
 
     Raises:
         UserError: there is nothing there, or it is no agent.
         Infrastructure: a repository is not cloned within ten minutes.
     """
-    folder = asset("archive", "seed") if where is None else Path(where)
+    folder = seed_folder(where) if where in SEEDS else Path(where)
     try:
         if folder.is_dir() and not (folder / "HEAD").is_file():
             source = _read_agent_folder(folder)
         else:
-            source = _clone_repository(str(where))
+            source = _clone_repository(where)
         read_contract(source)
     except AgentFault as error:
-        raise UserError(f"{where or 'seed'}: not an agent: {error} (see dgm docs agents)") from error
+        raise UserError(f"{where}: not an agent: {error} (see dgm docs agents)") from error
     except ValueError as error:  # a null character in the path
         raise UserError(f"{where!r}: {error}") from error
     return source
@@ -48,7 +58,7 @@ def read_seed(where: str | None) -> Snapshot:
 
 def _read_agent_folder(folder: Path) -> Snapshot:
     # Check the contract first: a wrong path may name a folder too large to read.
-    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / CONTRACT).is_file() else {}
+    return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / FILE).is_file() else {}
 
 
 def _clone_repository(where: str) -> Snapshot:
@@ -73,7 +83,10 @@ def _clone_repository(where: str) -> Snapshot:
         except FileNotFoundError as error:
             raise UserError("git is not installed; install it with your system's package manager") from error
         if done.returncode:
-            raise UserError(f"{where}: neither a folder nor a git repository that can be cloned")
+            names = " and ".join(SEEDS)
+            raise UserError(
+                f"{where}: neither a folder nor a git repository that can be cloned (shipped agents: {names})"
+            )
         return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
 
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from dgm.errors import UserError
-from dgm.meta.seed import read_seed
+from dgm.meta.seeds import read_seed
 
 TOML = '[agent]\ncommand = ["python3", "a.py"]\ncheck = ["python3", "a.py"]\n'
 

@@ -1,0 +1,31 @@
+"""``dgm agent``: the agents that a search can start from."""
+
+import sys
+
+import click
+
+from dgm.cli.arguments import as_json
+from dgm.cli.output import emit_json
+
+
+@click.group()
+def agent() -> None:
+    """List the agents that a search can start from (dgm run --seed-agent)."""
+
+
+@agent.command(name="list")
+@as_json
+def list_(as_json: bool) -> None:
+    """List the shipped agents, and for which models they are the default."""
+    from dgm.sessions.seed_agents import list_seed_agents
+
+    rows = list_seed_agents()
+    if as_json:
+        emit_json({"agents": rows})
+        return
+    for row in rows:
+        size = (
+            f"{row['files']} files, {row['python_lines']} lines of Python; default for {row['default_for']}"
+        )
+        sys.stdout.write(f"{row['name']:<8} {row['description']}\n{'':<8} {size}\n{'':<8} {row['folder']}\n")
+    sys.stdout.write("Another one: dgm run --seed-agent FOLDER, or the URL of a git repository.\n")
