@@ -28,6 +28,7 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    caller, reached = None, True
 
     def __init__(self, *written):
         self.written = list(written)
