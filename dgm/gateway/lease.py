@@ -253,10 +253,10 @@ class Lease:
 
     @property
     def blameless(self) -> str:
-        """The reason why the agent's behaviour says nothing about it; empty unless all refusals had others' reasons."""
+        """A line saying that nothing but refusals for others' reasons came back; empty otherwise."""
         if self.calls or not self.foreign or self.foreign < self.refusals:
             return ""
-        return f"all {self.refusals} model calls were refused, none for a reason of the agent's: {self.last_words}"
+        return f"all {self.refusals} model calls were refused: {self.last_words}"
 
     def fail(self, failure: Infrastructure) -> None:
         """Record a failure, unless an earlier one is recorded."""

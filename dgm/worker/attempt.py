@@ -59,7 +59,7 @@ class Attempt:
         unsolved = grade.verdict is Verdict.UNRESOLVED
         ending = _describe_bad_end(work.completed) if unsolved else ""
         caused = (
-            f"the agent caused what it lacks: {work.own_failure}" if unsolved and work.own_failure else ""
+            f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else ""
         )
         notes = [f"the agent {ending}" if ending else "", caused, format_left_out(work.left_out)]
         said = "; ".join(filter(None, notes))

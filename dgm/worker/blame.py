@@ -47,7 +47,7 @@ async def find_own_failure(
         if not last:
             log.warning("action %d: done once more: %s; the model answers others", lease.action, lacking)
             raise OwnFailure(lacking)
-        lacking = f"{lacking}, {TRIES} times while it answered others"
+        lacking = f"{lacking}; {TRIES} times, while the model answered others"
         await caller.refuse_open_calls(lease, lacking)
         return lacking
     told = [lease.refused[code] for code in (FAILED, LEFT_OPEN) if code in lease.refused]

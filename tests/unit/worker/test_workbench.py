@@ -301,7 +301,7 @@ class Lacking(Place):
 )
 def test_an_agent_that_ends_without_its_answers_is_graded_the_second_time(lease):
     place = Lacking([True, True], **lease)
-    lacking = f"{next(iter(lease.values()))}, 2 times while it answered others"
+    lacking = f"{next(iter(lease.values()))}; 2 times, while the model answered others"
     assert solve(place).own_failure == lacking
     assert (place.lent, place.closed) == (2, [lacking])
 
