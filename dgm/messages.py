@@ -212,6 +212,8 @@ class CutCall:
     """The usage that is counted for it."""
 
 
+LEFT_OPEN = "call_left_open"
+"""Error of a call that was not answered when its agent had ended, again and again while its model answered others."""
 CONTEXT_LENGTH = "context_length_exceeded"
 """Error of a request that is longer than the model's context, for every provider."""
 

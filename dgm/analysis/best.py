@@ -6,6 +6,7 @@ score is called *highest so far*.
 
 from dataclasses import dataclass
 
+from dgm.analysis.given_up import count_given_up
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import PolicySettings
@@ -31,6 +32,8 @@ class BestAgent:
     (arXiv:2510.21614, section 3). From 0 to 1; 0.01 without a verdict. The measure is the same under every
     policy, whatever measure the policy itself recommends by.
     """
+    given_up: int = 0
+    """Number of its tasks whose evaluation was given up; they are not in ``own``."""
 
 
 def find_best(run: Run) -> BestAgent:
@@ -41,7 +44,7 @@ def find_best(run: Run) -> BestAgent:
 def rate_best(tree: Tree, agent: AgentId) -> BestAgent:
     """Return the tree's verdicts on ``agent``, which must be the recommended one."""
     own = tree.own(agent)
-    return BestAgent(agent, own, lower_bound(own))
+    return BestAgent(agent, own, lower_bound(own), count_given_up(tree, agent))
 
 
 def best_of(run: Run) -> AgentId:

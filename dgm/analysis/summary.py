@@ -8,6 +8,7 @@ from dgm.analysis.accounts import Accounts, AgentAccount, Purpose, RoleAndModel
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import count_ended_expansions
 from dgm.analysis.dead_ends import find_dead_end, read_last_output
+from dgm.analysis.given_up import count_given_up
 from dgm.archive.begun_checks import find_cut_checks
 from dgm.archive.changes import format_assignments, merge_tables
 from dgm.archive.deaths import CANNOT_GO_ON
@@ -164,6 +165,7 @@ def agent_record(run: Run, agent: Agent) -> dict[str, Any]:
         "own": tally_record(own),
         "clade": tally_record(tree.clade(agent.id)),
         "lower_bound": round(lower_bound(own), 6),
+        "given_up": count_given_up(tree, agent.id),
     }
 
 

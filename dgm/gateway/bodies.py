@@ -28,7 +28,7 @@ ARRIVES_S = 120.0
 RESTS = 3.0
 """Rest of an agent after each request, as a multiple of the loop's time that the request took."""
 LONGEST_REST_S = 2.0
-REFUSED_S = 0.02
+REFUSED_S = 0.005
 """Seconds that each refusal takes its agent, once it has had more of them than are recorded."""
 
 

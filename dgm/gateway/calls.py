@@ -65,6 +65,11 @@ class ProviderCall:
         """Note that the call's turn within its own job has come; from here on it waits for other jobs."""
         self._entered = time.monotonic()
 
+    def start_again(self) -> None:
+        """Prepare to send the request once more after all tries failed; the bytes handed on so far are void."""
+        self.take_back(Usage())
+        self.wasted, self.begun, self.paying, self._sent = Usage(), False, False, None
+
     # Callbacks of the model
 
     @contextlib.contextmanager

@@ -26,6 +26,7 @@ from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import ActionId, Digest, Usage
+from dgm.gateway.withheld import withhold
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
 from dgm.models.checking import overrun_warning
 
@@ -35,6 +36,10 @@ _LINKS = 32
 """Number of requests that may build on each other before one is stored whole."""
 _TOGETHER = 32
 """Maximum number of exchanges that are made durable together."""
+_WHOLE_BYTES = 32_768
+"""Size up to which a request is recorded whole before it is answered; a larger one by its digest until then."""
+_REFUSED_BYTES = 4_000_000
+"""Bytes of one action's refused requests that are recorded whole; further ones by their digests."""
 _SHOWN = 500
 """Characters kept of a refusal's message, which may quote the agent's input."""
 
@@ -62,6 +67,8 @@ class RunJournal:
         self._told = told
         self._last: OrderedDict[ActionId, RequestBase | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
+        self._withheld: set[CallKey] = set()
+        self._refused_bytes: dict[ActionId, int] = {}
         self._waiting: list[_QueuedCall] = []
         self._writer: asyncio.Task[None] | None = None
 
@@ -105,6 +112,7 @@ class RunJournal:
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
         """Record the usage to count for a call that was begun and got no answer."""
         self._begun.pop(CallKey(action, number), None)
+        self._withheld.discard(CallKey(action, number))
         self._run.append(CallBooked(action, number, model, role, usage))
 
     def lose(self, call: BegunCall) -> None:
@@ -114,6 +122,7 @@ class RunJournal:
             Infrastructure: the disk is full or failing.
         """
         key, asked = call.key, self._begun.pop(call.key, None)
+        self._withheld.discard(key)
         if asked is not None:
             booked = CallBooked(
                 key.action, key.number, call.model, call.role, call.most, open=True, request=asked
@@ -181,6 +190,7 @@ class RunJournal:
             for one in batch:
                 if isinstance(one.call, PaidCall):
                     self._begun.pop(one.call.key, None)
+                    self._withheld.discard(one.call.key)
                 one.recorded.set_result(None)
 
     def _put_traces(self, batch: Sequence[_QueuedCall]) -> Sequence[Event]:
@@ -189,12 +199,12 @@ class RunJournal:
         for one in batch:
             call = one.call
             if isinstance(call, BegunCall):
-                self._begun[call.key] = self._add(traces, self._encoded(call.key.action, call.request))
+                self._begun[call.key] = self._add(traces, self._encode_begun(call))
                 events.append(_call_started_event(call, self._begun[call.key]))
                 continue
             asked = self._begun.get(call.key)
-            if asked is None:
-                asked = self._add(traces, self._encoded(call.key.action, call.request))
+            if asked is None or call.key in self._withheld:
+                asked = self._add(traces, self._encode_answered(call))
             reply = call.reply
             data = encode_wire_reply(reply) if isinstance(reply, WireReply) else encode_reply(reply)
             events.append(_model_called_event(call, asked, self._add(traces, data)))
@@ -210,24 +220,51 @@ class RunJournal:
         traces.append(data)
         return name_of(data)
 
-    def _encoded(self, action: ActionId, request: Request | WireRequest) -> bytes:
-        """Return the request as a difference to the action's last one, which it replaces."""
-        base = self._last.pop(action, None)
+    def _encode_begun(self, call: BegunCall) -> bytes:
+        """Return the record of a request that may never be answered."""
+        data, base = self._encode(call.key.action, call.request)
+        if len(data) > _WHOLE_BYTES:
+            self._withheld.add(call.key)
+            return _encode_alone(withhold(call.request))
+        self._remember(call.key.action, base)
+        return data
+
+    def _encode_answered(self, call: PaidCall) -> bytes:
+        """Return the record of a request that was answered, or refused."""
+        action = call.key.action
+        data, base = self._encode(action, call.request)
+        if call.reply.error:
+            refused = self._refused_bytes.get(action, 0) + len(data)
+            if refused > _REFUSED_BYTES:
+                return _encode_alone(withhold(call.request))
+            self._refused_bytes[action] = refused
+        self._remember(action, base)
+        return data
+
+    def _encode(
+        self, action: ActionId, request: Request | WireRequest
+    ) -> tuple[bytes, RequestBase | WireBase]:
+        """Return the request as a difference to the action's last one, and itself as the base of the next one."""
+        base = self._last.get(action)
         if base and base.links >= _LINKS:
             base = None
         if isinstance(request, WireRequest):
             wire_base = base if isinstance(base, WireBase) else None
             data = encode_wire_request(request, wire_base)
-            self._last[action] = WireBase(name_of(data), request, base.links + 1 if wire_base and base else 0)
-        else:
-            own_base = base if isinstance(base, RequestBase) else None
-            data = encode_request(request, own_base)
-            self._last[action] = RequestBase(
-                name_of(data), request, base.links + 1 if own_base and base else 0
-            )
+            return data, WireBase(name_of(data), request, base.links + 1 if wire_base and base else 0)
+        own_base = base if isinstance(base, RequestBase) else None
+        data = encode_request(request, own_base)
+        return data, RequestBase(name_of(data), request, base.links + 1 if own_base and base else 0)
+
+    def _remember(self, action: ActionId, base: RequestBase | WireBase) -> None:
+        self._last.pop(action, None)
+        self._last[action] = base
         if len(self._last) > _CONVERSATIONS:
             self._last.popitem(last=False)
-        return data
+
+
+def _encode_alone(request: Request | WireRequest) -> bytes:
+    return encode_wire_request(request) if isinstance(request, WireRequest) else encode_request(request)
 
 
 def _call_started_event(call: BegunCall, asked: Digest) -> CallStarted:

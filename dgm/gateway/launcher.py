@@ -3,7 +3,8 @@
 dgm does not import it but puts it into the sandbox as a file. It reads one JSON object from standard input
 (the token is in no command line), offers the gateway's unix socket as a port of the loopback, makes the
 workdir a repository, and runs the agent's command under a time limit. It exits as the agent did; 124 after a
-time-out.
+time-out. First it asks the gateway something by the way that the agent will use, and starts no agent where that
+fails; the gateway knows by that question that an agent was started.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ PORT = 8377
 CONNECTIONS = 32
 CONNECT_S = 10.0
 """For a gateway that is putting its socket back."""
+REACH_S = 60.0
+"""For the first answer of a gateway, which may be busy."""
+UNREACHED = 69
+"""Exit status where the gateway is not reached (EX_UNAVAILABLE)."""
 LEAST_S = 0.01
 """An agent with less time left is out of time."""
 GRACE_S = 3.0
@@ -39,6 +44,10 @@ def main() -> int:
     launch = json.load(sys.stdin)
     adopt_orphans()
     port = Forwarder(launch["socket"]).start()
+    problem = try_gateway(launch, port)
+    if problem:
+        print(problem)  # noqa: T201
+        return UNREACHED
     make_repository(launch["workdir"])
     return run(launch, environment(launch, port))
 
@@ -106,18 +115,39 @@ def wait_for(process: subprocess.Popen[bytes], launch: dict[str, object]) -> int
 
 def lost_seconds(path: str, token: str) -> float:
     """Asks the gateway how long the agent's calls waited; 0 where it does not answer."""
-    asked = f"GET /v1/dgm/clock HTTP/1.1\r\nHost: dgm\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
-    answer = b""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gateway:
             gateway.settimeout(CONNECT_S)
             gateway.connect(path)
-            gateway.sendall(asked.encode())
-            while data := gateway.recv(65536):
-                answer += data
-        return float(json.loads(answer.partition(b"\r\n\r\n")[2])["lost_s"])
+            return float(json.loads(ask_clock(gateway, token).partition(b"\r\n\r\n")[2])["lost_s"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
+
+
+def try_gateway(launch: dict[str, str], port: int) -> str:
+    """Asks the gateway over the port that the agent will use; returns what is wrong, empty if it answers."""
+    path = launch["socket"]
+    try:
+        with socket.create_connection(("127.0.0.1", port), REACH_S) as near:
+            answer = ask_clock(near, launch["token"])
+        said = answer.partition(b"\r\n")[0].decode("utf-8", "replace")
+    except OSError as error:
+        said = f"over port {port}: {error}"
+    if said.startswith("HTTP/1.1 200 "):
+        return ""
+    if not Path(path).exists():
+        return f"there is no {path} in the sandbox; the engine may see other files than dgm does"
+    return f"{path} in the sandbox: {said or 'nobody answers'}"
+
+
+def ask_clock(gateway: socket.socket, token: str) -> bytes:
+    """Asks a connected gateway how long the agent's calls waited; returns the whole answer."""
+    asked = f"GET /v1/dgm/clock HTTP/1.1\r\nHost: dgm\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    gateway.sendall(asked.encode())
+    answer = b""
+    while data := gateway.recv(65536):
+        answer += data
+    return answer
 
 
 def signal_group(group: int, number: int) -> None:

@@ -5,6 +5,7 @@ limits the spend of the whole run.
 """
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -64,13 +65,16 @@ class Lease:
         usage: of all answered calls, those served from the journal included.
         calls: number of answered calls.
         refusals: number of requests that were answered with an error.
-        refused: the codes of the refusals, each once, in order.
+        refused: map of code to first message of the refusals, in order.
         foreign: number of refusals for reasons that are not the agent's.
         heard: numbers of the calls that were answered so far in this attempt of the action.
         open: number of requests that are not answered yet.
         cut: whether the agent saw the beginning of an answer that broke off.
         pace: the agent's share of the event loop.
         reached: whether a request with this token has arrived.
+        asking: held while the model is asked a neutral question.
+        asked_at: monotonic time of the last neutral question, in seconds.
+        model_answers: whether that question was answered.
         failure: set when the model or the journal failed; the agent's behaviour after that says nothing about the
             agent.
     """
@@ -92,13 +96,16 @@ class Lease:
         self.usage = Usage()
         self.calls = 0
         self.refusals = 0
-        self.refused: dict[str, None] = {}
+        self.refused: dict[str, str] = {}
         self.foreign = 0
         self.last_words = ""
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.pace = Pace()
         self.reached = False
+        self.asking = asyncio.Lock()
+        self.asked_at = -math.inf
+        self.model_answers = False
         self.memory = LeaseMemory(paid)
         self.heard: set[int] = set()
         self.measured: MeasuredRequest | None = None
@@ -239,23 +246,23 @@ class Lease:
     def refuse(self, code: str, message: str = "", *, own: bool = True) -> None:
         """Count a request that was answered with an error; ``own``: the agent caused it."""
         self.refusals += 1
-        self.refused[code] = None
+        self.refused.setdefault(code, message)
         if not own:
             self.foreign += 1
             self.last_words = message
 
     @property
     def blameless(self) -> str:
-        """The reason why the agent's behaviour says nothing about it; empty unless all refusals had others' reasons."""
+        """A line saying that nothing but refusals for others' reasons came back; empty otherwise."""
         if self.calls or not self.foreign or self.foreign < self.refusals:
             return ""
-        return f"all {self.refusals} model calls were refused, none for a reason of the agent's: {self.last_words}"
+        return f"all {self.refusals} model calls were refused: {self.last_words}"
 
     def fail(self, failure: Infrastructure) -> None:
         """Record a failure, unless an earlier one is recorded."""
         self.failure = self.failure or failure
 
-    async def wait_for_calls(self, limit_s: float) -> None:
+    async def wait_for_calls(self, limit_s: float) -> str:
         """Wait for the calls in flight of a finished agent, to tell a slow agent from a failed model.
 
         Only the end of a call shows how long the agent waited for it. A call that takes longer than the limit goes on,
@@ -263,16 +270,16 @@ class Lease:
 
         Args:
             limit_s: the agent's time in seconds; the wait is at most as long again.
+
+        Returns:
+            What the agent did not get from its model; empty if it got all answers.
         """
         late = False
         if billed := self._billed():
             late = bool((await asyncio.wait(billed, timeout=limit_s))[1])
         if late:
-            self.fail(Infrastructure(f"the model had not answered {limit_s:.0f} s after its agent had ended"))
-        elif self.cut:
-            self.fail(
-                Infrastructure("an answer of the model broke off after the agent had seen its beginning")
-            )
+            return f"the model had not answered {limit_s:.0f} s after its agent had ended"
+        return "an answer of the model broke off after the agent had seen its beginning" if self.cut else ""
 
     def keep(self, task: "asyncio.Task[Any]") -> None:
         """Tie the task of a call in flight to the lease."""
@@ -286,6 +293,10 @@ class Lease:
         for task in self._tasks - self._billed():
             task.cancel()
         return tuple(self._tasks)
+
+    def open_calls(self) -> Sequence[ProviderCall]:
+        """Return the calls to a provider that may be billed now."""
+        return [call for call in self._calls.values() if call.paying]
 
     def _billed(self) -> "set[asyncio.Task[Any]]":
         """Return the tasks of calls that may be billed now."""

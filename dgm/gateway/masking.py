@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from dgm.gateway.withheld import SET_HERE, is_withheld, stands_for
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 
@@ -30,22 +31,15 @@ def mask_volatile(text: str) -> str:
     return text
 
 
-SET_HERE = frozenset(
-    (
-        *("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "stream_options"),
-        *("store", "include", "metadata", "user", "safety_identifier", "prompt_cache_key", "seed"),
-        *("id", "call_id", "tool_call_id", "tool_use_id"),
-    )
-)
-"""Keys that the gateway sets, that identify the caller, or that hold a provider's ids."""
-
-
 def first_difference(a: Request | WireRequest, b: Request | WireRequest) -> str | None:
     """Return where two requests first differ once masked, in one line; None when they ask the same.
 
     Settings of the gateway (the model's name, the bound on the output) and vendors' additions are not compared. A
     request in dgm's own form and a raw one are compared in dgm's form.
     """
+    if is_withheld(a) or is_withheld(b):
+        same = a == b or stands_for(a, b) or stands_for(b, a)
+        return None if same else "one is recorded by its digest alone, and is not the other"
     if isinstance(a, WireRequest) and isinstance(b, WireRequest):
         if a.protocol is not b.protocol:
             return f"protocol: {a.protocol} against {b.protocol}"
@@ -54,12 +48,11 @@ def first_difference(a: Request | WireRequest, b: Request | WireRequest) -> str 
             if a.body == b.body
             else _first_fact_difference(list(_flatten("", a.body)), list(_flatten("", b.body)))
         )
-    return _first_fact_difference(
-        list(_request_facts(_own_request(a))), list(_request_facts(_own_request(b)))
-    )
+    return _first_fact_difference(list(_request_facts(own_request(a))), list(_request_facts(own_request(b))))
 
 
-def _own_request(request: Request | WireRequest) -> Request:
+def own_request(request: Request | WireRequest) -> Request:
+    """Return a request in dgm's own form."""
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
 
 

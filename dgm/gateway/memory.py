@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.masking import first_difference
+from dgm.gateway.masking import first_difference, own_request
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
+    LEFT_OPEN,
     Exchange,
     Message,
     Native,
@@ -72,7 +73,10 @@ class LeaseMemory:
         The exchange with the request's own number comes first, so that equal requests keep their order. Concurrent
         calls may arrive in another order, so any other exchange with the same request also matches.
         """
-        numbers = sorted(self._paid, key=lambda number: (number != ordinal, number))
+        numbers = sorted(
+            self._paid,
+            key=lambda number: (self._paid[number].reply.error != LEFT_OPEN, number != ordinal, number),
+        )
         for number in numbers:
             recorded = self._paid[number].request
             if type(recorded) is type(request) and first_difference(recorded, request) is None:
@@ -81,6 +85,11 @@ class LeaseMemory:
             if type(late.request) is type(request) and first_difference(late.request, request) is None:
                 return self._late.pop(number)
         return None
+
+    def has_answer(self, question: str) -> bool:
+        """Return whether an unused exchange answers this text alone."""
+        answered = (exchange.request for exchange in self._paid.values() if not exchange.reply.error)
+        return any([message.text for message in own_request(one).messages] == [question] for one in answered)
 
     def difference(self, request: AnyRequest, ordinal: int) -> str | None:
         """Return the difference between the request and the one recorded in its place; None where none is left."""

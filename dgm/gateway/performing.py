@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
+from dgm.gateway import blame
 from dgm.gateway.calls import JobEnded, ProviderCall
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
@@ -29,7 +30,8 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.plugins import check_answer, find_faulty_plugin
+from dgm.models.recorded import RecordedModel
+from dgm.plugins import check_answer
 from dgm.protocols import Journal, Model, WireModel
 
 log = logging.getLogger(__name__)
@@ -111,7 +113,7 @@ class ModelCaller:
                     call.enter()
                 key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
-                _check_refusal(reply)
+                blame.raise_refusal(reply)
                 lease.account(request, reply)
         except BaseException as error:
             if call is not None and not joined:
@@ -127,7 +129,7 @@ class ModelCaller:
         try:
             if joined and call is not None and call.key is not None:
                 return call.key, await asyncio.shield(call.outcome)
-            return await self._paid(lease, ordinal, request, call)
+            return await self._tried(lease, ordinal, request, call)
         except JobEnded:
             raise
         except (RequestRefused, BadRequest) as refusal:
@@ -139,12 +141,92 @@ class ModelCaller:
             failure.__cause__ = error
         except Exception as error:
             # A fault of a model or of the journal must never be scored as the agent's.
-            failure = _as_infrastructure(error)
+            failure = blame.as_infrastructure(error)
             if not isinstance(failure.__cause__, PluginFault):
                 log.exception("action %d, call %d failed", lease.action, ordinal)
         failure = Infrastructure(f"action {lease.action}, call {ordinal}: {failure}")
         lease.fail(failure)
         raise failure
+
+    async def _tried(
+        self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None
+    ) -> tuple[CallKey, AnyReply]:
+        """Return the answer, or the refusal of a request that fails again and again while its model answers others."""
+        if lease.role == DRY_RUN:
+            return await self._paid(lease, ordinal, request, call)
+        for _ in range(blame.TRIES):
+            try:
+                return await self._paid(lease, ordinal, request, call)
+            except (JobEnded, RequestRefused, BadRequest, BudgetExhausted):
+                raise
+            except Exception as error:
+                if (call is not None and call.abandoned) or not await self.answers(lease):
+                    self._note_trouble(lease.model.name, error)
+                    raise
+                failure = error if isinstance(error, Infrastructure) else blame.as_infrastructure(error)
+                log.warning(
+                    "action %d, call %d: only its own request fails: %s", lease.action, ordinal, failure
+                )
+            if call is not None:
+                call.start_again()
+        refusal = blame.refuse_failed(failure, lease.protocol)
+        return await self._record_refusal(lease, request, refusal)
+
+    async def answers(self, lease: Lease) -> bool:
+        """Ask a lease's model the neutral question, which is paid and journaled; return whether it answers now.
+
+        An answer to a question that was asked after this one waited counts for this one too.
+        """
+        if lease.role == DRY_RUN:
+            return True
+        began = time.monotonic()
+        async with lease.asking:
+            if lease.asked_at < began:
+                lease.asked_at = time.monotonic()
+                recorded = isinstance(lease.model, RecordedModel)
+                lease.model_answers = (
+                    lease.memory.has_answer(blame.QUESTION) if recorded else await self._ask_neutrally(lease)
+                )
+            return lease.model_answers
+
+    async def _ask_neutrally(self, lease: Lease) -> bool:
+        name = lease.model.name
+        request = blame.neutral_request(lease.model, lease.limits.output_tokens)
+        most = self._ledger.most(name, request, None)
+        try:
+            async with asyncio.timeout(blame.QUESTION_S), self._ledger.hold(name, request, None) as allowed:
+                reply: AnyReply
+                if isinstance(allowed, WireRequest):
+                    call = blame.NeutralCall(allowed, lambda begun: self._begin(lease, begun))
+                    call.listeners = 1
+                    _, reply = await self._ask_provider(lease, call, most, cut=False)
+                else:
+                    _, reply = await self._ask_model(lease, allowed, None, cut=False)
+        except Exception as error:  # noqa: BLE001  (whatever befalls it is no fault of an agent's)
+            log.warning("%s does not answer a neutral question: %r", name, error)
+            self._note_trouble(name, error)
+            return False
+        return not reply.error
+
+    async def refuse_open_calls(self, lease: Lease, words: str) -> None:
+        """Record a lease's open calls as refused for good; their answers are still awaited and paid."""
+        for call in lease.open_calls():
+            refusal = blame.make_refusal(blame.LEFT_OPEN, words, lease.protocol)
+            await self._record_refusal(lease, call.request, refusal)
+            lease.refuse(refusal.code, words)
+
+    async def _record_refusal(
+        self, lease: Lease, request: AnyRequest, refusal: RequestRefused
+    ) -> tuple[CallKey, AnyReply]:
+        """Record a request as refused for good, so that a repetition of the action hears the same."""
+        key = self._next_key(lease)
+        reply: AnyReply
+        if isinstance(request, WireRequest):
+            reply = blame.reply_of_refusal(request, refusal)
+        else:
+            reply = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
+        await self._journal.record(PaidCall(key, lease.model.name, lease.role, request, reply, 0.0))
+        return key, reply
 
     async def _paid(
         self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None
@@ -182,8 +264,9 @@ class ModelCaller:
                 # Kept as a reply: a retry of this action must receive the same.
                 said = Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
             except Infrastructure as error:
-                self.trouble[lease.model.name] = error
-                raise Infrastructure(f"{error} ({difference})" if difference else str(error)) from error
+                if not difference:
+                    raise
+                raise Infrastructure(f"{error} ({difference})") from error
             self._went_well(lease)
             usage = self._ledger.priced(lease.model.name, said.usage)
             reply = replace(said, usage=usage)
@@ -204,9 +287,8 @@ class ModelCaller:
         self._under_way.setdefault(lease.action, []).append(call)
         try:
             reply = await self._send_to_provider(lease, call, most, cut=cut)
-        except BaseException as error:
+        except BaseException:
             self._book(lease, key, call)
-            call.end(error)
             raise
         finally:
             self._forget(call)
@@ -233,10 +315,9 @@ class ModelCaller:
                 self._went_well(lease)
                 if not refusal.kept:
                     raise
-                reply = _reply_of_refusal(call.request, refusal)
-            except Infrastructure as error:
+                reply = blame.reply_of_refusal(call.request, refusal)
+            except Infrastructure:
                 call.paying = False
-                self.trouble[name] = error
                 raise
             self._went_well(lease)
             wasted = replace(call.wasted, calls=0)
@@ -291,6 +372,16 @@ class ModelCaller:
                 settled.append(replace(cut, booked=_subtract_usage(known, cut.booked)))
         return settled
 
+    def _note_trouble(self, model: str, error: Exception) -> None:
+        """Keep a model's last failure; one that says until when, or that a person must act, is kept over others."""
+        known = self.trouble.get(model)
+        if not isinstance(error, Infrastructure):
+            return
+        if isinstance(error, ProviderRefuses | ProviderWaits) or not isinstance(
+            known, ProviderRefuses | ProviderWaits
+        ):
+            self.trouble[model] = error
+
     def _went_well(self, lease: Lease) -> None:
         self.trouble.pop(lease.model.name, None)
         self.answered.add(lease.model.name)
@@ -319,29 +410,6 @@ def _own_form_model(lease: Lease) -> Model:
     return lease.model
 
 
-def _reply_of_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
-    content = refusal.content or str(refusal).encode("utf-8", "replace")
-    return WireReply(
-        request.protocol,
-        content,
-        stream=False,
-        usage=Usage(calls=1),
-        error=refusal.code,
-        status=refusal.status,
-        own=refusal.own,
-    )
-
-
-def _check_refusal(reply: AnyReply) -> None:
-    """Raise the refusal that a recorded reply stands for."""
-    if not reply.error:
-        return
-    if isinstance(reply, Reply):
-        raise RequestRefused(reply.error, reply.text)
-    message = reply.content.decode("utf-8", "replace")
-    raise RequestRefused(reply.error, message, own=reply.own, status=reply.status, content=reply.content)
-
-
 def _subtract_usage(new: Usage, old: Usage) -> Usage:
     """Return the difference of two usages, as a correction of the old one."""
     return Usage(
@@ -353,16 +421,3 @@ def _subtract_usage(new: Usage, old: Usage) -> Usage:
         new.written_tokens - old.written_tokens,
         new.reasoning_tokens - old.reasoning_tokens,
     )
-
-
-def _as_infrastructure(error: Exception) -> Infrastructure:
-    """Return the failure as ``Infrastructure``; a plug-in's failure is named, and its cause is a ``PluginFault``."""
-    if isinstance(error, PluginFault):
-        fault = error
-    elif whose := find_faulty_plugin(error):
-        fault = PluginFault(f"{whose}: {type(error).__name__}: {error}")
-    else:
-        return Infrastructure(f"{type(error).__name__}: {error}")
-    failure = Infrastructure(str(fault))
-    failure.__cause__ = fault
-    return failure

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
-from dgm.errors import Infrastructure
+from dgm.errors import DgmError, Infrastructure
 from dgm.gateway.answering import CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded
@@ -248,15 +248,17 @@ class Gateway:
                 return await self._refuse(wire, lease, refusal)
             except RequestRefused as refusal:
                 return await self._refuse_as_told(wire, lease, refusal)
-            except (RecursionError, ValueError, OverflowError) as error:
-                log.warning("action %d: a request cannot be read or translated: %r", lease.action, error)
-                odd = BadRequest(f"the request cannot be read: {type(error).__name__}")
-                return await self._refuse(wire, lease, odd)
             except Infrastructure:
                 return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
             except JobEnded:
                 ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
                 return refusal_response(wire, ended.status, ended.code, str(ended))
+            except DgmError:
+                raise
+            except (RecursionError, ValueError, OverflowError) as error:
+                log.warning("action %d: a request cannot be read or translated: %r", lease.action, error)
+                odd = BadRequest(f"the request cannot be read: {type(error).__name__}")
+                return await self._refuse(wire, lease, odd)
 
         return endpoint
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from dgm.analysis.given_up import count_given_up
 from dgm.analysis.summary import corrected_rate_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
@@ -26,7 +27,15 @@ from dgm.report.opening import ANSWER_TONES
 from dgm.show.best import RECOMMENDED, bound_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import BEST, interval_text, mcnemar_text, tally_text, usage_lines, usage_text
+from dgm.show.words import (
+    BEST,
+    given_up_text,
+    interval_text,
+    mcnemar_text,
+    tally_text,
+    usage_lines,
+    usage_text,
+)
 from dgm.simulate import PLAN as SIMULATION
 
 
@@ -64,6 +73,8 @@ def search_lines(run: Run, best: AgentId) -> Sequence[Line]:
 def _own_line(run: Run, name: str, agent: AgentId, best: AgentId) -> Line:
     own = run.tree.own(agent)
     star = f"  {BEST} {bound_text(own)}; {RECOMMENDED}" if agent == best else ""
+    if given_up := given_up_text(count_given_up(run.tree, agent)):
+        star = f"  {given_up}{star}"
     return make_line(
         "  ", Span(name, Tone.KEY), f"  agent {agent:<4} {tally_text(own):<12} ", _interval_span(own), star
     )

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from dgm.analysis.given_up import count_given_up
 from dgm.analysis.outline import Members
 from dgm.archive.events import AgentBorn
 from dgm.archive.tree import Tree
@@ -20,6 +21,7 @@ from dgm.show.words import (
     MARKED,
     WAITING,
     bar_line,
+    given_up_text,
     interval_text,
     operator_text,
     tally_text,
@@ -71,6 +73,8 @@ class AgentRow:
     marked: bool
     parents: tuple[AgentId, ...]
     rationale: str
+    given_up: int = 0
+    """Number of its tasks that were given up, where that is known: an outline does not count them."""
 
 
 def root_text(born: Agent | AgentBorn) -> str:
@@ -114,6 +118,7 @@ def row_of(
         born.id in marked,
         born.parents,
         born.rationale,
+        count_given_up(members, born.id) if isinstance(members, Tree) else 0,
     )
 
 
@@ -221,7 +226,9 @@ def _row_parts(row: AgentRow, *, moment: bool) -> dict[str, Line]:
 
 def _operator_line(row: AgentRow) -> Line:
     further = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
-    return make_line(Span(operator_text(row.operator, row.aim), Tone.KEY), further)
+    given_up = given_up_text(row.given_up)
+    before = (Span(f"{given_up}  ", Tone.WARN),) if given_up else ()
+    return make_line(*before, Span(operator_text(row.operator, row.aim), Tone.KEY), further)
 
 
 def _join_parts(parts: Mapping[str, Line]) -> Line:

@@ -1,11 +1,11 @@
 """The recommended agent in words: the meaning of ★, and the lower bound beside it."""
 
-from dgm.analysis.best import BestAgent
+from dgm.analysis.best import BestAgent, rate_best
 from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.words import BEST, interval_text, tally_text
+from dgm.show.words import BEST, given_up_text, interval_text, tally_text
 from dgm.stats import lower_bound
 
 BOUND_MEANS = "99 % sure that its rate is higher"
@@ -21,8 +21,10 @@ def bound_text(tally: Tally) -> str:
 
 
 def best_text(best: BestAgent) -> str:
-    """Return ``agent 7: 8/21 38% 21–59%, lower bound 0.18``."""
-    return f"agent {best.agent}: {_tally_and_interval(best.own)}, {bound_text(best.own)}"
+    """Return ``agent 7: 8/21 38% 21–59%, lower bound 0.18``, and the tasks that were given up."""
+    given_up = given_up_text(best.given_up)
+    told = f"agent {best.agent}: {_tally_and_interval(best.own)}, {bound_text(best.own)}"
+    return f"{told}, {given_up}" if given_up else told
 
 
 def best_lines(tree: Tree, best: BestAgent) -> list[Line]:
@@ -49,7 +51,7 @@ def highest_text(tree: Tree, best: BestAgent) -> str:
     top = max(rated, key=lambda number: (tallies[number].rate, tallies[number].n, -number))
     if top == best.agent or tallies[top].rate <= best.own.rate:
         return ""
-    return f"{best_text(BestAgent(AgentId(top), tallies[top], lower_bound(tallies[top])))}; not recommended"
+    return f"{best_text(rate_best(tree, AgentId(top)))}; not recommended"
 
 
 def _tally_and_interval(tally: Tally) -> str:

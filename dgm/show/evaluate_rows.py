@@ -11,7 +11,7 @@ from dgm.domain import Task, Usage
 from dgm.evaluation.evaluating import AgentResult, compare_first_attempts
 from dgm.protocols import Benchmark
 from dgm.show.safe import neutralise, one_line
-from dgm.show.words import interval_text, mcnemar_text, tally_text, usage_text
+from dgm.show.words import given_up_text, interval_text, mcnemar_text, tally_text, usage_text
 
 REASON_WIDTH = 160
 
@@ -85,7 +85,9 @@ def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     width = max(map(len, found.names))
     for name, result in zip(found.names, found.results, strict=True):
         tally = f"{tally_text(result.tally):<12} {interval_text(result.tally):<8}"
-        yield f"  {neutralise(name):<{width}}  {tally}{_cost_text(found, result)}"
+        given_up = given_up_text(len(result.given_up))
+        cost = _cost_text(found, result)
+        yield f"  {neutralise(name):<{width}}  {tally}{cost}{f'  {given_up}' if given_up else ''}"
         if found.attempts > 1:
             yield f"  {'':<{width}}  {_attempts_text(found, result)}"
     yield from _tag_lines(found, width)

@@ -43,6 +43,11 @@ def tally_text(tally: Tally) -> str:
     return f"{tally.resolved}/{tally.n} {tally.rate:.0%}" if tally.n else "–"
 
 
+def given_up_text(count: int) -> str:
+    """Return ``2 tasks given up``, which stands beside a tally that does not count them; empty for none."""
+    return f"{count_text(count, 'task')} given up" if count else ""
+
+
 def interval_text(tally: Tally) -> str:
     """Return the 95 % Wilson interval, as ``19–68%``; empty where nothing was evaluated."""
     low, high = wilson(tally)

@@ -56,8 +56,12 @@ class Attempt:
                 break
             traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY})
             workspace = work.workspace
-        ending = _describe_bad_end(work.completed) if grade.verdict is Verdict.UNRESOLVED else ""
-        notes = [f"the agent {ending}" if ending else "", format_left_out(work.left_out)]
+        unsolved = grade.verdict is Verdict.UNRESOLVED
+        ending = _describe_bad_end(work.completed) if unsolved else ""
+        caused = (
+            f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else ""
+        )
+        notes = [f"the agent {ending}" if ending else "", caused, format_left_out(work.left_out)]
         said = "; ".join(filter(None, notes))
         return Grade(grade.verdict, f"{grade.reason} ({said})", grade.score) if said else grade
 

@@ -26,6 +26,7 @@ from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.allowance import Allowance
+from dgm.worker.blame import OwnFailure, find_own_failure
 from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
 from dgm.worker.own_start import check_responds, start_with_second_try
 
@@ -82,17 +83,29 @@ class SandboxWorkbench:
         if job.processor_s is not None:
 
             def attempt(clock_s: float) -> Awaitable[Work]:
-                return self._work(replace(job, time_limit_s=clock_s))
+                return self._work_twice(replace(job, time_limit_s=clock_s))
 
             return await start_with_second_try(
                 attempt, lambda work: work.completed, job.processor_s, self._check_machine
             )
-        work = await self._work(job)
+        work = await self._work_twice(job)
         if work.completed.timed_out:
             await self._check_machine()
         return work
 
-    async def _work(self, job: Job) -> Work:
+    async def _work_twice(self, job: Job) -> Work:
+        """Do a job once more if its agent lacked answers by its own fault (``dgm.worker.blame``)."""
+        heard = set(self.heard)
+        try:
+            return await self._work(job, last=False)
+        except OwnFailure:
+            # The same answers are served again, and counted once.
+            self.heard.intersection_update(heard)
+            if self.allowance:
+                self.allowance.forget_last()
+        return await self._work(job, last=True)
+
+    async def _work(self, job: Job, *, last: bool) -> Work:
         contract = read_contract(job.source)
         async with self._lend_model(self.role or job.kind.value) as lease:
             if self.allowance:
@@ -104,17 +117,10 @@ class SandboxWorkbench:
                 if lease.failure is not None:
                     raise lease.failure from fault
                 raise
-            if completed.timed_out or completed.exit_code:
-                # An agent that ends well says that it is done, even if calls are still open.
-                await lease.wait_for_calls(job.time_limit_s)
-        if lease.failure is not None:
-            raise lease.failure
-        if lease.blameless:
-            raise Infrastructure(lease.blameless)
-        if completed.timed_out and lease.lost_s > MOST_LOST_S:
-            raise Infrastructure(f"the agent's calls waited {lease.lost_s:,.0f} s for their provider")
+            caller = self.gateway.caller
+            own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out)
+        return Work(left.files, left.patch, completed, *said, left.left_out, own)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
@@ -189,6 +195,7 @@ class SandboxWorkbench:
                 processor_s=job.processor_s,
             )
             completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
+            _check_reached(lease, completed)
             try:
                 return _mark_timeout(completed, job.time_limit_s), await self._left(
                     sandbox, job, contract.ignored
@@ -317,6 +324,15 @@ async def _run_within_limit(
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def _check_reached(lease: Lease, completed: Completed) -> None:
+    """Raise ``Infrastructure`` if the launcher did not reach the gateway: then it started no agent."""
+    if lease.reached:
+        return
+    said = completed.output.decode("utf-8", "replace").strip().splitlines()
+    cause = said[-1][:300] if said else f"exit {completed.exit_code}, no output"
+    raise Infrastructure(f"the agent was not started, for its sandbox does not reach the gateway: {cause}")
 
 
 def _mark_timeout(completed: Completed, limit_s: float) -> Completed:

@@ -20,14 +20,25 @@ pytestmark = pytest.mark.starts_processes
 SEED = Path(__file__).parents[3] / "archive" / "seeds" / "plain"
 
 
-async def launch(opened, token, command, tmp_path, time_limit_s=20.0):
+async def answer_clock(reader, writer):
+    """Answers like a gateway that is asked for its clock."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"lost_s": 0.0}')
+    writer.close()
+
+
+async def launch(opened, token, command, tmp_path, time_limit_s=20.0, path=None):
+    if opened is None and path is None:
+        path = tmp_path / "clock.sock"
+        async with await asyncio.start_unix_server(answer_clock, path):
+            return await launch(None, token, command, tmp_path, time_limit_s, path)
     workdir = tmp_path / "repo"
     workdir.mkdir(exist_ok=True)
     record = {
         "command": command,
         "cwd": str(tmp_path),
         "workdir": str(workdir),
-        "socket": str(opened.folder / opened.socket_name) if opened else "/nonexistent",
+        "socket": str(opened.folder / opened.socket_name) if opened else str(path),
         "token": token,
         "time_limit_s": time_limit_s,
     }
@@ -170,16 +181,66 @@ def test_token_is_in_no_command_line(tmp_path):
     assert "token" not in run(tmp_path, text)[1]
 
 
-def test_gateway_that_never_answers_ends_the_call_and_not_the_agent(tmp_path, monkeypatch):
-    source = Path(launcher.__file__).read_text().replace("CONNECT_S = 10.0", "CONNECT_S = 0.2")
-    impatient = tmp_path / "launcher.py"
-    impatient.write_text(source)
-    monkeypatch.setattr(launcher, "__file__", str(impatient))
-    text = """
+STARTED = python("print('started')")
+
+
+def impatient(tmp_path, monkeypatch):
+    """A launcher that waits for less long."""
+    source = Path(launcher.__file__).read_text()
+    for name, seconds in (("CONNECT_S = 10.0", "CONNECT_S = 0.2"), ("REACH_S = 60.0", "REACH_S = 1.0")):
+        source = source.replace(name, seconds)
+    copy = tmp_path / "launcher.py"
+    copy.write_text(source)
+    monkeypatch.setattr(launcher, "__file__", str(copy))
+
+
+def test_gateway_that_is_gone_ends_the_call_and_not_the_agent(tmp_path, monkeypatch):
+    impatient(tmp_path, monkeypatch)
+    text = f"""
         import os, urllib.request
+        os.unlink({str(tmp_path / "clock.sock")!r})
         try:
             urllib.request.urlopen(os.environ["OPENAI_BASE_URL"] + "/models", timeout=5)
         except OSError as error:
             print("ended")
     """
     assert run(tmp_path, text) == (0, "ended\n")
+
+
+def test_no_agent_is_started_where_there_is_no_gateway(tmp_path, monkeypatch):
+    impatient(tmp_path, monkeypatch)
+    code, output = asyncio.run(launch(None, "t", STARTED, tmp_path, path="/nonexistent"))
+    assert code == launcher.UNREACHED
+    assert output == "there is no /nonexistent in the sandbox; the engine may see other files than dgm does\n"
+
+
+def test_no_agent_is_started_where_the_gateway_does_not_know_its_token(tmp_path, monkeypatch):
+    impatient(tmp_path, monkeypatch)
+
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                path = str(opened.folder / opened.socket_name)
+                assert not lease.reached
+                code, output = await launch(opened, "another", STARTED, tmp_path)
+                assert (code, output) == (
+                    launcher.UNREACHED,
+                    f"{path} in the sandbox: HTTP/1.1 401 Unauthorized\n",
+                )
+                assert not lease.reached
+                assert await launch(opened, lease.token, STARTED, tmp_path) == (0, "started\n")
+                assert lease.reached
+
+    asyncio.run(scenario())
+
+
+def test_no_agent_is_started_where_nobody_answers(tmp_path, monkeypatch):
+    impatient(tmp_path, monkeypatch)
+
+    async def scenario():
+        path = tmp_path / "silent.sock"
+        async with await asyncio.start_unix_server(lambda *_: asyncio.sleep(5.0), path):
+            return await launch(None, "t", STARTED, tmp_path, path=path)
+
+    code, output = asyncio.run(scenario())
+    assert (code, "timed out" in output, "started\n" in output) == (launcher.UNREACHED, True, False)

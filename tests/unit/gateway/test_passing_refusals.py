@@ -35,7 +35,7 @@ def test_call_that_fails_is_booked_at_what_its_tries_were_billed(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     assert (await http.post("/chat/completions", json=chat())).status_code == 503
-        ((number, usage),) = journal.booked
+        (number, usage), _neutral_question = journal.booked
         assert (number, usage.input_tokens, usage.output_tokens) == (1, 10, 3)
         assert usage.usd == pytest.approx(40e-6)
 

@@ -19,7 +19,7 @@ def talking(tmp_path, error):
     """What the supply says after the improving model failed and the solving one answered, and then answered itself."""
 
     async def scenario():
-        solving, improving = Provider(), Provider(failing(error), whole())
+        solving, improving = Provider(), Provider(failing(error), failing(error), whole())
         improving.name = "openai-compatible/other"
         models = {"solve": solving, "improve": improving}
         journal = MemoryJournal()

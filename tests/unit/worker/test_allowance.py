@@ -102,6 +102,7 @@ class Place:
     folder, socket_name, limits = Path("/nowhere"), "gateway.sock", CallLimits(calls=80)
     wire_model, token, failure, conversation, refused = None, "dgm-0", None, (), ()
     calls, usage = 2, Usage(2, 15, 5, 0.01)
+    caller, reached = None, True
 
     def __init__(self):
         self.now, self.lent, self.times = 0.0, [], []

@@ -30,6 +30,7 @@ class Place:
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, wire_model = CallLimits(calls=80), None
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    caller, reached = None, True
 
     def __init__(self, *written):
         self.written = list(written)

@@ -24,6 +24,7 @@ class Place:
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, wire_model = CallLimits(calls=80), None
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    caller, reached = None, True
     idle = Completed(0, b"")
     """How a program ends that does nothing."""
 
@@ -245,3 +246,77 @@ def test_evidence_that_cannot_be_laid_out_makes_one_expansion_fail_and_not_the_s
         asyncio.run(bench.work(job))
     assert caught.value.stage == "evidence"
     assert list(tmp_path.iterdir()) == []
+
+
+def solve(place):
+    bench = SandboxWorkbench(place.open, place, ActionId(1), SandboxSpec("python"), LimitSettings())
+    return asyncio.run(
+        bench.work(Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("completed", "cause"),
+    [
+        (
+            Completed(69, b"there is no /run/dgm/gateway.sock in the sandbox\n"),
+            "there is no /run/dgm/gateway.sock",
+        ),
+        (Completed(0, b""), "exit 0, no output"),
+        (Completed(127, b"sh: python3: not found\n"), "python3: not found"),
+    ],
+)
+def test_a_sandbox_that_does_not_reach_the_gateway_gives_no_verdict(completed, cause):
+    place = Place(completed)
+    place.reached = False
+    with pytest.raises(Infrastructure, match=f"does not reach the gateway: .*{cause}"):
+        solve(place)
+
+
+class Lacking(Place):
+    """A gateway whose lease lacks an answer at the end of each job, and a model that answers others or not."""
+
+    def __init__(self, answers, **lease):
+        super().__init__(Completed(1, b""))
+        self.caller, self.model_answers, self.lent, self.closed = self, list(answers), 0, []
+        self.blameless, self.lost_s = lease.get("blameless", ""), lease.get("lost_s", 0.0)
+        self.open_call = lease.get("open_call", "")
+
+    @contextmanager
+    def lend(self, action, role, heard=None):
+        self.lent += 1
+        heard.add(self.lent)
+        yield self
+
+    async def wait_for_calls(self, limit_s):
+        return self.open_call
+
+    async def answers(self, lease):
+        return self.model_answers.pop(0)
+
+    async def refuse_open_calls(self, lease, words):
+        self.closed.append(words)
+
+
+@pytest.mark.parametrize(
+    "lease", [{"open_call": "it had not answered"}, {"blameless": "all 2 model calls were refused"}]
+)
+def test_an_agent_that_ends_without_its_answers_is_graded_the_second_time(lease):
+    place = Lacking([True, True], **lease)
+    lacking = f"{next(iter(lease.values()))}; 2 times, while the model answered others"
+    assert solve(place).own_failure == lacking
+    assert (place.lent, place.closed) == (2, [lacking])
+
+
+def test_calls_that_waited_for_ever_are_the_agents_where_the_model_answers_others():
+    place = Lacking([True, True], lost_s=1e6)
+    place.completed = Completed(124, b"", timed_out=True, seconds=7.0)
+    assert "waited 1,000,000 s" in solve(place).own_failure
+
+
+@pytest.mark.parametrize(("answers", "lent"), [([False], 1), ([True, False], 2)])
+def test_what_befalls_a_neutral_question_too_is_no_agents_fault(answers, lent):
+    place = Lacking(answers, open_call="it had not answered")
+    with pytest.raises(Infrastructure, match=r"^it had not answered$"):
+        solve(place)
+    assert (place.lent, place.closed) == (lent, [])

@@ -1,0 +1,134 @@
+"""Whose failure it is when a model does not answer: the request's, if a neutral question is answered beside it.
+
+An agent must not gain from ending without a verdict. So a request that fails while its model answers a neutral
+question is sent once more, and then refused for good: its agent hears that, and is graded like any other.
+What befalls the neutral question too is a failure of the model, of its provider or of this machine.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dgm.domain import Usage
+from dgm.errors import Infrastructure, PluginFault
+from dgm.gateway.calls import ProviderCall
+from dgm.gateway.ledger import AnyRequest
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.messages import (
+    LEFT_OPEN,
+    Message,
+    Reply,
+    Request,
+    RequestRefused,
+    Role,
+    WireProtocol,
+    WireReply,
+    WireRequest,
+)
+from dgm.plugins import find_faulty_plugin
+from dgm.protocols import LentModel, WireModel
+from dgm.wires import WIRES
+
+TRIES = 2
+"""Number of times that a request or a job fails beside an answered question before it is its agent's own failure."""
+FAILED = "request_failed"
+"""Error code of a request that failed ``TRIES`` times while its model answered a neutral question."""
+REFUSAL_BYTES = 20_000
+"""Maximum bytes that are kept of the body of a refusal."""
+QUESTION = "Reply with the word OK."
+QUESTION_OUTPUT = 64
+"""Output tokens of the answer to the neutral question."""
+QUESTION_S = 60.0
+"""Maximum seconds for the neutral question."""
+
+_WIRES = {wire.protocol: wire for wire in (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)}
+
+
+class NeutralCall(ProviderCall):
+    """A call that asks the neutral question, and only once: a provider that fails at it has failed."""
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Implement ``Delivery.waiting``.
+
+        Raises:
+            Infrastructure: the first try failed.
+        """
+        if self.begun:
+            raise Infrastructure("the neutral question failed")
+        with super().waiting():
+            yield
+
+
+def neutral_request(model: LentModel, output_tokens: int) -> AnyRequest:
+    """Return a tiny ordinary request to a model, in its own protocol."""
+    output = min(QUESTION_OUTPUT, output_tokens)
+    request = Request((Message(Role.USER, QUESTION),), model=model.name, max_output_tokens=output)
+    if not isinstance(model, WireModel):
+        return request
+    return WireRequest(model.protocol, WIRES[model.protocol].write_request(request, model.own_name))
+
+
+def refuse_failed(failure: Exception, protocol: WireProtocol | None) -> RequestRefused:
+    """Return the refusal of a request that failed ``TRIES`` times; ``protocol``: of the model, None: dgm's own form."""
+    words = f"the request failed {TRIES} times while its model answered another one: {failure}"
+    return make_refusal(FAILED, " ".join(words.split())[:500], protocol)
+
+
+def make_refusal(code: str, words: str, protocol: WireProtocol | None) -> RequestRefused:
+    """Return a refusal with a body in the words of the protocol."""
+    content = _WIRES[protocol].render_error(400, code, words) if protocol else b""
+    return RequestRefused(code, words, content=content)
+
+
+def reply_of_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
+    """Return the reply that stands for a refusal in the journal; a long body is left out."""
+    content = refusal.content if len(refusal.content) <= REFUSAL_BYTES else b""
+    content = content or str(refusal).encode("utf-8", "replace")[:REFUSAL_BYTES]
+    return WireReply(
+        request.protocol,
+        content,
+        stream=False,
+        usage=Usage(calls=1),
+        error=refusal.code,
+        status=refusal.status,
+        own=refusal.own,
+    )
+
+
+def raise_refusal(reply: Reply | WireReply) -> None:
+    """Raise the refusal that a recorded reply stands for; do nothing for an answer.
+
+    Raises:
+        RequestRefused: the reply is a refusal.
+    """
+    if not reply.error:
+        return
+    if isinstance(reply, Reply):
+        raise RequestRefused(reply.error, reply.text)
+    message = words_of(reply.error, reply.content)
+    raise RequestRefused(reply.error, message, own=reply.own, status=reply.status, content=reply.content)
+
+
+def words_of(code: str, content: bytes) -> str:
+    """Return the message in the body of a refusal; the body itself, unless ``make_refusal`` made it."""
+    text = content.decode("utf-8", "replace")
+    if code not in (FAILED, LEFT_OPEN):
+        return text
+    try:
+        return str(json.loads(text)["error"]["message"])
+    except (ValueError, LookupError, TypeError):
+        return text
+
+
+def as_infrastructure(error: Exception) -> Infrastructure:
+    """Return the failure as ``Infrastructure``; a plug-in's failure is named, and its cause is a ``PluginFault``."""
+    if isinstance(error, PluginFault):
+        fault = error
+    elif whose := find_faulty_plugin(error):
+        fault = PluginFault(f"{whose}: {type(error).__name__}: {error}")
+    else:
+        return Infrastructure(f"{type(error).__name__}: {error}")
+    failure = Infrastructure(str(fault))
+    failure.__cause__ = fault
+    return failure
