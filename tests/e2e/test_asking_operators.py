@@ -37,6 +37,7 @@ def searched(folder, **model):
         benchmark=str(marked.make(folder / "suite")),
         sandbox="bubblewrap",
         workers=1,
+        seed_agent="plain",
         operator="+".join(OPERATORS),
         budget=BudgetSettings(evaluations=100),
         vetting={"probes": 0},

@@ -26,6 +26,10 @@ def test_the_shipped_seed_keeps_the_contract():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (
+            b'[agent]\ncommand = ["a"]\ncheck = ["b"]\nactions = "words"',
+            "agent.actions: 'words' is none of 'auto', 'tools', 'text'",
+        ),
         (b"[agent", "not valid TOML"),
         (b"x = 1", r"no \[agent\] table"),
         (b'[agent]\ncheck = ["true"]', "agent.command is missing"),

@@ -69,6 +69,12 @@ def test_a_new_run_is_begun_with_the_words_of_its_time(tmp_path):
     assert record_of(tmp_path / "run", Settings(), parts)["prompts"] == load_shipped()
 
 
+@pytest.mark.parametrize(("model", "name"), [("offline", "plain"), ("openai/m", "solid")])
+def test_a_new_run_records_the_agent_that_it_starts_from(tmp_path, model, name):
+    parts = RunParts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
+    assert record_of(tmp_path / "run", Settings(model=model), parts)["seed_agent"] == name
+
+
 def test_operators_speak_as_their_run_was_begun(tmp_path):
     with Run.create(tmp_path / "run", {"prompts": {"self-edit": "Mend it."}}) as run:
         operator = operators_of(run, Settings())["self-edit"]
