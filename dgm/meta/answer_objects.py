@@ -30,7 +30,7 @@ _THINKS = re.compile(rf"<({_TAGS})>", re.I)
 _THOUGHT = re.compile(rf"^[^\n\"{{}}]*</(?:{_TAGS})>", re.I | re.M)
 _CALLS = ("arguments", "parameters", "input", "args")
 """Names under which a call that is written as text has its arguments."""
-_ESCAPED = re.compile(r'"?\s*\{(?:\s|\\n)*\\"')
+_ESCAPED = re.compile(r'\{(?:\s|\\n)*\\"')
 _LABEL = r"(?m)^[ \t>#*_\-\d.)`\"']*{}[*_`\"' \t]*[:\uff1a][*_ \t]*"
 _HEADING = r"(?m)^[ \t]*(?:#{{1,6}}|\*\*|__)[ \t*_\d.)]*{}[ \t*_:#]*$"
 _SWALLOWED = re.compile(r"[\"']\s*,\s*[\"']?([^\"'\n]{1,40})[\"']{1,2}\s*:")
@@ -77,11 +77,14 @@ def read_object(text: str, keys: Sequence[str], optional: Sequence[str] = ()) ->
 
 def drop_thinking(text: str) -> str:
     """Return a text without the blocks of thinking before its answer; empty if it is nothing but thinking."""
-    while (opened := _THINKS.search(text)) and "{" not in text[: opened.start()]:
+    kept, at = [], 0
+    while (opened := _THINKS.search(text, at)) and text.find("{", at, opened.start()) < 0:
+        kept.append(text[at : opened.start()])
         closed = re.compile(rf"</{opened[1]}>", re.I).search(text, opened.end())
         if closed is None:
-            return text[: opened.start()]
-        text = text[: opened.start()] + text[closed.end() :]
+            return "".join(kept)
+        at = closed.end()
+    text = "".join(kept) + text[at:]
     closings = [closing.end() for closing in _THOUGHT.finditer(text[:200_000])]
     return text[closings[-1] :] if closings else text
 
@@ -183,8 +186,7 @@ class _Form:
         begin = _ESCAPED.search(text)
         if begin is None or "{" in text[: begin.start()]:
             return None
-        quoted = text[begin.start() :].strip().removeprefix('"')
-        whole = quoted[: quoted.rfind("}") + 1]
+        whole = text[begin.start() : text.rfind("}") + 1]
         try:
             return self.search(json.loads(f'"{whole}"', strict=False))
         except ValueError:
@@ -204,9 +206,8 @@ class _Form:
 
     def _search_labels(self, text: str) -> Mapping[str, object] | None:
         """Return the answer in a text that names each key once, as a tag, a label or a heading, with text after it."""
-        tagged = {key: re.findall(rf"<{key}>(.*?)</{key}>", text, re.S | re.I) for key in self.keys}
-        if all(len(found) == 1 and found[0].strip() for found in tagged.values()):
-            return {key: found[0].strip() for key, found in tagged.items()}
+        if all(text.count(f"<{key}>") == text.count(f"</{key}>") == 1 for key in self.keys):
+            return {key: text.partition(f"<{key}>")[2].partition(f"</{key}>")[0].strip() for key in self.keys}
         places: list[tuple[int, int, str]] = []
         for key in self.keys:
             name = re.escape(key).replace("_", r"[ _-]?")
@@ -272,7 +273,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if piece.value is None and slow > 0:
             left -= piece.chars
             piece = _read_leniently(text, at, piece)
-            slow -= piece.chars
+            slow -= piece.chars + at // 20
         yield piece
         if piece.cut:
             return

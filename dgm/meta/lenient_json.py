@@ -16,7 +16,8 @@ _CLOSING = {'"': '"', "'": "'", "`": "`", "\u201c": '\u201d"', "\u2018": "\u2019
 _TRIPLE = ('"""', "'''")
 _WORDS = {"true": True, "false": False, "yes": True, "no": False, "none": None, "null": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\"}
-_COMMENT = re.compile(r"(?://|#)[^\n]*|/\*.*?\*/|\s+", re.S)
+_COMMENT = re.compile(r"(?://|#)[^\n]*|/\*.{0,2000}?\*/|\s+", re.S)
+_REST_IS_BLANK = re.compile(r"\s*+\Z")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=[\s,\]}/#]|$)")
 _WORD = re.compile(r"[A-Za-z]+(?=[\s,\]}/#.]|$)")
 _BARE_KEY = re.compile(r"[A-Za-z_][\w-]{0,80}(?=\s{0,20}:)")
@@ -26,9 +27,8 @@ _AFTER_KEY = re.compile(r"\s*+:")
 _AFTER_MEMBER = re.compile(
     rf"{_ASIDE}(?:(?:,{_ASIDE})+(?:{_KEY_NEXT}|\}})|\+\s*[\"'])|[ \t\r]*\n\s*{_KEY_NEXT}"
 )
-_AFTER_ITEM = re.compile(
-    rf"{_ASIDE}(?:,{_ASIDE}(?:[\"'`\u201c\u2018{{\[\]\d-]|true|false|null|None|True|False)|\+\s*[\"'])|\s*\n\s*[\"']"
-)
+_ITEM_NEXT = r"(?:[\"'`\u201c\u2018{\[\]\d-]|true|false|null|None|True|False)"
+_AFTER_ITEM = re.compile(rf"{_ASIDE}(?:,{_ASIDE}{_ITEM_NEXT}|\+\s*[\"'])|[ \t\r]*\n\s*+[\"']")
 _CLOSES_INNER = re.compile(rf"{_ASIDE}[}}\]]{_ASIDE}(?:[,}}\]]|$|[\"'{{])")
 _CLOSES_OUTER = re.compile(rf"{_ASIDE}\}}(?:\s|$|[`<*]|[\"'](?:\s|$))")
 _SHOWN = 60
@@ -116,7 +116,7 @@ class _Parser:
 
     def fail(self, why: str) -> NotReadable:
         """Return the error for the present position."""
-        if self.at >= len(self.text.rstrip()):
+        if _REST_IS_BLANK.match(self.text, self.at):
             return NotReadable("the object is not closed: the answer ends before it does", self.at, cut=True)
         return NotReadable(why, self.at)
 

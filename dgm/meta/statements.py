@@ -17,6 +17,8 @@ _BEFORE = r"(?:^[ \t>#*_`\"\-]*(?:\d{{1,2}}[.)][ \t*_]*)?(?i:{0})|(?<=[.!?;] )[*
 _LABEL = _BEFORE + r"[*_`\"]{{0,3}}[ \t]*(?:[:\uff1a]|[-\u2013\u2014](?=\s))(.*)$"
 _HEADING = r"^[ \t]*(?:#{{1,6}}[ \t]*|\*\*|__)(?i:{0})[ \t*_#]*$()"
 _MEMBER = r"\"(?i:{0})\"\s*:\s*(\"(?:[^\"\\]|\\.)*\")()"
+_NEAR = 2_000
+"""Characters after a mark within which its text begins."""
 _PLACEHOLDER = re.compile(r"<[^>]*>|[.\u2026\s]*|\[[^\]]*\]")
 _MARKS = ("rationale", "general")
 """Arguments whose name is the mark."""
@@ -77,7 +79,7 @@ def _find_marked(text: str, mark: str) -> Iterator[str]:
     for end, told in places:
         said = _clean(told)
         if not said:
-            said = next((_clean(line) for line in text[end:].splitlines() if _clean(line)), "")
+            said = next((_clean(line) for line in text[end : end + _NEAR].splitlines() if _clean(line)), "")
             said = "" if re.match(r"[A-Z][a-z]+[:\uff1a]", said) else said
         if said and not _PLACEHOLDER.fullmatch(said):
             yield said

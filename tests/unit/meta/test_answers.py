@@ -106,6 +106,10 @@ def test_nesting_up_to_the_limit_and_whole_pairs_are_fine():
         '{"a": "' * 500_000,
         '{"a": 1, "a": ' * 200_000,
         "{}" * 100_000,
+        "<think></think>" * 260_000,
+        "<problem>" * 440_000,
+        '{"a": ["a"' + "\n" * 3_000_000,
+        '{"a": "' + '","b' * 700_000,
     ],
 )
 @pytest.mark.timeout(120)  # Reading each beginning to the end would take hours.
