@@ -164,8 +164,9 @@ def create(folder: Path, prepared: PreparedSession) -> Run:
     Raises:
         UserError: the folder exists, or an error of ``assemble.create``.
     """
-    made = assemble.create(folder, prepared.settings, prepared.parts)
+    # First, so that a run whose creation is cut off is known to be this user's.
     remember_own(list_reach(prepared.settings.models))
+    made = assemble.create(folder, prepared.settings, prepared.parts)
     note_checks(made, prepared.settings, prepared.checks)
     return made
 

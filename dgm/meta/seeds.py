@@ -51,6 +51,8 @@ def read_seed(where: str = "plain") -> Snapshot:
         read_contract(source)
     except AgentFault as error:
         raise UserError(f"{where}: not an agent: {error} (see dgm docs agents)") from error
+    except UserError:
+        raise
     except ValueError as error:  # a null character in the path
         raise UserError(f"{where!r}: {error}") from error
     return source

@@ -30,15 +30,16 @@ def list_unagreed(after: ModelsSettings, before: ModelsSettings) -> Sequence[Sub
 
     Args:
         after: settings that are about to be used.
-        before: settings of the run that they come from; a subject all of whose values differ is the user's own.
+        before: settings of the run that they come from. What differs is the user's choice, so nothing is returned that
+            shares no value with the run, or changes what the user agreed to earlier.
     """
     theirs = _find_own(before)
     found = []
     for name, own in _find_own(after).items():
-        from_run = any(theirs.get(name, {}).get(key) == value for key, value in own.items())
-        subject = _make_subject(name, own)
-        if from_run and not subject.is_agreed():
-            found.append(subject)
+        old = theirs.get(name, {})
+        from_run = any(old.get(key) == value for key, value in own.items())
+        if from_run and not any(_make_subject(name, each).is_agreed() for each in (own, old)):
+            found.append(_make_subject(name, own))
     return found
 
 

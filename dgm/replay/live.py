@@ -167,8 +167,8 @@ async def _open_live_run(run: Run, live: Live, plan: Mapping[str, Any], parts: a
     if (folder / "run.json").exists():
         return Run.open(folder, write=True)
     checks = await check_models(settings)
-    new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
     remember_own(list_reach(settings.models))
+    new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
     note_checks(new, settings, checks)
     return new
 

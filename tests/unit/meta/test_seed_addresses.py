@@ -1,5 +1,6 @@
 """Where a seed agent may come from, and what its address cannot do."""
 
+import re
 import subprocess
 
 import pytest
@@ -23,7 +24,7 @@ TOML = '[agent]\ncommand = ["python3", "a.py"]\ncheck = ["python3", "a.py"]\n'
     ],
 )
 def test_only_known_transports_are_taken(where):
-    with pytest.raises(UserError, match=r"address of https, ssh, git, file$"):
+    with pytest.raises(UserError, match=rf"^{re.escape(where)}: a seed .* address of https, ssh, git, file$"):
         read_seed(where)
 
 

@@ -75,6 +75,13 @@ def test_half_of_theirs_still_needs_one(half):
     assert len(list_unagreed(models(**mixed), models(**THEIRS))) == 1
 
 
+def test_what_the_user_agreed_to_may_be_changed_in_part():
+    for subject in list_reach(models(**THEIRS)):
+        subject.agree()
+    moved = {"compatible": {**THEIRS["compatible"], "base_url": "http://moved/v1"}}
+    assert list_unagreed(models(**moved), models(**THEIRS)) == []
+
+
 def test_a_long_value_hides_no_other():
     hidden = {"compatible": {"base_url": "http://a/" + "x" * 5000, "key_env": "HOME"}}
     assert words(list_unagreed(models(**hidden), models(**hidden)))[0].endswith("…, key_env = HOME")
