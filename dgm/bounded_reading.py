@@ -4,11 +4,12 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from dgm.errors import ArchiveCorrupt
+from dgm.errors import ArchiveCorrupt, DgmError
 
 MAX_BYTES = 64_000_000
 """Maximum size of a file, or of a JSON text, in bytes."""
@@ -64,21 +65,36 @@ def read_file(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         OSError: it does not exist, or cannot be read.
         ArchiveCorrupt: it is a link, a folder, a pipe or a device, or larger than ``most_bytes``.
     """
-    # Without O_NONBLOCK, opening a pipe would wait for its writer.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    if path.is_symlink():
-        raise ArchiveCorrupt(f"{path}: a link, which is not followed; put the file itself there")
-    descriptor = os.open(path, flags)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ArchiveCorrupt(f"{path}: not a regular file")
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read(most_bytes + 1)
-    finally:
-        os.close(descriptor)
+    with open_file(path) as file:
+        data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise ArchiveCorrupt(f"{path}: larger than {most_bytes} bytes")
     return data
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file to read it; raise like ``read_file``."""
+    if path.is_symlink():
+        raise ArchiveCorrupt(f"{path}: a link, which is not followed; put the file itself there")
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ArchiveCorrupt(f"{path}: not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+@contextmanager
+def refuse_odd_values(place: object) -> Iterator[None]:
+    """Raise errors of values that have another form than dgm writes as ``ArchiveCorrupt``, which names their place."""
+    try:
+        yield
+    except DgmError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise ArchiveCorrupt(
+            f"{place}: not what dgm wrote ({error!r}); check it with dgm archive verify"
+        ) from error
 
 
 def _is_too_deep(text: str) -> bool:

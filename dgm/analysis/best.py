@@ -6,6 +6,8 @@ score is called *highest so far*.
 
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from dgm.analysis.given_up import count_given_up
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
@@ -62,8 +64,10 @@ def best_in(run: Run, tree: Tree) -> AgentId:
     from dgm.policies.registry import best_agent
 
     said = {"name": UNNAMED, **run.config.get("settings", {}).get("policy", {})}
-    policy = PolicySettings(**{key: said[key] for key in ("name", "recommendation", "alpha") if key in said})
     try:
+        policy = PolicySettings(
+            **{key: said[key] for key in ("name", "recommendation", "alpha") if key in said}
+        )
         return best_agent(policy, tree)
-    except UserError:
+    except (UserError, ValidationError):
         return best_belief(tree)

@@ -1,14 +1,15 @@
 """The failures of a run, counted by kind: where its evaluations and expansions went."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from dgm.archive.event_fields import parse_body
 from dgm.archive.events import ActionLost, AgentStillborn, CallRefused, TaskGraded
 from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
+from dgm.bounded_reading import refuse_odd_values
 
 MOST = 12
 """Number of different reasons that are counted separately."""
@@ -71,14 +72,15 @@ def count_failures(run: Run) -> FailureCounts:
     )
 
 
+@refuse_odd_values("events.db")
 def count_unresolved(run: Run) -> Sequence[tuple[str, int]]:
     """Count the unresolved verdicts that stand, by kind of reason, ordered by frequency."""
     counts: Counter[str] = Counter()
     gone = run.store.withdrawn(run.tree.seq)
     for seq, body in run.store.query(_UNRESOLVED, (run.tree.seq,)):
-        graded = json.loads(body)
-        if graded["verdict"] == "unresolved" and seq not in gone:
-            counts[kind_of(graded["reason"])] += 1
+        graded = parse_body(body)
+        if graded.get("verdict") == "unresolved" and seq not in gone:
+            counts[kind_of(str(graded.get("reason", "")))] += 1
     return _most_frequent(counts)
 
 

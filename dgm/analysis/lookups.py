@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dgm.archive.events import AgentBorn, Recorded
 from dgm.archive.store import EventStore
+from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import ActionId, AgentId, Tally, TaskId, Verdict
 
 _ASKED_AT_ONCE = 500
@@ -69,6 +70,7 @@ def read_births(store: EventStore, agents: Sequence[AgentId]) -> Mapping[AgentId
     return found
 
 
+@refuse_odd_values("events.db")
 def find_verdicts(store: EventStore, task: TaskId, until: int) -> Sequence[TaskVerdict]:
     """Return every verdict on a task, by agent and attempt; invalid and withdrawn ones do not count."""
     gone = store.withdrawn(until)
@@ -79,6 +81,7 @@ def find_verdicts(store: EventStore, task: TaskId, until: int) -> Sequence[TaskV
     ]
 
 
+@refuse_odd_values("events.db")
 def tally_tasks(store: EventStore, until: int) -> Mapping[TaskId, Tally]:
     """Return the tally of each task that has a verdict, by name; every attempt counts.
 

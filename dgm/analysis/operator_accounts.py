@@ -1,6 +1,5 @@
 """Results and cost of each operator's expansions: births, stillbirths by stage, gains, spend, time of vetting."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -155,11 +154,12 @@ def _read_stage_times(run: Run, cost: Cost) -> dict[str, StageTime]:
     """
     found: dict[str, StageTime] = {}
     if VETTING in cost.traces:
-        for ran in json.loads(run.traces.get(cost.traces[VETTING]))["stages"]:
-            stage = found.setdefault(ran["stage"], StageTime())
-            if ran["result"] != "skipped":
-                stage.runs += 1
-                stage.seconds += ran["seconds"]
+        with run.traces.reading(cost.traces[VETTING]) as record:
+            for ran in record["stages"]:
+                stage = found.setdefault(str(ran["stage"]), StageTime())
+                if ran["result"] != "skipped":
+                    stage.runs += 1
+                    stage.seconds += float(ran["seconds"])
     return found
 
 

@@ -4,17 +4,20 @@ This takes about a second for a million evaluations, and folding them takes ten.
 everything else about a run.
 """
 
-import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from dgm.archive.clades import sum_clades
 from dgm.archive.codec import action_of
+from dgm.archive.event_fields import parse_body
 from dgm.archive.store import EventStore
+from dgm.bounded_reading import parse_json, refuse_odd_values
 from dgm.domain import Action, ActionId, AgentId, Tally, Verdict
 from dgm.errors import ArchiveCorrupt
 
+_MOST_VALUES = 20_000_000
+"""Bound of the values of one column, which has one for each agent."""
 RECENT = 5_000
 """Number of rows at the end of the log that are searched for actions in flight."""
 STEPS = 1_000_000
@@ -110,6 +113,7 @@ class Outline:
                 self._children.setdefault(parent, []).append(AgentId(agent))
 
     @classmethod
+    @refuse_odd_values("events.db")
     def read(cls, store: EventStore) -> Self:
         """Read the indices; another thread may run meanwhile.
 
@@ -194,7 +198,7 @@ def has_indices(store: EventStore) -> bool:
 
 def _query_columns(store: EventStore, sql: str) -> tuple[list[Any], list[Any]]:
     one, other = store.query(sql)[0]
-    return json.loads(one), json.loads(other)
+    return parse_json(one, most_values=_MOST_VALUES), parse_json(other, most_values=_MOST_VALUES)
 
 
 def _query_counts(store: EventStore, sql: str) -> dict[int, int]:
@@ -207,4 +211,4 @@ def _find_in_flight(rows: Sequence[tuple[Any, ...]]) -> dict[ActionId, Action]:
         open_yet.pop(action, None)
         if kind == "action_started":
             open_yet[action] = body
-    return {action: action_of(json.loads(body)) for action, body in open_yet.items()}
+    return {action: action_of(parse_body(body)) for action, body in open_yet.items()}

@@ -10,6 +10,8 @@ from dataclasses import astuple
 from pathlib import Path
 
 from dgm.archive.durable import write_durably
+from dgm.archive.event_fields import read_usage
+from dgm.bounded_reading import read_json, refuse_odd_values
 from dgm.domain import Usage
 
 _FILE = "checks.json"
@@ -46,11 +48,12 @@ def end_checks(folder: Path, *, counted: bool) -> None:
 
 def _read(folder: Path) -> Mapping[str, Sequence[tuple[str, Usage]]]:
     try:
-        record = json.loads((folder / _FILE).read_bytes())
-        return {
-            when: [(str(model), Usage(*usage)) for model, usage in record[when]]
-            for when in ("earlier", "now")
-        }
+        record = read_json(folder / _FILE)
+        with refuse_odd_values(folder / _FILE):
+            return {
+                when: [(str(model), read_usage(usage)) for model, usage in record[when]]
+                for when in ("earlier", "now")
+            }
     except FileNotFoundError:
         return {"earlier": (), "now": ()}
 

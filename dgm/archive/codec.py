@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from dgm.archive.config_shape import check_settings
 from dgm.archive.event_fields import UnusableField, check_fields, parse_body, read_commit
 from dgm.archive.events import (
     ActionLost,
@@ -147,6 +148,8 @@ def _nest(kind: str, body: dict[str, Any]) -> None:
             body["cost"] = {**body}
         case "verdict_withdrawn":
             body["what"] = {**body}
+        case "run_changed":
+            check_settings(body["settings"])
         case "call_started":
             body["most"] = Usage(*body["most"])
         case "run_started" if body.get("control"):

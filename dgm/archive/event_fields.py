@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 
 from dgm.bounded_reading import parse_json
+from dgm.domain import Usage
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -90,6 +91,12 @@ def read_commit(value: object) -> str:
         pydantic.ValidationError: it is no text.
     """
     return _COMMIT.validate_python(value)
+
+
+def read_usage(amounts: object) -> Usage:
+    """Return the usage that a list of a body holds; raise like ``check_fields``."""
+    check_fields({"usage": amounts})
+    return Usage(*amounts)  # type: ignore[misc]  (checked)
 
 
 def check_fields(body: Mapping[str, Any]) -> None:

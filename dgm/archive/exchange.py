@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from dgm.archive.traces import name_of
+from dgm.bounded_reading import parse_json
 from dgm.domain import Digest, Usage
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
@@ -54,10 +55,10 @@ def base_of(data: bytes) -> Digest | None:
         ArchiveCorrupt: the bytes are not a request.
     """
     try:
-        base = json.loads(data).get("base")
+        base = parse_json(data).get("base")
     except (ValueError, AttributeError) as error:
         raise ArchiveCorrupt(f"trace {name_of(data)} is not a request: {error!r}") from error
-    return Digest(base) if base else None
+    return Digest(str(base)) if base else None
 
 
 def decode_request(data: bytes, base: Request | None = None) -> Request:
@@ -66,7 +67,7 @@ def decode_request(data: bytes, base: Request | None = None) -> Request:
     Raises:
         ValueError, KeyError, TypeError: the bytes are not a request.
     """
-    body = json.loads(data)
+    body = parse_json(data)
     kept = tuple(base.messages[: body["kept"]]) if base else ()
     if "tools" in body:
         tools = tuple(Tool(tool["name"], tool["description"], tool["parameters"]) for tool in body["tools"])
@@ -105,7 +106,7 @@ def encode_reply(reply: Reply) -> bytes:
 
 def decode_reply(data: bytes) -> Reply:
     """Return the reply that ``encode_reply`` encoded; raises like ``decode_request``."""
-    body = json.loads(data)
+    body = parse_json(data)
     return Reply(
         body["text"],
         _read_calls(body["calls"]),

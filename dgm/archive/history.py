@@ -1,6 +1,5 @@
 """Questions about a run that only its log can answer: an agent's evaluations, and whether a process is writing."""
 
-import json
 import socket
 import sys
 import time
@@ -10,8 +9,10 @@ from pathlib import Path
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
+from dgm.bounded_reading import parse_json, read_file
 from dgm.domain import ActionId, AgentId, Born, Evaluation
 
+_LOCK_BYTES = 1_000
 LIVING = ("running", "paused")
 """Values of ``state`` while a process writes the run; in any other state no action is in flight."""
 
@@ -108,9 +109,9 @@ def writer(folder: Path) -> tuple[int, str] | None:
     """
     lock = folder / "events.lock"
     try:
-        holder = json.loads(lock.read_bytes())
+        holder = parse_json(read_file(lock, _LOCK_BYTES))
         pid, host = int(holder["pid"]), str(holder["host"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return None
     return (pid, host) if host != socket.gethostname() or _has_open(pid, lock) else None
 

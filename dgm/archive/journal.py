@@ -5,7 +5,6 @@ Exchanges with a provider are kept as the JSON that was sent and received. Excha
 ``read_reply`` return dgm's form for both, for people, evidence and exports.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,14 @@ from dgm.archive.exchange import decode_reply, decode_request
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.archive.wire_exchange import decode_wire_reply, decode_wire_request, is_wire
+from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import CutCall, Exchange, Message, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
+
+MAX_LINKS = 1_000
+"""Maximum number of requests that a recorded request builds on; the gateway ends a chain far earlier."""
 
 
 def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
@@ -83,7 +86,7 @@ def read_new_messages(traces: Traces, call: ModelCalled) -> tuple[Sequence[Messa
         ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another kind.
     """
     asked, replied = traces.get(call.request), traces.get(call.reply)
-    record, answer = json.loads(asked), json.loads(replied)
+    record, answer = parse_json(asked), parse_json(replied)
     if not is_wire(record):
         return decode_request(asked).messages, decode_reply(replied)
     body = record["body"]
@@ -95,7 +98,7 @@ def read_recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
     """Return a recorded reply in its recorded form; raises like ``read_reply``."""
     try:
         data = run.traces.get(digest)
-        record = json.loads(data)
+        record = parse_json(data)
         return decode_wire_reply(record) if is_wire(record) else decode_reply(data)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise _wrong_kind(digest, "reply", error) from error
@@ -107,8 +110,10 @@ def read_recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
         waiting: list[tuple[bytes, Mapping[str, Any]]] = []
         following: str | None = digest
         while following:
-            data = run.traces.get(Digest(following))
-            waiting.append((data, json.loads(data)))
+            if len(waiting) > MAX_LINKS:
+                raise ArchiveCorrupt(f"trace {digest} builds on more than {MAX_LINKS} other requests")
+            data = run.traces.get(Digest(str(following)))
+            waiting.append((data, parse_json(data)))
             following = waiting[-1][1].get("base")
         request: Request | WireRequest | None = None
         while waiting:

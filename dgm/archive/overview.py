@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.codec import decode
+from dgm.archive.event_fields import parse_body
 from dgm.archive.events import RunStarted
 from dgm.archive.history import writer
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
+from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import NO_ACTION, Budget
 
 _COUNTS = "SELECT kind, count(*), max(seq), max(at) FROM events GROUP BY kind"
@@ -91,6 +93,11 @@ def read_overview(folder: Path) -> Overview:
         UserError: there is no run, or a newer dgm made it.
         ArchiveCorrupt: the data read is damaged; names the file and the first thing wrong.
     """
+    with refuse_odd_values(folder / "events.db"):
+        return _read_overview(folder)
+
+
+def _read_overview(folder: Path) -> Overview:
     config = read_config(folder / "run.json")
     # Ask first: if the process ends meanwhile, its last event is then in what is read.
     written_by = writer(folder)
@@ -139,8 +146,7 @@ def _read_budget(store: EventStore, kinds: dict[str, tuple[int, int, float]]) ->
 
 
 def _read_body(store: EventStore, seq: int) -> dict[str, Any]:
-    body = json.loads(store.query(_BODY, (seq,))[0][0])
-    return body if isinstance(body, dict) else {}
+    return parse_body(store.query(_BODY, (seq,))[0][0])
 
 
 def _sum_sessions_s(store: EventStore) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm.archive.changes import merge_tables
+from dgm.archive.config_shape import FrozenTable, check_config
 from dgm.archive.durable import write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
@@ -29,6 +30,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
+from dgm.bounded_reading import read_json
 from dgm.domain import ActionId, AgentId, Born, Snapshot
 from dgm.errors import ArchiveCorrupt, UserError
 
@@ -168,7 +170,7 @@ class Run:
         for seq, change in self.tree.changes:
             if until is None or seq <= until:
                 found = merge_tables(found, change)
-        return found
+        return FrozenTable(found, f"{self.folder / 'run.json'}: settings")
 
     def sandbox(self, until: int | None = None) -> str:
         """Return the kind of sandbox that the run uses, or used at event ``until``; it may be ``auto``."""
@@ -209,18 +211,24 @@ def read_config(path: Path) -> Mapping[str, Any]:
         ArchiveCorrupt: its content is not in dgm's format.
     """
     try:
-        frozen = json.loads(path.read_bytes())
-        version, config = frozen["format"], frozen["config"]
+        frozen = read_json(path)
+        version, config = int(frozen["format"]), frozen["config"]
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{path.parent}: not a run (it has no run.json)") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ArchiveCorrupt(f"{path}: not what dgm wrote ({error}); restore it from a copy") from error
+    except ArchiveCorrupt:
+        raise
+    except (ValueError, LookupError, TypeError, OverflowError) as error:
+        raise ArchiveCorrupt(f"{path}: not what dgm wrote ({error!r}); restore it from a copy") from error
     if version > _FORMAT:
         raise UserError(
             f"{path}: made by a newer dgm (format {version}, this one reads {_FORMAT}); upgrade dgm"
         )
     if not isinstance(config, dict):
         raise ArchiveCorrupt(f"{path}: its config is not a table; restore it from a copy")
-    return config
+    try:
+        check_config(config)
+    except ValueError as error:
+        raise ArchiveCorrupt(f"{path}: {error}; restore it from a copy") from error
+    return FrozenTable(config, str(path))

@@ -6,15 +6,22 @@ on disk before ``put`` returns; only then may an event name it.
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from dgm.archive.durable import sync_folder, write_all_durably
+from dgm.archive.event_fields import DIGEST
+from dgm.bounded_reading import open_file, parse_json, refuse_odd_values
 from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt, UserError
 
 DEFAULT_LIMIT = 1_000_000
 """Maximum size of a stored trace in bytes, unless the caller sets another one."""
+MAX_BYTES = 256_000_000
+"""Maximum size of any trace in bytes; reading stops there."""
+_PIECE = 1 << 20
 
 
 class Traces:
@@ -58,21 +65,78 @@ class Traces:
         Raises:
             ArchiveCorrupt: the trace is missing, or differs from what was stored.
         """
+        return b"".join(self.pieces(digest))
+
+    def check(self, digest: Digest) -> None:
+        """Read a trace in pieces and forget it; raise like ``get``."""
+        for _ in self.pieces(digest):
+            pass
+
+    def pieces(self, digest: Digest) -> Iterator[bytes]:
+        """Yield the data stored under ``digest`` in pieces; its hash is checked after the last one.
+
+        Raises:
+            ArchiveCorrupt: the trace is missing, larger than ``MAX_BYTES``, or differs from what was stored.
+        """
         path = self._path(digest)
+        if path.parent.is_symlink() or self._folder.is_symlink():
+            raise ArchiveCorrupt(f"{path}: below a link, which is not followed; put the folder itself there")
+        hashed = hashlib.sha256()
         try:
-            data = zlib.decompress(path.read_bytes())
+            with open_file(path) as file:
+                for piece in inflate(iter(lambda: file.read(_PIECE), b""), MAX_BYTES):
+                    hashed.update(piece)
+                    yield piece
         except FileNotFoundError as error:
             raise ArchiveCorrupt(f"{path}: trace {digest} is missing") from error
-        except zlib.error as error:
-            raise ArchiveCorrupt(f"{path}: trace {digest} is damaged ({error})") from error
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-        if name_of(data) != digest:
+        except zlib.error as error:
+            raise ArchiveCorrupt(f"{path}: trace {digest} is damaged ({error})") from error
+        if hashed.hexdigest() != digest:
             raise ArchiveCorrupt(f"{path}: trace {digest} is damaged (its content has another hash)")
-        return data
+
+    @contextmanager
+    def reading(self, digest: Digest) -> Iterator[Any]:
+        """Yield the JSON of a trace; what the caller does with a value of another form raises ``ArchiveCorrupt``.
+
+        Raises:
+            ArchiveCorrupt: the trace is missing, damaged, not JSON, or not of the form that the caller expects.
+        """
+        data = self.get(digest)
+        with refuse_odd_values(self._path(digest)):
+            yield parse_json(data)
 
     def _path(self, digest: Digest) -> Path:
+        if not DIGEST.fullmatch(digest):
+            raise ArchiveCorrupt(f"{self._folder}: {digest[:80]!r} is not the name of a trace")
         return self._folder / digest[:2] / f"{digest[2:]}.z"
+
+
+def inflate(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Yield the content of one zlib stream, in pieces of at most a megabyte.
+
+    Raises:
+        zlib.error: the stream is damaged, ends early, goes on behind its end, or holds more than ``most_bytes``.
+    """
+    unzip, left = zlib.decompressobj(), most_bytes
+    for packed in pieces:
+        if unzip.eof:
+            raise zlib.error("data behind its end")
+        while packed:
+            piece = unzip.decompress(packed, _PIECE)
+            packed = unzip.unconsumed_tail
+            left -= len(piece)
+            if left < 0:
+                raise zlib.error(f"more than {most_bytes} bytes")
+            yield piece
+    while piece := unzip.decompress(unzip.unconsumed_tail, _PIECE):
+        left -= len(piece)
+        if left < 0:
+            raise zlib.error(f"more than {most_bytes} bytes")
+        yield piece
+    if not unzip.eof or unzip.unused_data:
+        raise zlib.error("it ends too early" if not unzip.eof else "data behind its end")
 
 
 def name_of(data: bytes) -> Digest:

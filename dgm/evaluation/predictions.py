@@ -16,6 +16,7 @@ from typing import Any
 from dgm.archive.durable import write_durably
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
+from dgm.bounded_reading import parse_json
 from dgm.domain import AgentId, Cost, Digest, Entry, Evaluation, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.evaluation.evaluating import AgentResult
@@ -100,21 +101,25 @@ def _check_suffix(file: Path) -> None:
         raise UserError(f"{file}: predictions are a .jsonl or a .json file; name it so")
 
 
+_MOST = 1_000_000_000
+"""Maximum size of a file in characters."""
+
+
 def _iter_lines(file: Path, text: str) -> Iterator[tuple[str, Any]]:
     # Split only at "\n": a JSON text may hold other line separators.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             place = f"{file}:{number}"
             try:
-                yield place, json.loads(line)
-            except (ValueError, RecursionError) as error:
+                yield place, parse_json(line)
+            except ValueError as error:
                 raise UserError(f"{place}: not JSON: {error}") from error
 
 
 def _iter_rows(file: Path, text: str) -> Iterator[tuple[str, Any]]:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text, most_bytes=_MOST, most_values=_MOST)
+    except ValueError as error:
         raise UserError(f"{file}: not JSON: {error}") from error
     if isinstance(document, dict):
         document = list(document.values())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dgm.archive.durable import make_folder, write_durably
 from dgm.archive.lock import WriterLock
+from dgm.bounded_reading import parse_json, read_file
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.publish.finding import archive_folders
@@ -83,7 +84,7 @@ class SweepFolder:
         """
         file = self.folder / FILE
         try:
-            record = json.loads(file.read_bytes())
+            record = parse_json(read_file(file))
             return [SweepMember(str(run["run"]), str(run["variant"])) for run in record["runs"]]
         except OSError as error:
             raise UserError(f"{file}: cannot be read: {error.strerror}") from error

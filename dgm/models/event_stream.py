@@ -67,14 +67,14 @@ def _encode_record(headers: dict[str, Any], payload: bytes) -> bytes:
     """Return one frame as a record; empty bytes for a frame that holds no event of Messages."""
     try:
         content = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         content = {}
     if headers.get(":message-type") != "event":
         return _encode_error_record(headers, content)
     try:
         event = base64.b64decode(content["bytes"])
         name = json.loads(event)["type"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return b""
     return f"event: {name}\ndata: ".encode() + event.replace(b"\n", b" ") + b"\n\n"
 

@@ -113,7 +113,7 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
 def _parse_or_keep(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

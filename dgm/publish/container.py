@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Self
 
+from dgm import bounded_reading
+from dgm.archive import traces
+from dgm.bounded_reading import parse_json
 from dgm.errors import ArchiveCorrupt, UserError
 
 FORMAT = 1
@@ -31,8 +34,10 @@ MAX_MEMBERS = 2_000_000
 MAX_BYTES = 64_000_000_000
 """Maximum uncompressed size of all members together, in bytes."""
 MAX_MANIFEST = 400_000_000
-MAX_IN_MEMORY = 512_000_000
-"""Maximum size of one trace, or of ``run.json``, in bytes."""
+MAX_RATIO = 1000
+"""Maximum size of the members in relation to the pack, beyond the first gigabyte."""
+_FREE_BYTES = 1_000_000_000
+_FREE_MANIFEST = 1_000_000
 _DECOMPRESSOR_BYTES = 200_000_000
 _BLOCK = 512
 _PADDING = 2 * tarfile.RECORDSIZE
@@ -173,12 +178,14 @@ class ContainerReader:
             raise UserError(f"{self._path}: not a packed run ({error})") from error
         if header.name != MANIFEST or not header.isreg():
             raise UserError(f"{self._path}: not a packed run (its first member is not {MANIFEST})")
-        if not 0 <= header.size <= MAX_MANIFEST:
-            raise self._wrong(f"{MANIFEST}: larger than {MAX_MANIFEST} bytes")
+        # Checksums cannot be compressed below half their length: no true manifest is much larger than its pack.
+        most = min(MAX_MANIFEST, _FREE_MANIFEST + 8 * self._path.stat().st_size)
+        if not 0 <= header.size <= most:
+            raise self._wrong(f"{MANIFEST}: larger than {most} bytes")
         data = self._stream.read_exactly(header.size)
         self._stream.read_exactly(-header.size % _BLOCK)
         try:
-            body = json.loads(data)
+            body = parse_json(data, most_bytes=MAX_MANIFEST, most_values=6 * MAX_MEMBERS)
             version = int(body["format"])
             if version > FORMAT:
                 raise UserError(
@@ -202,13 +209,14 @@ class ContainerReader:
         if names != sorted(set(names)):
             raise self._wrong(f"{MANIFEST}: its members are not in order, each once")
         total = sum(member.size for member in manifest.members)
-        if len(names) > MAX_MEMBERS or total > MAX_BYTES or any(m.size < 0 for m in manifest.members):
-            raise self._wrong(f"more than {MAX_MEMBERS} members or {MAX_BYTES} bytes are not unpacked")
-        large = [
-            m.name for m in manifest.members if m.size > MAX_IN_MEMORY and m.name.endswith((".z", ".json"))
-        ]
+        most = min(MAX_BYTES, _FREE_BYTES + MAX_RATIO * self._path.stat().st_size)
+        if len(names) > MAX_MEMBERS or total > most or any(m.size < 0 for m in manifest.members):
+            raise self._wrong(f"more than {MAX_MEMBERS} members or {most} bytes are not unpacked")
+        # Half a megabyte more than the content: zlib stores what it cannot compress.
+        bounds = {".z": traces.MAX_BYTES + 500_000, ".json": bounded_reading.MAX_BYTES}
+        large = [m.name for m in manifest.members if m.size > bounds.get(Path(m.name).suffix, MAX_BYTES)]
         if large:
-            raise self._wrong(f"{large[0]}: larger than {MAX_IN_MEMORY} bytes")
+            raise self._wrong(f"{large[0]}: larger than a run may have it")
         return manifest
 
     def _wrong(self, what: str) -> ArchiveCorrupt:

@@ -8,7 +8,6 @@ instead of copied. Its bodies change where something is replaced, and a copy's p
 
 import hashlib
 import itertools
-import json
 import os
 import re
 import sqlite3
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
+from dgm.archive.event_fields import parse_body
 from dgm.archive.exchange import base_of
 from dgm.archive.history import find_unborn
 from dgm.archive.lock import error_of_write
@@ -29,6 +29,7 @@ from dgm.archive.run import Run
 from dgm.archive.schema import SCHEMA
 from dgm.archive.store import Row
 from dgm.archive.traces import Traces
+from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import DgmError, UserError
 from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe_files, write_container
@@ -120,7 +121,7 @@ class _RunCopier:
     def write(self) -> Mapping[str, int]:
         """Write the cleaned copy; return the numbers of events, agents and traces."""
         self._draft.mkdir(parents=True, exist_ok=True)
-        frozen = self._scrubber.clean((self._folder / "run.json").read_bytes())
+        frozen = self._scrubber.clean(read_file(self._folder / "run.json"))
         (self._draft / "run.json").write_bytes(frozen)
         with Run.open(self._folder) as run:
             agents = [agent.commit for agent in run.tree.agents]
@@ -136,7 +137,7 @@ class _RunCopier:
 
     def _row(self, row: Row, traces: Traces) -> Row:
         seq, at, kind, action, body = row
-        named = _traces_of(json.loads(body))
+        named = _traces_of(parse_body(body))
         asks = kind in _ASKING
         clean = self._scrubber.clean(body.encode()).decode()
         for key, digest in named:
@@ -217,7 +218,8 @@ def _write_log(path: Path, rows: Iterator[Row]) -> None:
 def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
     """Return the traces that an event's body names, as pairs of key and digest."""
     named = [(key, body[key]) for key in ("request", "reply") if key in body]
-    named += body.get("traces", {}).items()
+    traces = body.get("traces", {})
+    named += traces.items() if isinstance(traces, dict) else ()
     return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
 
 

@@ -12,8 +12,10 @@ from dgm.archive.git_process import run_git
 from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository
 from dgm.archive.run import Run
+from dgm.archive.traces import MAX_BYTES, inflate
+from dgm.bounded_reading import read_file
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
-from dgm.publish.container import MAX_IN_MEMORY, ContainerReader, Manifest, PackMember
+from dgm.publish.container import ContainerReader, Manifest, PackMember
 from dgm.publish.finding import archive_folders
 
 _REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
@@ -78,24 +80,26 @@ def find_addresses(settings: object) -> Iterator[str]:
 def _write(file: Path, draft: Path, member: PackMember, content: Iterator[bytes]) -> None:
     path = draft / member.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".z":
-        path.write_bytes(zlib.compress(_decompress_trace(file, member, b"".join(content))))
-        return
     with path.open("xb") as target:
-        for piece in content:
+        for piece in _repack_trace(file, member, content) if path.suffix == ".z" else content:
             target.write(piece)
 
 
-def _decompress_trace(file: Path, member: PackMember, stored: bytes) -> bytes:
-    unzip = zlib.decompressobj()
+def _repack_trace(file: Path, member: PackMember, stored: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a trace compressed as a run has it, in pieces; a pack holds traces that are not."""
+    digest, squeeze = hashlib.sha256(), zlib.compressobj()
     try:
-        data = unzip.decompress(stored, MAX_IN_MEMORY)
+        for piece in inflate(stored, MAX_BYTES):
+            digest.update(piece)
+            yield squeeze.compress(piece)
     except zlib.error as error:
+        for _ in stored:
+            pass  # a wrong checksum of the pack is said first
         raise ArchiveCorrupt(f"{file}: {member.name}: damaged ({error})") from error
+    yield squeeze.flush()
     *_, first, rest = member.name.removesuffix(".z").split("/")
-    if not unzip.eof or hashlib.sha256(data).hexdigest() != first + rest:
+    if digest.hexdigest() != first + rest:
         raise ArchiveCorrupt(f"{file}: {member.name}: its content is not what its name says")
-    return data
 
 
 def _complete_run(file: Path, draft: Path) -> None:
@@ -112,8 +116,8 @@ def _complete_run(file: Path, draft: Path) -> None:
 
 def _complete_repository(file: Path, repository: Path) -> None:
     refs = repository / "packed-refs"
-    if not refs.is_file() or not all(_REF.fullmatch(line) for line in refs.read_bytes().split(b"\n")):
+    if not refs.is_file() or not all(_REF.fullmatch(line) for line in read_file(refs).split(b"\n")):
         raise ArchiveCorrupt(f"{file}: agents.git/packed-refs: not refs of agents")
     make_repository(repository)
     for packed in (repository / "objects" / "pack").glob("*.pack"):
-        run_git(repository, "index-pack", str(packed.resolve()))
+        run_git(repository, "index-pack", f"--max-input-size={MAX_BYTES}", str(packed.resolve()))

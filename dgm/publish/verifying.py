@@ -68,14 +68,14 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
             for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
                     with _add_place(f"the {name} of event {recorded.seq}"):
-                        run.traces.get(digest)
+                        run.traces.check(digest)
                     checked.add(digest)
         # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
         for path in stored:
             digest = Digest(path.parent.name + path.stem)
             if digest not in checked:
-                run.traces.get(digest)
+                run.traces.check(digest)
         run.repository.fsck()
         check_descent(run)
         return {

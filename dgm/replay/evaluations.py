@@ -4,7 +4,6 @@ Either recorded patches are graded again, or the agents work again on recorded r
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -200,9 +199,9 @@ def _explain_cut_short(recorded: Evaluation, now: Evaluation, then: Traces, made
         kept: Mapping[str, Digest] = evaluation.cost.traces
         if "circumstances" not in kept:
             continue
-        signs = json.loads(traces.get(kept["circumstances"]))
-        if signs["timed_out"]:
-            return f"the agent ran out of time {when}"
-        if signs["exit_code"] == OUT_OF_MEMORY:
-            return f"the agent was killed for its memory {when}"
+        with traces.reading(kept["circumstances"]) as signs:
+            if signs["timed_out"]:
+                return f"the agent ran out of time {when}"
+            if signs["exit_code"] == OUT_OF_MEMORY:
+                return f"the agent was killed for its memory {when}"
     return ""

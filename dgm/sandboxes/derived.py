@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from dgm.bounded_reading import parse_json
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes.container import COPIED_MB
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image, lock_image
@@ -149,7 +150,10 @@ def _read_report(reference: str, code: int, output: str) -> Mapping[str, Any]:
         raise Infrastructure(
             f"the image {reference} could not be prepared (exit status {code}): {said[:300]}"
         )
-    report: Mapping[str, Any] = json.loads(lines[-1])
+    try:
+        report: Mapping[str, Any] = parse_json(lines[-1])
+    except ValueError as error:
+        raise Infrastructure(f"the image {reference} could not be prepared: its report is {error}") from error
     if "unusable" in report:
         raise UserError(f"the image {reference} cannot be used: {report['unusable']}")
     return report

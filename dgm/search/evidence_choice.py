@@ -5,7 +5,6 @@ decides how evidence looks.
 """
 
 import heapq
-import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -193,7 +192,10 @@ def _choose_aim(run: Run, what: Expand, own: Own, aims: Sequence[str], rng: Rand
 
 def _exceeded_context(run: Run, evaluation: Evaluation) -> bool:
     signs = evaluation.cost.traces.get("circumstances")
-    return signs is not None and bool(json.loads(run.traces.get(signs)).get("context"))
+    if signs is None:
+        return False
+    with run.traces.reading(signs) as recorded:
+        return bool(recorded.get("context"))
 
 
 def _choose_probes(past: Sequence[Own], most: int, rng: Random) -> tuple[TaskId, ...]:

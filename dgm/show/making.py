@@ -1,6 +1,5 @@
 """The making of an agent, as ``dgm show`` tells it: the time that vetting took, and the evidence that was read."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -68,5 +67,5 @@ def _find_expand_action(run: Run, agent: Agent) -> Expand | None:
 def _read_json_trace(run: Run, cost: Cost, name: str) -> Mapping[str, Any]:
     if name not in cost.traces:
         return {}
-    read: Mapping[str, Any] = json.loads(run.traces.get(cost.traces[name]))
-    return read
+    with run.traces.reading(cost.traces[name]) as record:
+        return dict(record)

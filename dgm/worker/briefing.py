@@ -1,6 +1,5 @@
 """The brief of an operator that makes a child, and its record: two traces of the evidence."""
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -98,6 +97,7 @@ class BriefBuilder:
         traces = {name: self.by.run.traces.get(kept[name]) if name in kept else b"" for name in SHOWN}
         signs = ProgramEnd()
         if "circumstances" in kept:
-            signs = ProgramEnd(**json.loads(self.by.run.traces.get(kept["circumstances"])))
+            with self.by.run.traces.reading(kept["circumstances"]) as recorded:
+                signs = ProgramEnd(**recorded)
         problem = self.by.benchmark.task(evaluation.task).prompt
         return Case(evaluation, problem, traces, signs, action)

@@ -1,10 +1,10 @@
 """The results of an agent on its tasks: a list, and everything kept of one evaluation."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from dgm.archive.events import Recorded, TaskGraded, VerdictWithdrawn
 from dgm.archive.traces import Traces
+from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, AgentId, Digest, Evaluation, Usage, Verdict
 from dgm.errors import DgmError
 from dgm.show.diffs import Patch
@@ -151,7 +151,7 @@ def _trace_body(traces: Traces, name: str, digest: Digest) -> Body:
 
 def _circumstances_body(data: bytes) -> Body:
     try:
-        said = json.loads(data)
+        said = parse_json(data)
         return LineBody(
             [
                 fact_line(one_line(str(name), 30), one_line(str(value), 200), width=14)

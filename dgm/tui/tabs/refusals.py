@@ -1,6 +1,5 @@
 """The refusals and stops that an agent met: by the gateway, by the limits of its sandboxes, by vetting."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ from dgm.analysis.accounts import Purpose, RefusedRequest, account_of, refusals_
 from dgm.archive.events import ActionLost, AgentStillborn, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
+from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, AgentId, Evaluation, Verdict
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
@@ -90,7 +90,7 @@ def _find_stopped(
         if "circumstances" not in each.cost.traces:
             continue
         try:
-            said = json.loads(traces.get(each.cost.traces["circumstances"]))
+            said = parse_json(traces.get(each.cost.traces["circumstances"]))
             why = "out of time" if said.get("timed_out") else ""
             why = why or ("out of memory" if said.get("exit_code") == OUT_OF_MEMORY else "")
         except UNREADABLE as error:
