@@ -97,7 +97,8 @@ class Confinement:
             for mount in self.mounts
             for part in (*_parents(mount.target), "--ro-bind", str(mount.source), mount.target)
         ]
-        return [*writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
+        terminals = ["--dev-bind", str(self.scratch.terminals), "/dev/pts"] if self.privileged else []
+        return [*terminals, *writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _user_switch(self) -> list[str]:
         """Return the arguments that switch the program to the sandbox's user, inside."""
