@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgm.errors import UserError
 from dgm.protocols import Mount
 from dgm.sandboxes import users
 from dgm.sandboxes.scratch import WRITABLE, Scratch
@@ -52,7 +53,7 @@ class Confinement:
         """Return the call that runs a program in the sandbox."""
         return ConfinedProgram(self, argv, cwd, env)
 
-    def options(self, env: Mapping[str, str], seccomp_fd: int, status_fd: int) -> list[str]:
+    def options(self, seccomp_fd: int, status_fd: int) -> list[str]:
         """Return bubblewrap's options."""
         return [
             "--die-with-parent", "--new-session", "--clearenv",
@@ -60,15 +61,19 @@ class Confinement:
             *_system(self.scratch),
             *self._folders(),
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
-            *(part for item in {**_environment(), **env}.items() for part in ("--setenv", *item)),
+            *(part for item in _environment().items() for part in ("--setenv", *item)),
         ]  # fmt: skip
 
-    def command(self, argv: Sequence[str], cwd: str, options_fd: int) -> list[str]:
-        """Return the command line, which shows nothing of the host to the program."""
+    def command(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], options_fd: int) -> list[str]:
+        """Return the command line, which shows nothing of the host to the program.
+
+        The program's variables are set after the switch to its user: some tell a program what to load.
+        """
         return [
             "/bin/sh", "-c", _JOIN, "sh", *map(str, self.entrances), "--",
             self.bwrap, "--args", str(options_fd), *self.scratch.mark,
-            "--", *self._user_switch(), "/usr/bin/env", "-C", cwd, "--", *argv,
+            "--", *self._user_switch(), "/usr/bin/env", "-C", cwd, "--",
+            *(f"{name}={value}" for name, value in env.items()), *argv,
         ]  # fmt: skip
 
     def _identity(self) -> list[str]:
@@ -92,7 +97,8 @@ class Confinement:
             for mount in self.mounts
             for part in (*_parents(mount.target), "--ro-bind", str(mount.source), mount.target)
         ]
-        return [*writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
+        terminals = ["--dev-bind", str(self.scratch.terminals), "/dev/pts"] if self.privileged else []
+        return [*terminals, *writable, *shown, "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _user_switch(self) -> list[str]:
         """Return the arguments that switch the program to the sandbox's user, inside."""
@@ -120,13 +126,26 @@ class ConfinedProgram:
 
     def options(self, seccomp_fd: int, status_fd: int) -> bytes:
         """Return the contents of the file with bubblewrap's options."""
-        return b"".join(
-            os.fsencode(word) + b"\0" for word in self.inside.options(self.env, seccomp_fd, status_fd)
-        )
+        words = _check_words(self.inside.options(seccomp_fd, status_fd))
+        return b"".join(os.fsencode(word) + b"\0" for word in words)
 
     def command(self, options_fd: int) -> list[str]:
         """Return the command line."""
-        return self.inside.command(self.argv, self.cwd, options_fd)
+        return _check_words(self.inside.command(self.argv, self.cwd, self.env, options_fd))
+
+
+def _check_words(words: list[str]) -> list[str]:
+    """Return the words, none of which may be several for bubblewrap.
+
+    Raises:
+        UserError: one holds a zero byte.
+    """
+    for word in words:
+        if "\0" in word:
+            raise UserError(
+                f"a sandbox's command, variable or path holds a zero byte: {word[:80]!r}: remove it"
+            )
+    return words
 
 
 def interpreter_prefix() -> Path | None:

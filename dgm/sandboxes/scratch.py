@@ -25,7 +25,9 @@ log = logging.getLogger(__name__)
 
 WRITABLE = {"work": "/work", "agent": "/agent", "job": "/job", "tmp": "/tmp", "shm": "/dev/shm"}
 """Folder of the scratch space → its path inside a sandbox."""
-_NOSUID, _NODEV, _DETACH = 2, 4, 2
+_NOSUID, _NODEV, _NOEXEC, _DETACH = 2, 4, 8, 2
+_TERMINALS = 64
+"""Pseudo-terminals of a sandbox: all those of a machine together have about 3,000."""
 BYTES_PER_FILE = 4096
 """Minimum size of a file for the disk bound, so that the number of empty files is bounded too."""
 SANDBOX_GID = 10001
@@ -54,6 +56,11 @@ class Scratch:
         return self.folder / "disk"
 
     @property
+    def terminals(self) -> Path:
+        """The folder of its pseudo-terminals, which are bounded if the disk is."""
+        return self.folder / "pts"
+
+    @property
     def etc(self) -> Path:
         """The folder that holds the few made-up files of ``/etc``."""
         return self.folder / "etc"
@@ -70,6 +77,9 @@ class Scratch:
             self.disk.mkdir(mode=0o700)
             if bounded:
                 _mount_tmpfs(self.disk, disk_mb)
+                self.terminals.mkdir()
+                options = f"newinstance,ptmxmode=0666,mode=0620,max={_TERMINALS}"
+                _mount("devpts", self.terminals, _NOSUID | _NOEXEC, options)
             for name in WRITABLE:
                 (self.disk / name).mkdir(mode=0o755)
                 if bounded:
@@ -95,7 +105,8 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove the folder with everything in it."""
-        _libc().umount2(os.fsencode(self.disk), _DETACH)
+        for folder in (self.disk, self.terminals):
+            _libc().umount2(os.fsencode(folder), _DETACH)
         with contextlib.suppress(FileNotFoundError):
             try:
                 shutil.rmtree(self.folder)
@@ -184,10 +195,14 @@ def _write_etc(folder: Path, uid: int, gid: int) -> None:
 
 def _mount_tmpfs(target: Path, disk_mb: int) -> None:
     files = disk_mb * 1024 * 1024 // BYTES_PER_FILE
-    options = f"size={disk_mb}m,nr_inodes={files},mode=0755"
-    if _libc().mount(b"tmpfs", os.fsencode(target), b"tmpfs", _NOSUID | _NODEV, options.encode()) != 0:
+    _mount("tmpfs", target, _NOSUID | _NODEV, f"size={disk_mb}m,nr_inodes={files},mode=0755")
+
+
+def _mount(kind: str, target: Path, flags: int, options: str) -> None:
+    name = kind.encode()
+    if _libc().mount(name, os.fsencode(target), name, flags, options.encode()) != 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"mount of a tmpfs refused: {os.strerror(code)}", os.fspath(target))
+        raise OSError(code, f"mount of a {kind} refused: {os.strerror(code)}", os.fspath(target))
 
 
 def _libc() -> ctypes.CDLL:

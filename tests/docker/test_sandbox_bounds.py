@@ -1,6 +1,7 @@
 """What a hostile program can take in a sandbox, in both engines: never more than it was given."""
 
 import asyncio
+import os
 import resource
 
 import pytest
@@ -259,6 +260,18 @@ def test_an_ordinary_users_sandbox_has_few_signals_and_watches_and_no_capability
     assert inotify <= 24
     assert none == 5
     assert queued <= 600
+
+
+def test_one_sandboxs_terminals_leave_the_others_theirs(engine, runner):
+    if engine.name == "docker" or os.geteuid() != 0:
+        pytest.skip("NOT RUN: only root's bubblewrap bounds the terminals of a sandbox")
+    take = "import os\nn = 0\ntry:\n  while n < 900: os.openpty(); n += 1\nexcept OSError: pass\nprint(n)"
+
+    async def work():
+        async with engine.open(spec()) as sandbox:
+            return await sandbox.exec(["python3", "-c", take], timeout_s=30)
+
+    assert 1 <= int(runner.run(work()).output) <= 64
 
 
 def test_putting_into_a_full_sandbox_is_the_agents_fault(inside: Inside):

@@ -59,6 +59,31 @@ def test_name_servers_and_domains_of_the_host_are_not_seen(inside: Inside):
     assert socket.gethostname() not in {word for line in lines for word in line} - {"localhost", "sandbox"}
 
 
+def test_variables_of_a_program_have_no_say_in_the_helpers_that_are_root(inside: Inside):
+    """The loader writes a file per process that listens to its variables, as that process's user."""
+
+    async def work(sandbox):
+        listens = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": "/tmp/loaded", "EMPTY": "", "LINES": "a\nb=c"}
+        done = await sandbox.exec(["sh", "-c", 'echo "$EMPTY$LINES"'], timeout_s=60, env=listens)
+        assert done.output == b"a\nb=c\n"
+        return await sandbox.exec(["sh", "-c", "stat -c %u /tmp/loaded.* | sort -u; id -u"], timeout_s=60)
+
+    users = inside(work).output.split()
+    assert len(users) == 2
+    assert users[0] == users[1]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", ["A", "A\0--bind\0/\0/host\0B"])
+def test_a_zero_byte_in_a_variable_is_refused(ordinary, name):
+    async def work():
+        async with ordinary.open(spec()) as sandbox:
+            await sandbox.exec(["true"], timeout_s=60, env={name: "x\0--bind\0/\0/host"})
+
+    with pytest.raises(UserError, match="zero byte"):
+        asyncio.run(work())
+
+
 @pytest.mark.sandbox
 def test_nor_in_a_sandbox_of_an_ordinary_user(ordinary, monkeypatch, tmp_path):
     """There bubblewrap's own first process belongs to the user of the program."""
