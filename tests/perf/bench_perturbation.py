@@ -372,7 +372,7 @@ async def measure_cost(sandbox: str, rounds: int, folder: Path) -> None:
     with_it = [work + grade for work, grade in zip(works[1:], checked[1:], strict=True)]
     print(
         f"{sandbox}: evaluation {median(without):.2f} s, with the check {median(with_it):.2f} s, "
-        f"ratio {sum(with_it) / sum(without):.2f}; grading alone {median(plain[1:]):.2f} and {median(checked[1:]):.2f} s"
+        f"ratio {sum(with_it) / sum(without):.2f}; grading {median(plain[1:]):.2f} and {median(checked[1:]):.2f} s"
     )
 
 
