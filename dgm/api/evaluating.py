@@ -47,7 +47,7 @@ class EvaluateArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record it in; one in the run's unless it is given."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*`` or ``benchmarks.*``."""
+    """``models.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
     allow_paid: bool
     """If true, ``model="auto"`` may choose a model that costs money."""
 
@@ -64,7 +64,7 @@ class GradeArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record it in; one of its own for these predictions unless it is given."""
     settings: Mapping[str, Any] | None
-    """``benchmarks.*`` or ``limits.*``."""
+    """``benchmarks.*``, ``grading.*`` or ``limits.*``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from dgm.sessions.evaluation_folder import (
 )
 from dgm.worker.rehearsal import rehearse
 
-SETTABLE = ("models", "limits", "benchmarks", "workers", "sandbox")
+SETTABLE = ("models", "limits", "benchmarks", "grading", "workers", "sandbox")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,7 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "model": model,
         "limits": request.settings.limits.model_dump(mode="json"),
         "benchmarks": request.settings.benchmarks.model_dump(mode="json"),
+        "grading": request.settings.grading.model_dump(mode="json"),
     }
     if not (folder / "run.json").exists():
         await _rehearse(request.contestants, request, parts)

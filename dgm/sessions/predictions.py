@@ -32,7 +32,7 @@ NOBODY = "none"
 OPERATOR = "predictions"
 REPORT = "report.json"
 """Name of SWE-bench's report in the evaluation's folder."""
-SETTABLE = ("benchmarks", "limits", "workers", "sandbox")
+SETTABLE = ("benchmarks", "grading", "limits", "workers", "sandbox")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,7 @@ async def prepare_grading(request: GradingRequest) -> GradingSession:
         "version": parts.benchmark.version,
         "predictions": predictions.digest,
         "benchmarks": settings.benchmarks.model_dump(mode="json"),
+        "grading": settings.grading.model_dump(mode="json"),
     }
     made = await open_evaluation(folder, plan, settings, parts, None)
     try:
