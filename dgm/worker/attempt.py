@@ -58,9 +58,7 @@ class Attempt:
             workspace = work.workspace
         unsolved = grade.verdict is Verdict.UNRESOLVED
         ending = _describe_bad_end(work.completed) if unsolved else ""
-        caused = (
-            f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else ""
-        )
+        caused = f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else ""
         notes = [f"the agent {ending}" if ending else "", caused, format_left_out(work.left_out)]
         said = "; ".join(filter(None, notes))
         return Grade(grade.verdict, f"{grade.reason} ({said})", grade.score) if said else grade
