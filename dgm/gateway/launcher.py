@@ -27,6 +27,8 @@ PORT = 8377
 CONNECTIONS = 32
 CONNECT_S = 10.0
 """For a gateway that is putting its socket back."""
+APPEARS_S = 3.0
+"""For a socket that is being put back before the agent is started."""
 REACH_S = 60.0
 """For the first answer of a gateway, which may be busy."""
 UNREACHED = 69
@@ -127,6 +129,11 @@ def lost_seconds(path: str, token: str) -> float:
 def try_gateway(launch: dict[str, str], port: int) -> str:
     """Asks the gateway over the port that the agent will use; returns what is wrong, empty if it answers."""
     path = launch["socket"]
+    deadline = time.monotonic() + APPEARS_S
+    while not Path(path).exists():
+        if time.monotonic() > deadline:
+            return f"there is no {path} in the sandbox; the engine may see other files than dgm does"
+        time.sleep(0.05)
     try:
         with socket.create_connection(("127.0.0.1", port), REACH_S) as near:
             answer = ask_clock(near, launch["token"])
@@ -135,8 +142,6 @@ def try_gateway(launch: dict[str, str], port: int) -> str:
         said = f"over port {port}: {error}"
     if said.startswith("HTTP/1.1 200 "):
         return ""
-    if not Path(path).exists():
-        return f"there is no {path} in the sandbox; the engine may see other files than dgm does"
     return f"{path} in the sandbox: {said or 'nobody answers'}"
 
 

@@ -12,15 +12,16 @@ from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
 from dgm.gateway import blame
 from dgm.gateway.calls import JobEnded, ProviderCall
+from dgm.gateway.cut_calls import book_unanswered, settle_cut_calls
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
 from dgm.gateway.masking import first_difference
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
+    LEFT_OPEN,
     BegunCall,
     CallKey,
-    CutCall,
     Exchange,
     PaidCall,
     Reply,
@@ -152,7 +153,8 @@ class ModelCaller:
         self, lease: Lease, ordinal: int, request: AnyRequest, call: ProviderCall | None
     ) -> tuple[CallKey, AnyReply]:
         """Return the answer, or the refusal of a request that fails again and again while its model answers others."""
-        if lease.role == DRY_RUN:
+        if lease.role == DRY_RUN or isinstance(lease.model, RecordedModel):
+            # A recording has no reply to what was not asked then, which says nothing about the request.
             return await self._paid(lease, ordinal, request, call)
         for _ in range(blame.TRIES):
             try:
@@ -211,7 +213,7 @@ class ModelCaller:
     async def refuse_open_calls(self, lease: Lease, words: str) -> None:
         """Record a lease's open calls as refused for good; their answers are still awaited and paid."""
         for call in lease.open_calls():
-            refusal = blame.make_refusal(blame.LEFT_OPEN, words, lease.protocol)
+            refusal = blame.make_refusal(LEFT_OPEN, words, lease.protocol)
             await self._record_refusal(lease, call.request, refusal)
             lease.refuse(refusal.code, words)
 
@@ -288,7 +290,7 @@ class ModelCaller:
         try:
             reply = await self._send_to_provider(lease, call, most, cut=cut)
         except BaseException:
-            self._book(lease, key, call)
+            book_unanswered(self._journal, self._ledger, lease, call)
             raise
         finally:
             self._forget(call)
@@ -326,7 +328,9 @@ class ModelCaller:
                 reply = replace(reply, error=CUT_SHORT)
             seconds = time.monotonic() - began
             paid = PaidCall(call.key, name, lease.role, call.request, reply, seconds)
-            await self._journal.record(paid, self._settled(lease, call, most, reply))
+            await self._journal.record(
+                paid, settle_cut_calls(self._journal, self._ledger, lease, call, most, reply)
+            )
         return reply
 
     async def _begin(self, lease: Lease, call: ProviderCall) -> None:
@@ -339,38 +343,6 @@ class ModelCaller:
             call.begun = True
             raise
         call.begun = True
-
-    def _book(self, lease: Lease, key: CallKey, call: ProviderCall) -> None:
-        """Count a call without a recorded answer: at the waste of its tries, or at its worst case if it is cut off.
-
-        A call is cut off if it was at the provider, or answered by it, and no error of the model has ended it.
-        """
-        name, role = lease.model.name, lease.role
-        if not call.begun:
-            return
-        if not call.paying:
-            wasted = self._ledger.priced(name, call.wasted)
-            self._journal.book(key.action, key.number, name, role, wasted)
-            return
-        try:
-            self._journal.lose(BegunCall(key, name, role, call.request, call.most))
-        except Infrastructure as error:
-            # The call stays open in the log, and the next session counts it.
-            log.warning("%s is not counted yet: %s", key, error)
-
-    def _settled(self, lease: Lease, call: ProviderCall, most: WorstCase, reply: WireReply) -> list[CutCall]:
-        """Return the revised usage of cut-off calls with the same request.
-
-        Their input is known now; their output may have reached the limit of the request. A refusal tells nothing.
-        """
-        if reply.error and not reply.usage.tokens:
-            return []
-        settled = []
-        for cut in self._journal.cut_calls(lease.action):
-            if isinstance(cut.request, WireRequest) and first_difference(cut.request, call.request) is None:
-                known = self._ledger.worst(lease.model.name, most, reply.usage.input_tokens)
-                settled.append(replace(cut, booked=_subtract_usage(known, cut.booked)))
-        return settled
 
     def _note_trouble(self, model: str, error: Exception) -> None:
         """Keep a model's last failure; one that says until when, or that a person must act, is kept over others."""
@@ -408,16 +380,3 @@ def _own_form_model(lease: Lease) -> Model:
     """Return the lease's model, which answers in dgm's own form."""
     assert not isinstance(lease.model, WireModel)
     return lease.model
-
-
-def _subtract_usage(new: Usage, old: Usage) -> Usage:
-    """Return the difference of two usages, as a correction of the old one."""
-    return Usage(
-        new.calls - old.calls,
-        new.input_tokens - old.input_tokens,
-        new.output_tokens - old.output_tokens,
-        new.usd - old.usd,
-        new.cached_tokens - old.cached_tokens,
-        new.written_tokens - old.written_tokens,
-        new.reasoning_tokens - old.reasoning_tokens,
-    )

@@ -50,7 +50,8 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
             )
-            for fault in filter(None, ends):
+            # A sandbox that failed says nothing about the agent, whatever its other sandbox says.
+            for fault in sorted(filter(None, ends), key=lambda one: not isinstance(one, Infrastructure)):
                 raise fault
     except AgentFault as fault:
         raise UserError(f"{name}: the agent cannot start, so nothing was begun: {fault}") from fault

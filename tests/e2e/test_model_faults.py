@@ -16,6 +16,7 @@ import pytest
 
 from dgm.config import ModelsSettings, ProviderSettings, Settings
 from dgm.domain import ActionId, Usage
+from dgm.gateway.blame import QUESTION
 from dgm.messages import Reply, Stop, WireProtocol, WireReply
 from dgm.models.choose import open_model
 from dgm.wires import WIRES, whole_of
@@ -218,7 +219,8 @@ async def meet(wire, streaming, server, fault, opened, action):
         line = re.sub(r"in \d+ s", "in … s", str(lease.failure).partition(": ")[2])
         assert refused in ("", line)
         assert opened.caller.trouble
-    return Seen(len(server.requests) - before, saw, " and ".join(recorded) or "nothing", verdict, line)
+    tries = sum(QUESTION not in str(record.body) for record in server.requests[before:])
+    return Seen(tries, saw, " and ".join(recorded) or "nothing", verdict, line)
 
 
 async def meet_all(wire, streaming, monkeypatch):

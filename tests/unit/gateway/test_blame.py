@@ -161,6 +161,8 @@ def test_an_open_call_is_recorded_as_refused_for_a_replay(tmp_path):
             (answer,), lease = await posted(opened, "slow")
             assert (answer.status_code, lease.refused) == (400, {LEFT_OPEN: lacking})
             assert await opened.caller.answers(lease)
+            (answer,), lease = await posted(opened, "not recorded")
+            assert (answer.status_code, "no reply to this call" in str(lease.failure)) == (503, True)
             with opened.lend(ActionId(8), "solve") as other:
                 assert not await opened.caller.answers(other)
 

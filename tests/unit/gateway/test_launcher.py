@@ -187,7 +187,11 @@ STARTED = python("print('started')")
 def impatient(tmp_path, monkeypatch):
     """A launcher that waits for less long."""
     source = Path(launcher.__file__).read_text()
-    for name, seconds in (("CONNECT_S = 10.0", "CONNECT_S = 0.2"), ("REACH_S = 60.0", "REACH_S = 1.0")):
+    for name, seconds in (
+        ("CONNECT_S = 10.0", "CONNECT_S = 0.2"),
+        ("REACH_S = 60.0", "REACH_S = 1.0"),
+        ("APPEARS_S = 3.0", "APPEARS_S = 0.2"),
+    ):
         source = source.replace(name, seconds)
     copy = tmp_path / "launcher.py"
     copy.write_text(source)
