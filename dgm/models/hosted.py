@@ -51,6 +51,7 @@ from dgm.models.tries import (
     estimate_input,
     estimate_tokens,
     fault_of,
+    wait_s,
     was_never_sent,
 )
 from dgm.protocols import Checked, Delivery, ModelListener
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_BACKOFF_S = 60.0
 LONGEST_WAIT_S = 60.0
 """Maximum wait in seconds; a provider that asks for more fails the call and pauses the run, to hold no sandbox open."""
 TOLD_WAIT_S = 30.0
@@ -183,7 +183,7 @@ class HostedModel:
         retrying = AsyncRetrying(
             sleep=pause,
             stop=stop_after_attempt(self._retries.tries),
-            wait=self._wait_s,
+            wait=lambda state: wait_s(state, self._retries),
             retry=retry_if_exception_type(RetrySignal),
             before_sleep=self._note,
             reraise=True,
@@ -390,24 +390,16 @@ class HostedModel:
         message = f"{self.name}: the provider asks to wait {seconds:,.0f} s: {self._throttle.pause_reason}"
         return ProviderWaits(message, self._retries.now() + seconds)
 
-    def _wait_s(self, state: RetryCallState) -> float:
-        fault = fault_of(state)
-        if fault.retry_after_s is not None:
-            return fault.retry_after_s
-        # The exponent is bounded so that no number of tries overflows a float.
-        longest = min(LONGEST_BACKOFF_S, self._retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
-        return longest * self._retries.rng.uniform(0.5, 1.0)
-
     def _note(self, state: RetryCallState) -> None:
-        wait_s = state.next_action.sleep if state.next_action else 0.0
+        seconds = state.next_action.sleep if state.next_action else 0.0
         fault = fault_of(state)
         logger.info(
             "%s: try %d failed, the next in %.1f s: %s",
             self.name,
             state.attempt_number,
-            wait_s,
+            seconds,
             fault.reason,
         )
         # A wait that the provider asked for was reported at that time.
-        if wait_s > TOLD_WAIT_S and fault.retry_after_s is None:
-            self.listener.waits(self.name, fault.reason, self._retries.now() + wait_s)
+        if seconds > TOLD_WAIT_S and fault.retry_after_s is None:
+            self.listener.waits(self.name, fault.reason, self._retries.now() + seconds)

@@ -8,12 +8,14 @@ from tenacity import RetryCallState
 from dgm.domain import Usage
 from dgm.messages import JsonObject, WireRequest
 from dgm.models.abilities import Abilities
+from dgm.models.access import Retries
 from dgm.models.fault_kinds import TemporaryFault
 from dgm.models.receiving import AnswerReceiver
 from dgm.protocols import Delivery
 from dgm.wires import WIRES
 
 CHARACTERS_PER_TOKEN = 4
+LONGEST_BACKOFF_S = 60.0
 
 
 @dataclass(slots=True)
@@ -90,3 +92,13 @@ def fault_of(state: RetryCallState) -> TemporaryFault:
     if not isinstance(error, RetrySignal):
         raise TypeError(f"retried without a passing fault: {error!r}")
     return error.fault
+
+
+def wait_s(state: RetryCallState, retries: Retries) -> float:
+    """Return the seconds until the next try: what the provider asks for, else a jittered exponential back-off."""
+    fault = fault_of(state)
+    if fault.retry_after_s is not None:
+        return fault.retry_after_s
+    # The exponent is bounded so that no number of tries overflows a float.
+    longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
+    return longest * retries.rng.uniform(0.5, 1.0)
