@@ -51,6 +51,7 @@ from dgm.models.tries import (
     estimate_input,
     estimate_tokens,
     fault_of,
+    read_count,
     wait_s,
     was_never_sent,
 )
@@ -156,14 +157,11 @@ class HostedModel:
             response = await self._connection.post(
                 "/messages/count_tokens", body, stream=False, headers=request.headers
             )
-            counted = (
-                json.loads(response.content).get("input_tokens") if response.status_code == 200 else None
-            )
+            return read_count(response.status_code, response.content)
         except Exception as error:
-            if judge_transport(error) is None and not isinstance(error, ValueError | AttributeError):
+            if judge_transport(error) is None:
                 raise
             return None
-        return counted if isinstance(counted, int) else None
 
     async def close(self) -> None:
         """Close the connections to the provider."""
@@ -393,13 +391,8 @@ class HostedModel:
     def _note(self, state: RetryCallState) -> None:
         seconds = state.next_action.sleep if state.next_action else 0.0
         fault = fault_of(state)
-        logger.info(
-            "%s: try %d failed, the next in %.1f s: %s",
-            self.name,
-            state.attempt_number,
-            seconds,
-            fault.reason,
-        )
+        said = (self.name, state.attempt_number, seconds, fault.reason)
+        logger.info("%s: try %d failed, the next in %.1f s: %s", *said)
         # A wait that the provider asked for was reported at that time.
         if seconds > TOLD_WAIT_S and fault.retry_after_s is None:
             self.listener.waits(self.name, fault.reason, self._retries.now() + seconds)

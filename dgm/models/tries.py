@@ -102,3 +102,12 @@ def wait_s(state: RetryCallState, retries: Retries) -> float:
     # The exponent is bounded so that no number of tries overflows a float.
     longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
     return longest * retries.rng.uniform(0.5, 1.0)
+
+
+def read_count(status: int, content: bytes) -> int | None:
+    """Return the input tokens in a provider's answer to the question for their number; None if it has none."""
+    try:
+        counted = json.loads(content).get("input_tokens") if status == 200 else None
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return counted if isinstance(counted, int) else None
