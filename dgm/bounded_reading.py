@@ -68,7 +68,9 @@ def read_file(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         ArchiveCorrupt: it is a link, a folder, a pipe or a device, or larger than ``most_bytes``.
     """
     with open_file(path) as file:
-        data = file.read(most_bytes + 1)
+        # Python reserves what it is asked for; a file may grow meanwhile.
+        expected = max(os.fstat(file.fileno()).st_size, 1 << 16)
+        data = file.read(min(most_bytes, expected) + 1)
     if len(data) > most_bytes:
         raise ArchiveCorrupt(f"{path}: larger than {most_bytes} bytes")
     return data
