@@ -25,7 +25,8 @@ def parse_json(
     *,
     most_bytes: int = MAX_BYTES,
     most_values: int = MAX_VALUES,
-    **hooks: Callable[[str], object],
+    parse_int: Callable[[str], object] | None = None,
+    parse_float: Callable[[str], object] | None = None,
 ) -> Any:  # noqa: ANN401  (any JSON)
     """Return the value of a JSON text.
 
@@ -33,7 +34,8 @@ def parse_json(
         data: the text, or its UTF-8.
         most_bytes: maximum length of ``data``.
         most_values: maximum number of its commas and brackets.
-        hooks: as for ``json.loads``.
+        parse_int: as for ``json.loads``.
+        parse_float: as for ``json.loads``; also for ``NaN`` and ``Infinity``.
 
     Raises:
         ValueError: it is not JSON, or exceeds a bound; the message says so in a few words.
@@ -46,7 +48,7 @@ def parse_json(
         raise ValueError(f"more than {most_values} values")
     if opened > MAX_DEPTH and _is_too_deep(text):
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    return json.loads(text, **hooks)
+    return json.loads(text, parse_int=parse_int, parse_float=parse_float, parse_constant=parse_float)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  (any JSON)
@@ -66,7 +68,9 @@ def read_file(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
         ArchiveCorrupt: it is a link, a folder, a pipe or a device, or larger than ``most_bytes``.
     """
     with open_file(path) as file:
-        data = file.read(most_bytes + 1)
+        # Python reserves what it is asked for; a file may grow meanwhile.
+        expected = max(os.fstat(file.fileno()).st_size, 1 << 16)
+        data = file.read(min(most_bytes, expected) + 1)
     if len(data) > most_bytes:
         raise ArchiveCorrupt(f"{path}: larger than {most_bytes} bytes")
     return data

@@ -69,6 +69,7 @@ _CHECKS = _make_checks(
 """Keys of bodies, and the check of their values; all other values are texts, switches and tables."""
 
 _COMMIT: TypeAdapter[str] = TypeAdapter(Commit)
+_COUNTS: TypeAdapter[Counts] = TypeAdapter(Counts)
 
 
 def parse_body(text: str) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def parse_body(text: str) -> dict[str, Any]:
         ValueError: it is not JSON, or exceeds a bound.
         UnusableField: it is not an object.
     """
-    body = parse_json(text, parse_int=_parse_int, parse_float=_parse_float, parse_constant=_parse_float)
+    body = parse_json(text, parse_int=_parse_int, parse_float=_parse_float)
     if not isinstance(body, dict):
         raise UnusableField(f"{type(body).__name__}: the body is no object")
     return body
@@ -94,9 +95,12 @@ def read_commit(value: object) -> str:
 
 
 def read_usage(amounts: object) -> Usage:
-    """Return the usage that a list of a body holds; raise like ``check_fields``."""
-    check_fields({"usage": amounts})
-    return Usage(*amounts)  # type: ignore[misc]  (checked)
+    """Return the usage that a list holds.
+
+    Raises:
+        pydantic.ValidationError: it holds something else.
+    """
+    return Usage(*_COUNTS.validate_python(amounts))
 
 
 def check_fields(body: Mapping[str, Any]) -> None:

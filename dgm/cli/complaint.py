@@ -9,7 +9,7 @@ import traceback
 import click
 
 from dgm.cli.streams import take_write_error
-from dgm.errors import DgmError, UserError
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.plugins import find_faulty_plugin
 from dgm.show.safe import neutralise
 
@@ -47,7 +47,7 @@ def _complain(error: BaseException) -> int:
             where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "dgm"
             _say(f"{error.format_message()} (see {where} --help)")
             return USAGE
-        case UserError():
+        case UserError() | ArchiveCorrupt():
             _say(str(error))
             return USAGE
         case DgmError():

@@ -1,6 +1,6 @@
 """Entry point: finds the command, runs it, and turns every error into one line and an exit code.
 
-Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 budget spent before the goal, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget spent before the goal, 130 interrupted.
 """
 
 import os

@@ -5,6 +5,7 @@ import io
 import json
 import lzma
 import tarfile
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -166,6 +167,30 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(packed: Path) -> None:
     zeros = bytes(1 << 24)
     files[name] = b"".join(squeeze.compress(zeros) for _ in range(33)) + squeeze.flush()
     refused(rewritten(packed, with_manifest(files)), name)
+
+
+def test_a_large_trace_is_unpacked_in_pieces(packed: Path, tmp_path: Path) -> None:
+    size = 64 << 20
+    digest = hashlib.sha256(bytes(size)).hexdigest()
+    files = contents(packed) | {f"traces/{digest[:2]}/{digest[2:]}.z": zlib.compress(bytes(size))}
+    large = rewritten(packed, with_manifest(files))
+    tracemalloc.start()
+    try:
+        unpack(large, tmp_path / "out" / "run")
+        assert tracemalloc.get_traced_memory()[1] < size // 2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_small_pack_does_not_unpack_to_a_thousand_times_its_size(packed: Path) -> None:
+    body = json.loads(contents(packed)[MANIFEST])
+    body["members"][0][1] = 1_100_000_000
+    refused(rewritten(packed, {MANIFEST: json.dumps(body).encode()}), "bytes are not unpacked")
+
+
+def test_a_manifest_larger_than_a_true_one_is_not_read(packed: Path) -> None:
+    refused(rewritten(packed, {MANIFEST: b" " * 2_000_000 + b"{}"}), "manifest.json: larger than")
+    refused(rewritten(packed, {MANIFEST: b"[" * 500_000}), "manifest.json: not what dgm wrote")
 
 
 def test_newer_formats_are_refused(packed: Path) -> None:
