@@ -29,7 +29,6 @@ RECIPE = "dgm/"
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
 _CONTINUED = re.compile(r"[\\`][ \t]*\n")
 _FETCHES = re.compile(r"^\s*(?:ONBUILD\s+)?ADD\s[^\n]*[:@$\\\\][^\n]*", re.IGNORECASE | re.MULTILINE)
-"""An ``ADD`` that names an address, or could by a variable or an escape."""
 _ALLOW = "builds have no network unless you allow it: dgm trust SUITE --network"
 _SAID = 300
 BUILD_S = 1800
@@ -59,14 +58,24 @@ def build_task_image(client: "DockerClient", context: Snapshot, tag: str, *, net
     if find_image(client, tag) is not None:
         return
     text = context["Dockerfile"].data.decode("utf-8", "replace")
-    if not network and (line := _FETCHES.search(_CONTINUED.sub(" ", text))):
-        # The engine itself fetches such sources, whatever network the steps have.
-        raise UserError(f"a task's Dockerfile fetches an address ({line[0].strip()[:100]}); {_ALLOW}")
+    if not network:
+        refuse_addresses(text)
     bases = {base: _find_base(client, base) for base in _bases(text)}
     log.info("building the image %s", tag)
     resolved = _replace_bases(text, bases)
     files = {**context, "Dockerfile": Entry(resolved.encode())}
     _build_image(client, files, tag, network="default" if network else "none")
+
+
+def refuse_addresses(text: str) -> None:
+    """Refuse a Dockerfile that adds an address, which the engine itself would fetch whatever network the steps have.
+
+    Raises:
+        UserError: it does, or could by a variable or an escape.
+    """
+    line = _FETCHES.search(_CONTINUED.sub(" ", text))
+    if line:
+        raise UserError(f"a task's Dockerfile fetches an address ({line[0].strip()[:100]}); {_ALLOW}")
 
 
 def hold_workspace(client: "DockerClient", image: str, folder: str, tag: str) -> None:
