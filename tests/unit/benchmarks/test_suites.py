@@ -6,6 +6,7 @@ import pytest
 
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.config import GradingSettings
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
@@ -126,3 +127,11 @@ def test_workspace_inside_another_repository_is_patched_all_the_same(folder, tmp
     monkeypatch.setattr("tempfile.tempdir", None)
     workspace = SuiteBenchmark(folder, NoEngine()).workspace(TASK)
     assert b"* 3" in workspace["sums/__init__.py"].data
+
+
+@pytest.mark.parametrize("perturb", ["off", "resolved", "all"])
+def test_the_setting_of_changed_tests_reaches_the_exam(folder, perturb):
+    assert SuiteBenchmark(folder, NoEngine()).exam(TASK).perturb == "resolved"
+    opened = open_suite(str(folder), NoEngine(), grading=GradingSettings(perturb=perturb))
+    assert opened.exam(TASK).perturb == perturb
+    assert opened.exam(TASK).reference == opened.reference(TASK)
