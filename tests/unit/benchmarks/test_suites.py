@@ -8,6 +8,7 @@ import pytest
 
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.config import GradingSettings
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
@@ -186,3 +187,11 @@ def test_limits_have_a_bound(folder, key, limit):
     file.write_text(f"{key} = 1e300\n" + file.read_text())
     with pytest.raises(UserError, match=re.escape(f"{key}: 1e+300 must be {limit} (seconds)")):
         SuiteBenchmark(folder, NoEngine())
+
+
+@pytest.mark.parametrize("perturb", ["off", "resolved", "all"])
+def test_the_setting_of_changed_tests_reaches_the_exam(folder, perturb):
+    assert SuiteBenchmark(folder, NoEngine()).exam(TASK).perturb == "resolved"
+    opened = open_suite(str(folder), NoEngine(), grading=GradingSettings(perturb=perturb))
+    assert opened.exam(TASK).perturb == perturb
+    assert opened.exam(TASK).reference == opened.reference(TASK)
