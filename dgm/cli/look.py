@@ -33,7 +33,7 @@ from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
 from dgm.show.terminal import write_lines
 from dgm.show.trees import step_lines, tree_lines
-from dgm.show.words import interval_text, operator_text, tally_text
+from dgm.show.words import given_up_text, interval_text, operator_text, tally_text
 
 STARRED = 5_000
 """Maximum number of agents for which ``tree`` finds the best one before its first line; above, no row has a star."""
