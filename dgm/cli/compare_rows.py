@@ -10,7 +10,7 @@ from dgm.report.headline import difference_record
 from dgm.show.safe import Side, cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.sweep_rows import spent_usd_text
-from dgm.show.words import BEST, count_text, interval_text, mcnemar_text, tally_text
+from dgm.show.words import BEST, count_text, given_up_text, interval_text, mcnemar_text, tally_text
 
 _WIDEST = 40
 _SHOWN = 12
@@ -59,6 +59,7 @@ def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
     for each in subjects:
         facts, best = each.facts, each.facts["best"]
         own = Tally(best["own"]["resolved"], best["own"]["unresolved"])
+        given_up = given_up_text(best.get("given_up", 0))
         rows.append(
             [
                 each.name,
@@ -68,7 +69,7 @@ def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
                 str(facts["evaluations"]["graded"]),
                 str(facts["agents"]),
                 spent_usd_text(facts),
-                f"{best['id']}: {tally_text(own)}",
+                f"{best['id']}: {tally_text(own)}" + (f", {given_up}" if given_up else ""),
                 interval_text(own) or "–",
                 f"{best['lower_bound']:.2f}",
             ]

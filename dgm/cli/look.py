@@ -12,6 +12,7 @@ import click
 from dgm.analysis.accounts import Accounts
 from dgm.analysis.agent_names import find_agent
 from dgm.analysis.best import BestAgent, best_of, find_best
+from dgm.analysis.given_up import count_given_up
 from dgm.analysis.lineage import Lineage
 from dgm.analysis.summary import run_summary
 from dgm.archive.history import LIVING, evaluations_of, state
@@ -32,7 +33,7 @@ from dgm.show.spans import Line, Span, Tone, fact_line, make_line
 from dgm.show.spend import account_lines, fruitless_lines, refusal_lines
 from dgm.show.terminal import write_lines
 from dgm.show.trees import step_lines, tree_lines
-from dgm.show.words import interval_text, operator_text, tally_text
+from dgm.show.words import given_up_text, interval_text, operator_text, tally_text
 
 STARRED = 5_000
 """Maximum number of agents for which ``tree`` finds the best one before its first line; above, no row has a star."""
@@ -142,6 +143,7 @@ def show(run_name: str, agent_name: str, task: str | None, attempt: int | None, 
 
 def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
     tree, own, clade = run.tree, run.tree.own(agent.id), run.tree.clade(agent.id)
+    given_up = given_up_text(count_given_up(tree, agent.id))
     facts = {
         "agent": str(agent.id),
         "commit": agent.commit,
@@ -152,7 +154,7 @@ def _agent_lines(run: Run, agent: Agent) -> Sequence[Line]:
     }
     star = [fact_line("best", STAR_MEANS)] if agent.id == best_of(run) else []
     tallies = {
-        "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}",
+        "own": f"{tally_text(own)}  {interval_text(own)}  {bound_text(own)}  {given_up}".rstrip(),
         "clade": f"{tally_text(clade)}  {interval_text(clade)}",
     }
     return [

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 WATCH_S = 0.2
 STOP_S = 2.0
-BACKLOG = 512
+BACKLOG = 128
+"""Maximum number of connections that are accepted at once, before others are served again."""
 CONNECTIONS = 256
 """Maximum number of open connections; beyond it, idle ones are ended."""
 CHUNK_BYTES = 256

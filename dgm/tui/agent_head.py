@@ -6,7 +6,16 @@ from dgm.domain import AgentId
 from dgm.show.agents import STATE_MARKS, AgentActivity, root_text, row_of
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, join_lines, make_line
-from dgm.show.words import BEST, MARKED, bar_line, interval_text, list_text, operator_text, tally_text
+from dgm.show.words import (
+    BEST,
+    MARKED,
+    bar_line,
+    given_up_text,
+    interval_text,
+    list_text,
+    operator_text,
+    tally_text,
+)
 from dgm.stats import lower_bound
 from dgm.tui.reader import RunReader
 from dgm.tui.wrapping import wrap_line
@@ -57,6 +66,7 @@ def head_lines(
         Span(interval_text(row.own), Tone.DIM),
         Span("  lower bound ", Tone.DIM),
         "–" if not row.own.n else f"{lower_bound(row.own):.2f}" if reader.bounds else "…",
+        Span(f"  {given_up_text(row.given_up)}" if row.given_up else "", Tone.WARN),
         Span("  clade ", Tone.DIM),
         tally_text(row.clade) if row.clade else "counting …",
         Span(f" {interval_text(row.clade)}" if row.clade else "", Tone.DIM),

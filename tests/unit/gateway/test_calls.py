@@ -7,6 +7,7 @@ import pytest
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
+from dgm.gateway import bodies
 from dgm.gateway.lease import CallLimits
 from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
@@ -129,7 +130,9 @@ def test_calls_beyond_the_limit_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("calls", [1_000, pytest.param(10_000, marks=pytest.mark.minutes)])
-def test_thousands_of_calls_cost_as_many_as_are_allowed(tmp_path, calls):
+def test_thousands_of_calls_cost_as_many_as_are_allowed(tmp_path, monkeypatch, calls):
+    monkeypatch.setattr(bodies, "REFUSED_S", 0.0)
+
     async def scenario():
         model = Script()
         async with gateway(tmp_path / "g", model, limits=CallLimits(calls=3)) as opened:

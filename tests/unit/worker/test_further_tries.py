@@ -150,3 +150,9 @@ def test_a_second_patch_that_is_too_large_loses_its_largest_new_file(run):
     outcome = evaluated(run, place, Tries())
     assert outcome.verdict is Verdict.UNRESOLVED
     assert outcome.reason == "it is 1 (left out of the patch: 1 new file of 1,200,000 bytes (b.py))"
+
+
+def test_what_an_agent_lacked_by_its_own_fault_is_in_the_reason(run):
+    place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
+    place.refused = {"request_failed": "500 no"}
+    assert evaluated(run, place, Tries()).reason == "it is 1 (the agent lacked answers: 500 no)"
