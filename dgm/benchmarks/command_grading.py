@@ -7,12 +7,10 @@ Measures against it:
 - Files that configure test runners are restored.
 - Modules that Python would import in place of a test runner or its own are removed.
 - ``/tests`` is read-only.
-- Remaining processes are ended before a reward is read.
+- A program that graded code cannot look into watches the command: how it ended, and what its reward is.
 """
 
 import fnmatch
-import json
-import math
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,6 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dgm.benchmarks.command_report import PLACE, WATCHER, CommandReport, find_reward, run_watched
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, Applied, normalised_patch, read_applied, with_notes
@@ -29,19 +28,15 @@ from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 3"
+VERSION = b"command tests, 4"
 """Version of the grading; it changes whenever a verdict may come out differently."""
 SOLUTION = "/solution"
-REWARD_FILES = ("reward.txt", "reward.json")
 SETUP_S = 60.0
 APPLY_S = 240.0
 """Wall time in seconds for applying a patch, which may take ``SETUP_S`` of processor time."""
-OUTPUT_LIMIT = 1_000_000
-REWARD_LIMIT = 1_000_000
 WORKSPACE_LIMIT = 200_000_000
-SHOWN_VALUE = 60
-_LOGS = "/job/logs"
-_PATCH = "/job/graded.patch"
+_LOGS = f"{PLACE}/logs"
+_PATCH = f"{PLACE}/graded.patch"
 _NO_PROGRAM = (126, 127)
 _MODULES = (".py", ".pyc", ".so")
 _SHADOWED = sys.stdlib_module_names | {
@@ -78,14 +73,18 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
         if applied.refused:
             return _unresolved_grade(f"the patch does not apply: {applied.refused}")
         await _restore(sandbox, exam)
-        completed = await sandbox.exec(
+        completed, report = await run_watched(
+            sandbox,
             exam.tests.command,
             timeout_s=exam.limits.test_timeout_s,
             cwd=exam.limits.workdir,
             env={**_ENVIRONMENT, **dict(exam.tests.env), "TEST_DIR": TESTS},
-            output_limit=OUTPUT_LIMIT,
+            reward_folder=f"{_LOGS}/verifier" if exam.tests.result is VerdictBasis.REWARD else "",
         )
-        graded = await _grade_outcome(sandbox, exam, completed)
+    if report is None and not given.data and completed.exit_code in _NO_PROGRAM:
+        said = completed.output.decode("utf-8", "replace").strip()[:200]
+        raise Infrastructure(f"the image has no python3 to run the tests with: {said}")
+    graded = _grade_outcome(exam, completed, report)
     log = mask_hidden_lines(plain_log(completed.output), exam.hidden)[:LOG_LIMIT]
     return with_notes(replace(graded, log=log), (*given.notes, *applied.notes))
 
@@ -141,7 +140,9 @@ async def _open_workspace(
         )
         async with engine.open(spec) as sandbox:
             try:
-                await sandbox.put({"verifier/.begun": Entry(b"")}, _LOGS)
+                await sandbox.put(
+                    {"logs/verifier/.begun": Entry(b""), WATCHER.name: Entry(WATCHER.read_bytes())}, PLACE
+                )
                 if not inside:
                     await sandbox.put(workspace, limits.workdir)  # type: ignore[arg-type]
             except AgentFault as fault:
@@ -249,64 +250,38 @@ def _is_restored(name: str, patterns: Sequence[str]) -> bool:
     )
 
 
-async def _grade_outcome(sandbox: Sandbox, exam: CommandExam, completed: Completed) -> Grade:
+def _grade_outcome(exam: CommandExam, completed: Completed, report: CommandReport | None) -> Grade:
     if completed.timed_out:
         return _unresolved_grade(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
     if completed.out_of_memory:
         return _unresolved_grade(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
+    if report is None:
+        reason = f"the program that watches the tests was ended (exit status {completed.exit_code})"
+        return _unresolved_grade(reason)
     if exam.tests.result is VerdictBasis.EXIT:
-        return _grade_exit(exam.tests.command, completed.exit_code)
-    try:
-        await sandbox.halt()
-        left = await sandbox.get(f"{_LOGS}/verifier", limit_bytes=REWARD_LIMIT)
-    except AgentFault as fault:
-        return _unresolved_grade(f"the tests left no reward that can be read: {fault}")
-    return _grade_reward(left, exam.tests.threshold, completed.exit_code)
+        return _grade_exit(exam.tests.command, report)
+    return _grade_reward(report, exam.tests.threshold)
 
 
-def _grade_exit(command: Sequence[str], code: int) -> Grade:
-    if code == 0:
+def _grade_exit(command: Sequence[str], report: CommandReport) -> Grade:
+    if report.code == 0:
         return Grade(Verdict.RESOLVED, "the tests pass", 1.0)
     why = {126: ": a program of theirs cannot be started", 127: ": a program of theirs is not there"}
-    reason = f"the tests fail (exit status {code}{why.get(code, '')})"
-    return replace(_unresolved_grade(reason), failed=(command[-1],))
+    end = (
+        f"signal {report.signal}" if report.signal else f"exit status {report.code}{why.get(report.code, '')}"
+    )
+    return replace(_unresolved_grade(f"the tests fail ({end})"), failed=(command[-1],))
 
 
-def _grade_reward(left: Snapshot, threshold: float, code: int) -> Grade:
-    name = next((name for name in REWARD_FILES if name in left and left[name].mode != 0o120000), None)
-    if name is None:
-        return _unresolved_grade(f"the tests ended with exit status {code} and left no reward")
+def _grade_reward(report: CommandReport, threshold: float) -> Grade:
     try:
-        reward = _parse_reward(name, left[name].data)
+        name, reward = find_reward(report)
     except ValueError as error:
-        return _unresolved_grade(f"{name}: {error}")
+        return _unresolved_grade(str(error))
     score = min(1.0, max(0.0, reward))
     if reward >= threshold:
         return Grade(Verdict.RESOLVED, f"reward {reward:g}", score)
     return Grade(Verdict.UNRESOLVED, f"reward {reward:g}, {threshold:g} is needed", score, failed=(name,))
-
-
-def _parse_reward(name: str, data: bytes) -> float:
-    text = plain_log(data).decode("utf-8", "replace").strip()
-    said = repr(text[:SHOWN_VALUE])
-    if name.endswith(".json"):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"is no JSON: {said}") from error
-        if isinstance(value, dict):
-            if "reward" not in value and len(value) != 1:
-                raise ValueError("holds several values, and none is named 'reward'")
-            value = value["reward"] if "reward" in value else next(iter(value.values()))
-    else:
-        value = text
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"holds no number: {said}") from error
-    if not math.isfinite(number):
-        raise ValueError(f"holds no finite number: {said}")
-    return number
 
 
 async def _diff_solution(sandbox: Sandbox, workdir: str, where: InImage) -> bytes:

@@ -1,6 +1,7 @@
 """Tests by a command in real sandboxes: every verdict, and what a patch may try."""
 
 import asyncio
+import re
 import shutil
 from pathlib import Path
 
@@ -138,7 +139,16 @@ def test_tests_that_flood_are_cut_and_judged(made):
         ("echo passed > /logs/verifier/reward.txt", "reward.txt: holds no number: 'passed'"),
         ("echo nan > /logs/verifier/reward.txt", "reward.txt: holds no finite number: 'nan'"),
         ("echo '{' > /logs/verifier/reward.json", "reward.json: is no JSON: '{'"),
-        ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests ended with exit status 0 and left no reward"),
+        ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests left no reward that can be read: reward.txt is"),
+        ("mkfifo /logs/verifier/reward.txt", "the tests left no reward that can be read: reward.txt is no file"),
+        ("cd /job; echo 1 > x; ln x logs/verifier/reward.txt", "the tests left no reward that can be read"),
+        ("cd /job; mv logs old; mkdir -p logs/verifier; echo 1 > logs/verifier/reward.txt", "the tests left no"),
+        ("echo 1 > /logs/verifier/reward.txt; kill -9 $$", "the tests were ended by signal 9"),
+        ("echo 1 > /logs/verifier/reward.txt; exit 143", "the tests were ended by signal 15"),
+        ("echo 1 > /logs/verifier/reward.txt; sleep 9 & exit 0", "reward 1"),
+        ("cd /logs/verifier; echo 0 > reward.txt; echo 1 > reward.txt", "reward 1"),
+        ("cd /logs/verifier; echo 0 > reward.txt; echo 1 > reward.txt; sleep 9 &", "the reward was written several"),
+        ("cd /logs/verifier; echo 1 > reward.txt; echo 0 > reward.json", "reward.txt says 1 and reward.json says 0"),
         ("exit 3", "the tests ended with exit status 3 and left no reward"),
         ("head -c 3000000 /dev/zero > /logs/verifier/reward.txt", "the tests left no reward that can be read"),
     ],
@@ -147,7 +157,20 @@ def test_reward_decides(made, said, reason):
     suite = made(tests=said + "\n", result='"reward"')
     verdict, given = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}))
     assert given.startswith(reason)
-    assert (verdict is Verdict.RESOLVED) == ("needed" not in reason and reason.startswith("reward "))
+    assert (verdict is Verdict.RESOLVED) == bool(re.fullmatch(r"reward [\d.]+", reason))
+
+
+def test_graded_code_that_ends_its_watcher_is_unresolved(made):
+    suite = made(tests="sh total.sh\nexit 0\n")
+    patch = changing(suite, TOTAL, {"total.sh": "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n"})
+    reason = "the program that watches the tests was ended (exit status 137)"
+    assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, reason)
+
+
+def test_graded_code_cannot_look_into_its_watcher(made):
+    look = "import os; w = open(f'/proc/{os.getppid()}/stat').read().split()[3]; open(f'/proc/{w}/mem', 'rb')"
+    suite = made(tests="python3 total.py 2>&1 | grep -q PermissionError\n")
+    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": look}))[0] is Verdict.RESOLVED
 
 
 def test_what_the_graded_code_prints_is_no_result(made):
