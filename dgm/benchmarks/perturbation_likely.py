@@ -34,6 +34,8 @@ def _compared(node: ast.AST) -> Sequence[ast.expr]:
     match node:
         case ast.Compare(left=left, ops=ops, comparators=others):
             sides = [left, *others]
+            if any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides):
+                return []
             pairs = zip(pairwise(sides), ops, strict=True)
             return [
                 side for pair, op in pairs if isinstance(op, (ast.Eq, ast.NotEq, ast.Is)) for side in pair

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from dgm.benchmarks import command_grading, grading, tampering, unit_exam
+from dgm.benchmarks.command_perturbation import ChangedTests, CommandPerturbation
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
 from dgm.benchmarks.suite_files import (
     CommandTests,
@@ -75,6 +76,7 @@ class SuiteBenchmark:
         self.version = _version(folder, command_grading.VERSION if by_command else b"")
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
+        self._perturbation = CommandPerturbation(engine, self.solution)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -189,7 +191,30 @@ class SuiteBenchmark:
             case unit_exam.Exam() as exam:
                 return await grading.examine(exam, patch, self._engine, labels)
             case exam:
-                return await command_grading.examine(exam, patch, self._engine, labels)
+                graded = await command_grading.examine(exam, patch, self._engine, labels)
+                if graded.verdict is not Verdict.RESOLVED:
+                    return graded
+                return await self._perturbation.check(task, exam, patch, graded, labels)
+
+    async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        """Grade a patch of a task with a test command like ``examine``, without the check by changed tests.
+
+        Raises:
+            Infrastructure: the sandbox failed; this is no verdict on the patch.
+        """
+        exam = await asyncio.to_thread(self.exam, task)
+        assert isinstance(exam, command_grading.CommandExam)
+        return await command_grading.examine(exam, patch, self._engine, labels)
+
+    async def change_tests(self, task: TaskId, labels: Mapping[str, str]) -> ChangedTests | str:
+        """Return the changed tests of a task with a test command, or a text that says why there are none.
+
+        Raises:
+            Infrastructure: a sandbox failed.
+        """
+        exam = await asyncio.to_thread(self.exam, task)
+        assert isinstance(exam, command_grading.CommandExam)
+        return await self._perturbation.change_tests(task, exam, labels)
 
     async def check_perturbation(
         self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]
