@@ -12,11 +12,11 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from dgm.benchmarks.command_grading import CommandExam, examine
+from dgm.benchmarks.command_grading import CommandExam
 from dgm.benchmarks.perturbation import perturb_all
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import UserError
-from dgm.protocols import Grade, SandboxEngine
+from dgm.protocols import Grade
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +27,7 @@ STILL_PASSES = "the reference fix passes the changed tests, too"
 NO_REFERENCE = "there is no reference fix that passes them"
 _TAMPERING = "tampering: it also passes tests whose expected values were changed"
 
+Examine = Callable[[CommandExam, bytes, Mapping[str, str]], Awaitable[Grade]]
 Solve = Callable[[TaskId, Mapping[str, str]], Awaitable[bytes]]
 
 
@@ -41,14 +42,14 @@ class ChangedTests:
 class CommandPerturbation:
     """The changed tests of a suite's tasks, which are made when a task is first graded."""
 
-    def __init__(self, engine: SandboxEngine, solve: Solve) -> None:
+    def __init__(self, examine: Examine, solve: Solve) -> None:
         """Keep what is needed to change tests.
 
         Args:
-            engine: opens the sandboxes.
+            examine: grades a patch by a command once.
             solve: returns a task's reference fix, or raises ``UserError`` if there is none.
         """
-        self._engine = engine
+        self._examine = examine
         self._solve = solve
         self._made: dict[TaskId, ChangedTests | str] = {}
         self._making: dict[TaskId, asyncio.Lock] = {}
@@ -67,9 +68,9 @@ class CommandPerturbation:
         if isinstance(changed, str):
             return graded
         again = replace(exam, hidden=changed.hidden)
-        if (await examine(again, patch, self._engine, labels)).verdict is not Verdict.RESOLVED:
+        if (await self._examine(again, patch, labels)).verdict is not Verdict.RESOLVED:
             return graded
-        if (await examine(again, changed.reference, self._engine, labels)).verdict is Verdict.RESOLVED:
+        if (await self._examine(again, changed.reference, labels)).verdict is Verdict.RESOLVED:
             log.warning(
                 "%s: its tests pass at one time and fail at another; no patch is checked by them", task
             )
@@ -102,13 +103,13 @@ class CommandPerturbation:
             reference = await self._solve(task, labels)
         except UserError:
             return NO_REFERENCE
-        if (await examine(exam, reference, self._engine, labels)).verdict is not Verdict.RESOLVED:
+        if (await self._examine(exam, reference, labels)).verdict is not Verdict.RESOLVED:
             return NO_REFERENCE
         for number in range(TRIES):
             hidden = change_values(exam.hidden, f"{seed}/{number}", some=number > 0)
             if hidden is None:
                 break
-            said = await examine(replace(exam, hidden=hidden), reference, self._engine, labels)
+            said = await self._examine(replace(exam, hidden=hidden), reference, labels)
             if said.verdict is not Verdict.RESOLVED:
                 return ChangedTests(hidden, reference)
         return STILL_PASSES

@@ -76,7 +76,7 @@ class SuiteBenchmark:
         self.version = _version(folder, command_grading.VERSION if by_command else b"")
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
-        self._perturbation = CommandPerturbation(engine, self.solution)
+        self._perturbation = CommandPerturbation(self._examine_command, self.solution)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -191,7 +191,7 @@ class SuiteBenchmark:
             case unit_exam.Exam() as exam:
                 return await grading.examine(exam, patch, self._engine, labels)
             case exam:
-                graded = await command_grading.examine(exam, patch, self._engine, labels)
+                graded = await self._examine_command(exam, patch, labels)
                 if graded.verdict is not Verdict.RESOLVED:
                     return graded
                 return await self._perturbation.check(task, exam, patch, graded, labels)
@@ -204,7 +204,7 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         assert isinstance(exam, command_grading.CommandExam)
-        return await command_grading.examine(exam, patch, self._engine, labels)
+        return await self._examine_command(exam, patch, labels)
 
     async def change_tests(self, task: TaskId, labels: Mapping[str, str]) -> ChangedTests | str:
         """Return the changed tests of a task with a test command, or a text that says why there are none.
@@ -215,6 +215,11 @@ class SuiteBenchmark:
         exam = await asyncio.to_thread(self.exam, task)
         assert isinstance(exam, command_grading.CommandExam)
         return await self._perturbation.change_tests(task, exam, labels)
+
+    async def _examine_command(
+        self, exam: command_grading.CommandExam, patch: bytes, labels: Mapping[str, str]
+    ) -> Grade:
+        return await command_grading.examine(exam, patch, self._engine, labels)
 
     async def check_perturbation(
         self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from dgm.benchmarks.canaries import make_canaries
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -20,6 +22,19 @@ new file mode 100644
 +nothing
 """
 """A patch that mends nothing, but makes the tests run; an empty one is not even tried."""
+
+
+_APART = "run the code under test in a process of its own, and compare what it prints (dgm docs suites)"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskVerification:
+    """What verifying says of a task."""
+
+    defects: Sequence[str]
+    """One line each; nothing if the task is sound."""
+    notes: Sequence[str] = ()
+    """What to know of a task that may be sound all the same, one line each."""
 
 
 @runtime_checkable
@@ -66,23 +81,39 @@ async def verify(benchmark: Benchmark, task: TaskId, labels: Mapping[str, str]) 
         UserError: a file of the task is wrong, or the benchmark has no reference fixes.
         Infrastructure: a sandbox failed.
     """
+    return (await verify_with_notes(benchmark, task, labels)).defects
+
+
+async def verify_with_notes(
+    benchmark: Benchmark, task: TaskId, labels: Mapping[str, str]
+) -> TaskVerification:
+    """Return the defects of a task, and what to know of it beside them.
+
+    Raises:
+        UserError: a file of the task is wrong, or the benchmark has no reference fixes.
+        Infrastructure: a sandbox failed.
+    """
     match benchmark:
         case MixedBenchmark():
             part, inner = benchmark.part(task)
-            return await verify(part, inner, labels)
+            return await verify_with_notes(part, inner, labels)
         case SuiteBenchmark():
-            return await _verify_suite(benchmark, task, labels)
+            if isinstance(benchmark.record(task).tests, UnitTests):
+                return TaskVerification(await _verify_unit_tests(benchmark, task, labels))
+            return await _verify_command(benchmark, task, labels)
         case SelfVerifying():
-            return await benchmark.verify(task, labels)
+            return TaskVerification(await benchmark.verify(task, labels))
         case Verifiable():
             empty = await benchmark.grade(task, b"", labels)
             untouched = await benchmark.grade(task, INERT, labels)
             reference = await benchmark.grade(task, benchmark.reference(task), labels)
-            return [
-                *_check_fails("an empty patch", empty),
-                *_check_fails("doing nothing", untouched),
-                *_check_passes(reference),
-            ]
+            return TaskVerification(
+                [
+                    *_check_fails("an empty patch", empty),
+                    *_check_fails("doing nothing", untouched),
+                    *_check_passes(reference),
+                ]
+            )
         case _:
             raise UserError(f"benchmark {benchmark.name!r} has no reference fixes to verify")
 
@@ -98,23 +129,48 @@ def _check_passes(grade: Grade) -> Sequence[str]:
     return [f"the reference fix is {grade.verdict}: {grade.reason}{failed}"]
 
 
-async def _verify_suite(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
+async def _verify_unit_tests(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
     tests = suite.record(task).tests
+    assert isinstance(tests, UnitTests)
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine(task, b"", labels)
-    if isinstance(tests, UnitTests):
-        problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
-        problems += [
-            f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed
-        ]
-    else:
-        problems += _check_fails("doing nothing", nothing)
+    problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
+    problems += [f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed]
     reference = await suite.solution(task, labels)
     graded = await suite.grade(task, reference, labels)
     if graded.verdict is Verdict.RESOLVED and isinstance(tests, UnitTests):
         passed = {*tests.fail_to_pass, *nothing.passed}
         problems += await suite.check_perturbation(task, passed, labels)
     return [*problems, *_check_passes(graded)]
+
+
+async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> TaskVerification:
+    problems = await asyncio.to_thread(_find_visible_tests, suite, task)
+    problems += _check_fails("doing nothing", await suite.examine_unperturbed(task, b"", labels))
+    reference = await suite.solution(task, labels)
+    problems += _check_passes(await suite.examine_unperturbed(task, reference, labels))
+    if problems:
+        return TaskVerification(problems)
+    changed = await suite.change_tests(task, labels)
+    notes = [f"its tests are not graded with changed values: {changed}"] if isinstance(changed, str) else []
+    passed = await _find_early_ending(suite, task, reference, labels)
+    return TaskVerification(passed.defects, [*notes, *passed.notes])
+
+
+async def _find_early_ending(
+    suite: SuiteBenchmark, task: TaskId, reference: bytes, labels: Mapping[str, str]
+) -> TaskVerification:
+    """Return whether a patch passes that ends its process with status 0, with and without tests of changed values."""
+    workspace = suite.workspace(task)
+    canaries = make_canaries({} if isinstance(workspace, InImage) else workspace, reference)
+    for canary in canaries:
+        if (await suite.examine_unperturbed(task, canary.patch, labels)).verdict is not Verdict.RESOLVED:
+            continue
+        said = f"code passes that ends its process with status 0 {canary.when}"
+        if (await suite.grade(task, canary.patch, labels)).verdict is Verdict.RESOLVED:
+            return TaskVerification([f"{said}: {_APART}"])
+        return TaskVerification([], [f"{said}, but for the tests with changed values: {_APART}"])
+    return TaskVerification([])
 
 
 def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:

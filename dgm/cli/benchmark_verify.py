@@ -2,10 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, make_console
 from dgm.domain import TaskId
 from dgm.show.safe import neutralise
+
+if TYPE_CHECKING:
+    from dgm.sessions.suites import SuiteVerification
 
 Tick = Callable[[TaskId, Sequence[str]], None]
 
@@ -56,15 +59,18 @@ def verify(
     if as_json:
         emit_json(found.record())
     else:
-        _write_findings(found.unsound, len(found.problems), found.left_out)
+        _write_findings(found)
     return FAILED if found.unsound else 0
 
 
-def _write_findings(unsound: Mapping[TaskId, Sequence[str]], verified: int, missing: Sequence[str]) -> None:
-    sys.stdout.writelines(f"left out: {neutralise(problem)}\n" for problem in missing)
-    for task, problems in unsound.items():
+def _write_findings(found: "SuiteVerification") -> None:
+    sys.stdout.writelines(f"left out: {neutralise(problem)}\n" for problem in found.left_out)
+    for task, notes in found.notes.items():
+        sys.stdout.writelines(f"{neutralise(task)}: note: {neutralise(note)}\n" for note in notes)
+    for task, problems in found.unsound.items():
         sys.stdout.writelines(f"{neutralise(task)}: {neutralise(problem)}\n" for problem in problems)
-    sys.stdout.write(f"{verified - len(unsound)} of {verified} tasks are sound\n")
+    verified = len(found.problems)
+    sys.stdout.write(f"{verified - len(found.unsound)} of {verified} tasks are sound\n")
 
 
 def _show_progress(total: int, *, quiet: bool) -> AbstractContextManager[Tick]:

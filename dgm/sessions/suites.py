@@ -5,7 +5,7 @@ import socket
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
+from dgm.benchmarks.verification import TaskVerification
 from dgm.config import BenchmarksSettings, resolve
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
@@ -151,6 +152,8 @@ class SuiteVerification:
     """Each verified task → what is wrong with it; nothing if it is sound."""
     left_out: Sequence[str]
     """Tasks that the suite itself leaves out, a sentence each."""
+    notes: Mapping[TaskId, Sequence[str]] = field(default_factory=dict)
+    """Verified task → what to know of it, though it may be sound."""
 
     @property
     def unsound(self) -> Mapping[TaskId, Sequence[str]]:
@@ -166,6 +169,7 @@ class SuiteVerification:
             "sound": len(self.problems) - len(self.unsound),
             "problems": self.unsound,
             "left_out": list(self.left_out),
+            "notes": {task: list(notes) for task, notes in self.notes.items()},
         }
 
 
@@ -184,16 +188,16 @@ async def verify_tasks(
     labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
     slots = asyncio.Semaphore(workers)
 
-    async def one(task: TaskId) -> Sequence[str]:
+    async def one(task: TaskId) -> TaskVerification:
         async with slots:
             try:
-                problems = await verification.verify(opened, task, labels)
+                said = await verification.verify_with_notes(opened, task, labels)
             except Infrastructure as error:
-                problems = [f"could not be verified: {error}"]
+                said = TaskVerification([f"could not be verified: {error}"])
             except UserError as error:
-                problems = [str(error)]
-        tick(task, problems)
-        return problems
+                said = TaskVerification([str(error)])
+        tick(task, said.defects)
+        return said
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -202,7 +206,9 @@ async def verify_tasks(
         await engine.reap(labels)
     found = {task: done.result() for task, done in running.items()}
     missing = verification.list_excluded_defects(opened)
-    return SuiteVerification(opened.name, opened.version, found, missing)
+    problems = {task: said.defects for task, said in found.items()}
+    notes = {task: said.notes for task, said in found.items() if said.notes}
+    return SuiteVerification(opened.name, opened.version, problems, missing, notes)
 
 
 def import_suite(folder: Path, target: Path, image: str, holdout: float) -> tuple[ImportReport, Benchmark]:
