@@ -9,7 +9,7 @@ from dgm.benchmarks.canaries import make_canaries
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
-from dgm.domain import TaskId, Verdict
+from dgm.domain import Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Benchmark, Grade, InImage
 
@@ -35,6 +35,22 @@ class TaskVerification:
     """One line each; nothing if the task is sound."""
     notes: Sequence[str] = ()
     """What to know of a task that may be sound all the same, one line each."""
+
+
+class GradesByCommand(Protocol):
+    """The part of a suite that grades by a test command."""
+
+    def workspace(self, task: TaskId) -> Snapshot | InImage:
+        """Return the task's workspace."""
+        ...
+
+    async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        """Grade a patch as a run does."""
+        ...
+
+    async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        """Grade a patch without the check by tests with changed values."""
+        ...
 
 
 @runtime_checkable
@@ -153,14 +169,18 @@ async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[s
         return TaskVerification(problems)
     changed = await suite.change_tests(task, labels)
     notes = [f"its tests are not graded with changed values: {changed}"] if isinstance(changed, str) else []
-    passed = await _find_early_ending(suite, task, reference, labels)
+    passed = await find_early_ending(suite, task, reference, labels)
     return TaskVerification(passed.defects, [*notes, *passed.notes])
 
 
-async def _find_early_ending(
-    suite: SuiteBenchmark, task: TaskId, reference: bytes, labels: Mapping[str, str]
+async def find_early_ending(
+    suite: GradesByCommand, task: TaskId, reference: bytes, labels: Mapping[str, str]
 ) -> TaskVerification:
-    """Return whether a patch passes that ends its process with status 0, with and without tests of changed values."""
+    """Return a defect if a patch passes that ends its process with status 0; a note if only changed tests catch it.
+
+    Raises:
+        Infrastructure: a sandbox failed.
+    """
     workspace = suite.workspace(task)
     canaries = make_canaries({} if isinstance(workspace, InImage) else workspace, reference)
     for canary in canaries:

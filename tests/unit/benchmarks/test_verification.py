@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from dgm.archive.repository import patch as patch_between
+from dgm.benchmarks.canaries import AT_ONCE, AT_THE_END
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.verification import list_excluded_defects, verify
-from dgm.domain import TaskId, Verdict
+from dgm.benchmarks.verification import TaskVerification, find_early_ending, list_excluded_defects, verify
+from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Grade
 
@@ -80,3 +82,46 @@ def test_part_of_a_mixed_benchmark_is_asked():
 def test_benchmark_without_references_is_an_error():
     with pytest.raises(UserError, match="'plain' has no reference fixes to verify"):
         said(Plain())
+
+
+class Commanded:
+    """A suite whose command takes code that ends its process, with and without tests of changed values."""
+
+    def __init__(self, plainly=(), all_the_same=()):
+        self.plainly, self.all_the_same = plainly, all_the_same
+
+    def workspace(self, task):
+        return {"a.py": Entry(b"x = 1\n")}
+
+    async def examine_unperturbed(self, task, patch, labels):
+        return self._grade(patch, self.plainly)
+
+    async def grade(self, task, patch, labels):
+        return self._grade(patch, self.all_the_same)
+
+    def _grade(self, patch, taken):
+        when = AT_THE_END if b"atexit" in patch else AT_ONCE
+        return Grade(Verdict.RESOLVED if when in taken else Verdict.UNRESOLVED, "", 0.0)
+
+
+def early_ending(**taken):
+    fix = patch_between({"a.py": Entry(b"x = 1\n")}, {"a.py": Entry(b"x = 2\n")})
+    return asyncio.run(find_early_ending(Commanded(**taken), TaskId("t"), fix, {}))
+
+
+def test_command_that_takes_no_early_ending_is_sound():
+    assert early_ending() == TaskVerification([])
+
+
+@pytest.mark.parametrize("when", [AT_ONCE, AT_THE_END])
+def test_command_that_takes_an_early_ending_is_not_sound(when):
+    (defect,) = early_ending(plainly=(when,), all_the_same=(when,)).defects
+    assert defect.startswith(
+        f"code passes that ends its process with status 0 {when}: run the code under test in a "
+    )
+
+
+def test_early_ending_that_changed_tests_catch_is_a_note():
+    said = early_ending(plainly=(AT_ONCE, AT_THE_END), all_the_same=())
+    assert (said.defects, len(said.notes)) == ([], 1)
+    assert "but for the tests with changed values" in said.notes[0]
