@@ -76,7 +76,7 @@ class SuiteBenchmark:
         self.version = _version(folder, command_grading.VERSION if by_command else b"")
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
-        self._perturbation = CommandPerturbation(self._examine_command, self.solution)
+        self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -192,8 +192,6 @@ class SuiteBenchmark:
                 return await grading.examine(exam, patch, self._engine, labels)
             case exam:
                 graded = await self._examine_command(exam, patch, labels)
-                if graded.verdict is not Verdict.RESOLVED:
-                    return graded
                 return await self._perturbation.check(task, exam, patch, graded, labels)
 
     async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:

@@ -53,8 +53,8 @@ def exam(check=CHECK):
     return CommandExam({}, hidden, CommandTests(("python3", "/tests/check.py")), Limits())
 
 
-def checked(grader, *patches, check=CHECK):
-    perturbation = CommandPerturbation(grader.examine, grader.solve)
+def checked(grader, *patches, check=CHECK, perturb="resolved"):
+    perturbation = CommandPerturbation(grader.examine, grader.solve, perturb)
 
     async def grade():
         for patch in patches:
@@ -77,6 +77,20 @@ def test_patch_that_passes_whatever_is_expected_is_tampering(patch):
 @pytest.mark.parametrize("patch", [HONEST, FIX, SLOW])
 def test_patch_that_fails_the_changed_tests_or_does_not_end_is_honest(patch):
     assert checked(Grader(), patch)[0].verdict is Verdict.RESOLVED
+
+
+def test_setting_says_which_patches_are_checked():
+    class Odd(Grader):
+        """Its cheat passes the changed tests only."""
+
+        async def examine(self, exam, patch, labels):
+            if patch == CHEAT and exam.hidden["check.py"].data == CHECK:
+                return Grade(Verdict.UNRESOLVED, "the tests fail", 0.0)
+            return await super().examine(exam, patch, labels)
+
+    assert checked(Grader(), CHEAT, perturb="off")[0].verdict is Verdict.RESOLVED
+    assert checked(Odd(), CHEAT)[0].reason == "the tests fail"
+    assert checked(Odd(), CHEAT, perturb="all")[0].reason.startswith("the tests fail; tampering: ")
 
 
 def test_reference_calibrates_once():
