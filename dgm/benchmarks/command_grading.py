@@ -30,6 +30,8 @@ from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngi
 
 VERSION = b"command tests, 4"
 """Version of the grading; it changes whenever a verdict may come out differently."""
+APART = Path(__file__).with_name("apart.py")
+"""The program by which a test command runs code where it reaches neither tests nor reward."""
 SOLUTION = "/solution"
 SETUP_S = 60.0
 APPLY_S = 240.0
@@ -78,7 +80,12 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
             exam.tests.command,
             timeout_s=exam.limits.test_timeout_s,
             cwd=exam.limits.workdir,
-            env={**_ENVIRONMENT, **dict(exam.tests.env), "TEST_DIR": TESTS},
+            env={
+                **_ENVIRONMENT,
+                **dict(exam.tests.env),
+                "TEST_DIR": TESTS,
+                "DGM_APART": f"{PLACE}/{APART.stem}",
+            },
             reward_folder=f"{_LOGS}/verifier" if exam.tests.result is VerdictBasis.REWARD else "",
         )
     if report is None and not given.data and completed.exit_code in _NO_PROGRAM:
@@ -141,7 +148,12 @@ async def _open_workspace(
         async with engine.open(spec) as sandbox:
             try:
                 await sandbox.put(
-                    {"logs/verifier/.begun": Entry(b""), WATCHER.name: Entry(WATCHER.read_bytes())}, PLACE
+                    {
+                        "logs/verifier/.begun": Entry(b""),
+                        WATCHER.name: Entry(WATCHER.read_bytes()),
+                        APART.stem: Entry(APART.read_bytes(), 0o100755),
+                    },
+                    PLACE,
                 )
                 if not inside:
                     await sandbox.put(workspace, limits.workdir)  # type: ignore[arg-type]
