@@ -72,6 +72,8 @@ class RewardFolder:
         """Return each reward's file, base64; a ``ValueError`` says why a file cannot be taken."""
         if _identity(self.path) != self.identity:
             raise ValueError("the folder of the reward was replaced")
+        if not os.lstat(self.path).st_mode & stat.S_IWUSR:
+            raise ValueError("the folder of the reward was made read-only")
         return {name: self._read(name) for name in self.names if os.path.lexists(f"{self.path}/{name}")}
 
     def _read(self, name: str) -> str:
@@ -79,6 +81,8 @@ class RewardFolder:
         about = os.lstat(path)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
             raise ValueError(f"{name} is no file of its own, but a link, a pipe or a folder")
+        if not about.st_mode & stat.S_IWUSR:
+            raise ValueError(f"{name} was made read-only")
         if about.st_size > self.limit:
             raise ValueError(f"{name} holds more than {self.limit} bytes")
         with open(path, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NOFOLLOW)) as file:

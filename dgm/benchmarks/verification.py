@@ -164,7 +164,8 @@ async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[s
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     problems += _check_fails("doing nothing", await suite.examine_unperturbed(task, b"", labels))
     reference = await suite.solution(task, labels)
-    problems += _check_passes(await suite.examine_unperturbed(task, reference, labels))
+    examine = suite.examine_unperturbed if reference.strip() else suite.grade
+    problems += _check_passes(await examine(task, reference, labels))
     if problems:
         return TaskVerification(problems)
     changed = await suite.change_tests(task, labels)

@@ -167,6 +167,7 @@ def test_tests_that_flood_are_cut_and_judged(made):
         ("echo '{' > /logs/verifier/reward.json", "reward.json: is no JSON: '{'"),
         ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests left no reward that can be read: reward.txt is"),
         ("cd /job; echo 1 > x; ln x logs/verifier/reward.txt", "the tests left no reward that can be read"),
+        ("cd /logs/verifier; echo 1 > reward.txt; chmod 0444 reward.txt", "the tests left no reward that can be read"),
         ("cd /job; mv logs old; mkdir -p logs/verifier; echo 1 > logs/verifier/reward.txt", "the tests left no"),
         ("echo 1 > /logs/verifier/reward.txt; kill -9 $$", "the tests were ended by signal 9"),
         ("echo 1 > /logs/verifier/reward.txt; sleep 9 & exit 0", "reward 1"),
