@@ -165,4 +165,4 @@ def test_cheat_is_unresolved(suite, task, text, reason):
 
 
 def test_honest_patch_is_resolved(suite):
-    assert grade(suite, "reward-apart", RIGHT.replace("1000", "10 * 100")).verdict is Verdict.RESOLVED
+    assert grade(suite, "exit-imports", RIGHT.replace("1000", "10 * 100")).verdict is Verdict.RESOLVED

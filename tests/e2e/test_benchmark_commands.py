@@ -72,6 +72,7 @@ def test_show_never_shows_a_hidden_test_or_a_solution(dgm, how):
 def test_verify_finds_handmade_tasks_sound(dgm, boxed):
     said = dgm.json("benchmark", "verify", HANDMADE, "--sandbox", "bubblewrap", "--workers", 4)
     assert (said["sound"], said["problems"], said["left_out"]) == (4, {}, [])
+    assert "no literal in a Python file" in said["notes"]["total-leaves-out-the-last"][0]
 
 
 def test_verify_says_what_disagrees_and_exits_1(dgm, boxed, tmp_path):
