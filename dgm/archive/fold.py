@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from dgm.archive.event_fields import check_fields
+from dgm.archive.event_fields import UnusableField, check_fields
 from dgm.archive.store import EventStore, Row
 from dgm.archive.tree import Tree
 from dgm.domain import Evaluate, Usage, Verdict
@@ -90,16 +90,21 @@ def _fold_rows(store: EventStore, tree: Tree, rows: Iterable[Row]) -> None:
                 tree.apply(store.decoded(row))
                 latest = 0.0  # a session may begin at an earlier time than the last one ended
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            message = (
-                str(error)
-                if isinstance(error, ArchiveCorrupt)
-                else f"does not fit what came before: {error!r}"
-            )
-            raise ArchiveCorrupt(f"event {seq}: {message}") from error
+            raise ArchiveCorrupt(f"event {seq}: {_explain(kind, error)}") from error
         if at > latest:
             latest = at
     if seq:
         tree.passed(seq, latest)
+
+
+def _explain(kind: str, error: Exception) -> str:
+    match error:
+        case ArchiveCorrupt():
+            return str(error)
+        case UnusableField():
+            return f"a {kind} event without a usable {error}"
+        case _:
+            return f"does not fit what came before: {error!r}"
 
 
 def _read_verdict(body: str) -> tuple[Any, Any, int, str]:

@@ -126,7 +126,7 @@ def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
         for who, ref, child in named:
             where = f"{run.folder / 'agents.git'}: {who}"
             if ref != child.commit:
-                raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit}")
+                raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit or 'no commit'}")
             expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
             found = objects.parents_of(child.commit)
             if found != expected:
