@@ -36,9 +36,10 @@ def list_unagreed(after: ModelsSettings, before: ModelsSettings) -> Sequence[Sub
     theirs = _find_own(before)
     found = []
     for name, own in _find_own(after).items():
-        old = theirs.get(name, {})
-        from_run = any(old.get(key) == value for key, value in own.items())
-        if from_run and not any(_make_subject(name, each).is_agreed() for each in (own, old)):
+        old = theirs.get(name)
+        if old is None or not any(old.get(key) == value for key, value in own.items()):
+            continue
+        if not any(_make_subject(name, each).is_agreed() for each in (own, old)):
             found.append(_make_subject(name, own))
     return found
 
@@ -52,7 +53,7 @@ def _find_own(models: ModelsSettings) -> Mapping[str, Mapping[str, Any]]:
             del own["key_env"]
         if own:
             found[provider.name] = own
-    prices = models.model_dump(mode="json")["prices"]
+    prices = models.model_dump(mode="json", exclude_none=True)["prices"]
     return found | {f"{_PRICE}{model}": row for model, row in prices.items()}
 
 

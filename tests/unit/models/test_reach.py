@@ -67,6 +67,9 @@ def test_what_the_user_names_instead_needs_no_yes():
     mine = {"compatible": {"base_url": "http://mine/v1", "key_env": "MY_KEY"}}
     assert list_unagreed(models(**mine), models(**THEIRS)) == []
     assert list_unagreed(models(), models(**THEIRS)) == []
+    priced = {"prices": {"offline": {"input": 2, "output": 8}}}
+    assert list_unagreed(models(**priced), models()) == []
+    assert list_unagreed(models(**priced), models(prices={"offline": {"input": 0, "output": 0}})) == []
 
 
 @pytest.mark.parametrize("half", [{"base_url": "http://mine/v1"}, {"key_env": "MY_KEY"}])
