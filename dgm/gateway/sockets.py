@@ -24,7 +24,7 @@ STOP_S = 2.0
 BACKLOG = 128
 """Maximum number of connections that are accepted at once, before others are served again."""
 CONNECTIONS = 256
-"""Maximum number of open connections; beyond it, idle ones are ended."""
+"""Maximum number of open connections; beyond it, the oldest idle ones are ended. More than ``BACKLOG``."""
 CHUNK_BYTES = 256
 SMALL_CHUNKS = 64
 """Maximum number of chunks below ``CHUNK_BYTES`` of one body."""
@@ -155,15 +155,27 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
         def capture_signals(self) -> Iterator[None]:
             yield
 
+    by_age: dict[H11Protocol, None] = {}
+
     class Bounded(H11Protocol):
-        """A protocol that ends idle connections when there are too many: an agent may open many and send nothing."""
+        """A protocol that ends the oldest idle connection where there are too many: an agent may open many.
+
+        Those that were accepted together with the newest are not ended before their requests were read.
+        """
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self.conn = Unchopped(h11.SERVER)
-            if len(self.connections) >= CONNECTIONS:
-                for connection in list(self.connections):
-                    connection.shutdown()
             super().connection_made(transport)
+            if len(by_age) >= CONNECTIONS:
+                idle = (one for one in by_age if one.cycle is None or one.cycle.response_complete)
+                if oldest := next(idle, None):
+                    del by_age[oldest]
+                    oldest.shutdown()
+            by_age[self] = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            by_age.pop(self, None)
+            super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
             if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

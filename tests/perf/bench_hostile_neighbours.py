@@ -175,6 +175,8 @@ async def measure(engine: SandboxEngine, evaluations: int, *, beside: bool) -> t
                     print(f"  no verdict: {done}")
                     continue
                 solved += b"+mended" in done.patch
+                if b"+mended" not in done.patch:
+                    print(f"  not solved: {done.completed.output[-300:].decode(errors='replace')}")
                 if "times.json" in done.workspace:
                     times += json.loads(done.workspace["times.json"].data)
             for each in attacks:
