@@ -5,6 +5,7 @@ import re
 _tests = (
     (re.compile(r"(of [0-9]+ tests fail): .*"), r"\1"),
     (re.compile(r"(tests that (?:must pass fail|passed are broken)) \(.*?\)(?=;|$)"), r"\1"),
+    (re.compile(r"\b(tampering): [^;]*"), r"\1"),
     (re.compile(r"\bthe tests of \S+ "), "the tests of a module "),
 )
 """Patterns of benchmarks' reasons that name tests, which may be hidden ones."""

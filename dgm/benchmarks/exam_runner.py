@@ -11,6 +11,7 @@ import base64
 import builtins
 import contextlib
 import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -134,14 +135,13 @@ def prepare(place: Path, workdir: Path) -> tuple[str, str]:
 
 def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
     """Applies the graded patch; why it is refused, and notes on it. Where it cannot be tried, this program ends."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-B", str(applier), str(patch.resolve()), str(workdir.resolve())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    said = done.stdout.decode("utf-8", "replace").strip().split("\n")[-1]
+    spec = importlib.util.spec_from_file_location("apply_patch", applier)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    said = module.main(patch.resolve(), workdir.resolve())
     word, _, rest = said.partition(" ")
     if word not in ("applied", "refused"):
         sys.exit(f"the patch could not be tried: {said}")

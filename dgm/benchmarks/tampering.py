@@ -5,6 +5,7 @@ that must fail there and does not, or must pass and does not, shows that the pat
 for but decides what they report. What the reference fix does, too, is no sign of that.
 """
 
+import asyncio
 import random
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from dgm.protocols import SandboxEngine
 
 TRIES = 3
 """A run that does not end, or in which an unchanged test fails, is tried this often before it counts."""
+AT_ONCE = 2
+"""Maximum number of sandboxes of one check at the same time."""
 PREFIX = "tampering: "
 """How the reason of a verdict begins that the check decided."""
 Found = Mapping[str, str]
@@ -108,16 +111,24 @@ async def find_tampering(
     Raises:
         Infrastructure: a sandbox failed.
     """
-    found: dict[str, str] = {}
-    for changed in change_tests(exam, passed, secrets.token_hex(16)):
-        some = await _examine(changed, patch, TRIES, engine, labels)
-        if some and exam.reference:
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def examine(changed: ChangedTests) -> Found:
+        async with room:
+            found = await _examine(changed, patch, TRIES, engine, labels)
+            if not (found and exam.reference):
+                return found
             excused = await _examine(changed, exam.reference, 1, engine, labels)
-            some = {what: line for what, line in some.items() if what not in excused}
-        found |= some
-        if found:
-            break
-    return list(found.values())
+            return {what: line for what, line in found.items() if what not in excused}
+
+    changed_groups = change_tests(exam, passed, secrets.token_hex(16))
+    tasks = [asyncio.create_task(examine(changed)) for changed in changed_groups]
+    try:
+        return [line for found in await asyncio.gather(*tasks) for line in found.values()]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def check_reference(

@@ -58,6 +58,11 @@ def test_reasons_that_differ_in_a_number_or_a_name_are_one_kind() -> None:
             "2 of 2 tests still fail; the tests of tests.test_hidden_east ended early (exit status 1)",
             "# of # tests still fail; the tests of a module ended early (exit status #)",
         ),
+        ("tampering: tests.test_hidden.A.test_b must fail and is passed, 2 more", "tampering"),
+        (
+            "1 of 2 tests still fail; tampering: a test added to tests.t must fail and is passed; a note",
+            "# of # tests still fail; tampering; a note",
+        ),
         ("the tests did not end within 60 s", "the tests did not end within # s"),
     ],
 )
