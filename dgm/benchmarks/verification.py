@@ -154,7 +154,7 @@ async def _verify_unit_tests(suite: SuiteBenchmark, task: TaskId, labels: Mappin
     problems += [f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed]
     reference = await suite.solution(task, labels)
     graded = await suite.grade(task, reference, labels)
-    if graded.verdict is Verdict.RESOLVED and isinstance(tests, UnitTests):
+    if graded.verdict is Verdict.RESOLVED:
         passed = {*tests.fail_to_pass, *nothing.passed}
         problems += await suite.check_perturbation(task, passed, labels)
     return [*problems, *_check_passes(graded)]
