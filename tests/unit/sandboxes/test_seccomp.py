@@ -27,7 +27,7 @@ UNUSED = """
     set_thread_area tuxcall vserver
 """
 """Calls that no kernel of these machines answers, or that follow from a closed door."""
-BY_ARGUMENT = {"clone", "clone3", "ioctl", "socket", "socketpair"}
+BY_ARGUMENT = {"clone", "clone3", "ioctl", "prlimit64", "socket", "socketpair"}
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
@@ -122,6 +122,13 @@ def test_nothing_types_into_a_terminal(machine):
     )
     refused = {code for code in codes if decide(machine, ioctl, code, index=1) != ALLOW}
     assert refused == {TIOCSTI, TIOCLINUX}
+
+
+@machines
+def test_limits_of_other_processes_cannot_be_set(machine):
+    number = numbers(machine)["prlimit64"]
+    assert decide(machine, number, 0) == ALLOW
+    assert {decide(machine, number, pid) for pid in (1, 2, 0x7FFFFFFF)} == {REFUSE | errno.EPERM}
 
 
 def test_comparisons_are_of_the_half_that_the_kernel_takes():
