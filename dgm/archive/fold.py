@@ -18,7 +18,7 @@ from dgm.errors import ArchiveCorrupt
 
 _scan = json.JSONDecoder().raw_decode
 # ``codec`` writes the bodies in this form; a body that does not match is read as JSON.
-_named = r'\{"agent":(\d{1,15}),"task":"([^"\\\x00-\x1f\x7f-\x9f\u2028\u2029]{0,500})","attempt":(\d{1,15})'
+_named = r'\{"agent":(\d{1,15}),"task":"([^"\\]{0,10000})","attempt":(\d{1,15})'
 _started = re.compile(_named + r"\}", re.ASCII).fullmatch
 _graded = re.compile(_named + r',"verdict":"([a-z]+)"[,}]', re.ASCII).match
 _NO_USAGE = (0, 0, 0, 0.0)

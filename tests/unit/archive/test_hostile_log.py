@@ -129,7 +129,6 @@ CALLED = '{"number":1,"model":"m","role":"solve","usage":%s}'
         ("task_graded", 1, '{"agent":-1,"task":"t","attempt":0,"verdict":"resolved","reason":""}'),
         ("task_graded", 1, '{"agent":"0","task":"t","attempt":0,"verdict":"resolved","reason":""}'),
         ("task_graded", 1, '{"agent":0,"task":["t"],"attempt":0,"verdict":"resolved","reason":""}'),
-        ("task_graded", 1, '{"agent":0,"task":"\x1b[2J","attempt":0,"verdict":"resolved","reason":""}'),
         ("task_graded", 1, '{"agent":0,"task":"t","attempt":"x","verdict":"resolved","reason":""}'),
         (
             "task_graded",
@@ -146,7 +145,6 @@ CALLED = '{"number":1,"model":"m","role":"solve","usage":%s}'
         ("model_called", 1, CALLED % '["1","1","1","1"]'),
         ("model_called", 1, '{"number":"x","model":"m","role":"solve","usage":[1,1,1,1]}'),
         ("model_called", 1, '{"number":1,"model":["m"],"role":"solve","usage":[1,1,1,1]}'),
-        ("model_called", 1, '{"number":1,"model":"m\x1b","role":"solve","usage":[1,1,1,1]}'),
     ],
 )
 def test_a_body_that_fits_no_event_ends_the_fold_in_one_line(

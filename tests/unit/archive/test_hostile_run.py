@@ -53,7 +53,6 @@ def folder(tmp_path: Path) -> Path:
                 {"settings": {"limits": 5}},
                 {"settings": {"gates": "x"}},
                 {"settings": {"models": {"solve": [5]}}},
-                {"settings": {"model": "a\nb"}},
             )
         ),
     ],
