@@ -118,7 +118,7 @@ def test_a_file_that_holds_no_predictions_is_refused(tmp_path, name, content, sa
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(UserError, match="No such file"):
+    with pytest.raises(UserError, match="missing"):
         read_predictions(tmp_path / "p.jsonl")
 
 
