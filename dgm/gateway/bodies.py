@@ -21,6 +21,10 @@ MAX_VALUES = 200_000
 """Maximum number of values in a body: each one costs time of the loop, whatever its size."""
 SMALL_BYTES = 65_536
 """Size up to which an agent's bodies may arrive side by side; larger ones arrive one after the other."""
+SCANNED_BYTES = 16_384
+"""Bytes that are scanned at once."""
+UNNOTICED_S = 0.0005
+"""Seconds of the loop that nobody notices."""
 DRAINED_BYTES = 32_000_000
 """Maximum bytes read of an oversized body, so that its sender can read the refusal."""
 ARRIVES_S = 120.0
@@ -29,7 +33,7 @@ RESTS = 3.0
 """Rest of an agent after each request, as a multiple of the loop's time that the request took."""
 LONGEST_REST_S = 2.0
 REFUSED_S = 0.005
-"""Seconds that each refusal takes its agent, once it has had more of them than are recorded."""
+"""Seconds that each refusal beyond the recorded ones, and each further piece of a refused body, takes its agent."""
 
 
 class Pace:
@@ -94,10 +98,12 @@ async def _read(http: "HttpRequest", limit: int) -> bytes:
             if piece is None:
                 break
             size += len(piece)
-            if refusal is None and (refusal := _check(piece, scan, size, limit)) is None:
+            if refusal is None and (refusal := await _check(piece, scan, size, limit)) is None:
                 data += piece
-            elif size > DRAINED_BYTES:
+                continue
+            if size > DRAINED_BYTES:
                 break
+            await asyncio.sleep(REFUSED_S)
     except ClientDisconnect:
         refusal = refusal or BadRequest("the connection ended within the body", "incomplete_body")
     except TimeoutError:
@@ -107,13 +113,17 @@ async def _read(http: "HttpRequest", limit: int) -> bytes:
     return bytes(data)
 
 
-def _check(piece: bytes, scan: JsonScan, size: int, limit: int) -> BadRequest | None:
-    """Return the refusal of a body by its next piece; None if it is within the bounds."""
+async def _check(piece: bytes, scan: JsonScan, size: int, limit: int) -> BadRequest | None:
+    """Return the refusal of a body by its next piece; None if it is within the bounds. Rests after each scan."""
     if size > limit:
         return BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
-    scan.feed(piece)
-    if scan.depth > MAX_BODY_DEPTH:
-        return BadRequest(f"the body is nested deeper than {MAX_BODY_DEPTH}")
-    if scan.values > MAX_VALUES:
-        return BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
+    for at in range(0, len(piece), SCANNED_BYTES):
+        began = time.monotonic()
+        scan.feed(piece[at : at + SCANNED_BYTES])
+        if scan.depth > MAX_BODY_DEPTH:
+            return BadRequest(f"the body is nested deeper than {MAX_BODY_DEPTH}")
+        if scan.values > MAX_VALUES:
+            return BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
+        if (took := time.monotonic() - began) > UNNOTICED_S:
+            await asyncio.sleep(RESTS * took)
     return None

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 WATCH_S = 0.2
 STOP_S = 2.0
-BACKLOG = 128
+QUEUE = 512
+"""Maximum number of connections that wait to be accepted."""
+AT_ONCE = 32
 """Maximum number of connections that are accepted at once, before others are served again."""
 CONNECTIONS = 256
-"""Maximum number of open connections; beyond it, the oldest idle ones are ended. More than ``BACKLOG``."""
+"""Maximum number of open connections; beyond it, the oldest idle ones are ended. Several times ``AT_ONCE``, so that
+what was accepted is read before it could be ended."""
 CHUNK_BYTES = 256
 SMALL_CHUNKS = 64
 """Maximum number of chunks below ``CHUNK_BYTES`` of one body."""
@@ -73,6 +76,7 @@ class SocketServer:
             if task.done():
                 raise Infrastructure(f"the gateway could not be started at {self._path}")
             await asyncio.sleep(0.005)
+        listener.listen(QUEUE)
 
     async def _watch(self) -> None:
         while True:
@@ -158,10 +162,7 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
     by_age: dict[H11Protocol, None] = {}
 
     class Bounded(H11Protocol):
-        """A protocol that ends the oldest idle connection where there are too many: an agent may open many.
-
-        Those that were accepted together with the newest are not ended before their requests were read.
-        """
+        """A protocol that ends the oldest idle connection where there are too many: an agent may open many."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self.conn = Unchopped(h11.SERVER)
@@ -190,7 +191,7 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
         lifespan="off",
         http=Bounded,
         ws="none",
-        backlog=BACKLOG,
+        backlog=AT_ONCE,
         timeout_keep_alive=3600,
         timeout_graceful_shutdown=int(STOP_S),
         server_header=False,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from dgm.gateway.sockets import BACKLOG, CONNECTIONS
+from dgm.gateway.sockets import AT_ONCE, CONNECTIONS
 from tests.support.gateway.bench import ACTION, chat, gateway
 
 
@@ -18,7 +18,7 @@ def test_a_fresh_connection_outlives_a_flood_of_idle_ones(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 idle = await opened_idle(path, CONNECTIONS - 50)
                 reader, writer = await asyncio.open_unix_connection(path)
-                idle += await opened_idle(path, BACKLOG)
+                idle += await opened_idle(path, 3 * AT_ONCE)
                 body = json.dumps(chat()).encode()
                 head = (
                     f"Host: g\r\nContent-Length: {len(body)}\r\nAuthorization: Bearer {lease.token}\r\n\r\n"
