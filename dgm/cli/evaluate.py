@@ -59,6 +59,9 @@ from dgm.simulate import check_performed
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="Tasks at once (default: the run's).")
 @click.option(
+    "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
+)
+@click.option(
     "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Default: as in the run."
 )
 @click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in (default: in RUN).")
@@ -76,6 +79,7 @@ def evaluate(
     attempts: int,
     max_usd: float | None,
     into: Path | None,
+    timeout_factor: float | None,
     verbose: bool,
     as_json: bool,
     **flags: Any,
@@ -90,6 +94,7 @@ def evaluate(
             "--seed-agent": seed_agents,
             "--model": flags.pop("model"),
             "--max-usd": max_usd,
+            "--timeout-factor": timeout_factor,
         }
         _check_no_agent(given, attempts)
         if not flags["benchmark"]:
@@ -109,6 +114,8 @@ def evaluate(
         )
         contestants += map(evaluation.read_contestant, seed_agents)
         watcher = TerminalWatcher()
+        if timeout_factor is not None:
+            flags["assignments"] = (*flags["assignments"], f"limits.time_factor={timeout_factor}")
         chosen = evaluation.EvaluationChoice(
             split=Split(split or Split.HOLDOUT),
             tasks=tasks,

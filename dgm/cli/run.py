@@ -81,6 +81,9 @@ def budget_options(command: Any) -> Any:
 @click.option("--seed", type=int, help="Number that all decisions follow from (default 0).")
 @click.option("--seed-agent", help="plain, solid, or a folder or git repository: the agent to start from.")
 @click.option("--name", help="Name of the run, a folder under ./archive or $DGM_ARCHIVE.")
+@click.option(
+    "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
+)
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
 @budget_options
 @yes_option
@@ -197,9 +200,12 @@ class SearchWatcher(TerminalWatcher):
 
 
 def _dot_setting_names(flags: dict[str, Any]) -> dict[str, Any]:
-    names = {"policy": "policy.name", "until_score": "budget.until_score", "patience": "budget.patience"} | {
-        f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "usd", "tokens", "hours")
-    }
+    names = {
+        "policy": "policy.name",
+        "until_score": "budget.until_score",
+        "patience": "budget.patience",
+        "timeout_factor": "limits.time_factor",
+    } | {f"max_{limit}": f"budget.{limit}" for limit in ("evaluations", "agents", "usd", "tokens", "hours")}
     return {names.get(key, key): value for key, value in flags.items()}
 
 

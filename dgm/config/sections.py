@@ -97,8 +97,12 @@ class LimitSettings(Section):
     child_s: Positive | None = None
     """Wall time for making one child, from the operator's start; an answer that is under way is waited for, and
     vetting is not in it."""
+    solve_s: Positive | None = None
+    """Wall time of an agent at a task; default: as the task says."""
     improve_s: Positive = 300.0
     """Wall time of an agent that edits its own source."""
+    time_factor: Positive = 1.0
+    """Factor of an agent's wall time, at tasks and at its own source, for models that answer slowly."""
     check_s: Positive = 10.0
     """Processor time of an agent's self-check, and of each dry run of it. The clock may show three times as much, at
     least 30 s, and twice that at a second try."""
@@ -122,6 +126,15 @@ class LimitSettings(Section):
     it never does. What counts as one cause: ``docs/operators.md``."""
     pause_s: Positive = 30.0
     """Seconds between the checks of a paused run whether the provider answers again; each is one small, paid call."""
+
+    def solve_limit_s(self, task_s: float) -> float:
+        """Return the wall time, in seconds, of an agent at a task that gives it ``task_s``."""
+        return (task_s if self.solve_s is None else self.solve_s) * self.time_factor
+
+    @property
+    def improve_limit_s(self) -> float:
+        """The wall time, in seconds, of an agent that edits its own source."""
+        return self.improve_s * self.time_factor
 
 
 class ProviderSettings(Section):

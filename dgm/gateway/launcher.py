@@ -70,6 +70,8 @@ def environment(launch: dict[str, str], port: int) -> dict[str, str]:
         "DGM_MODEL": launch.get("model", "default"),
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # The log of an agent that is ended holds what it printed.
+        "PYTHONUNBUFFERED": "1",
     }
 
 

@@ -39,7 +39,7 @@ def open_operators(
         UserError: there is none of that name.
     """
     context = OperatorContext(
-        image, settings.limits.improve_s, prompts, settings.operators, settings.evidence
+        image, settings.limits.improve_limit_s, prompts, settings.operators, settings.evidence
     )
     return {name: _open_operator(name, context) for name in dict.fromkeys((*settings.operator_names, *also))}
 

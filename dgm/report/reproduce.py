@@ -31,6 +31,7 @@ FLAGS: Mapping[str, str] = {
     "budget.hours": "--max-hours",
     "budget.until_score": "--until-score",
     "budget.patience": "--patience",
+    "limits.time_factor": "--timeout-factor",
 }
 """Settings with an option of their own; all others are given by ``--set``."""
 ALWAYS = ("benchmark", "model", "seed")

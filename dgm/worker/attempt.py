@@ -35,8 +35,9 @@ class Attempt:
         task = benchmark.task(self.task)
         start = await asyncio.to_thread(benchmark.workspace, task.id)
         problem, workspace, tried = task.prompt, start, 0
+        limit_s = self.by.settings.limits.solve_limit_s(task.timeout_s)
         while True:
-            job = Job(JobKind.SOLVE, problem, source, workspace, task.image, task.workdir, task.timeout_s)
+            job = Job(JobKind.SOLVE, problem, source, workspace, task.image, task.workdir, limit_s)
             work = await self.bench.work(job)
             tried += 1
             if tried > 1 and not isinstance(start, InImage):

@@ -93,10 +93,10 @@ def run(tmp_path):
         yield made
 
 
-def evaluated(run, place, benchmark):
+def evaluated(run, place, benchmark, settings=None):
     commit = run.repository.commit(SOURCE, ())
     agent = Agent(AgentId(0), (), commit, "seed", "", ActionId(0))
-    worker = Worker(run, place, place, benchmark, {}, Settings(), SandboxSpec("python"))
+    worker = Worker(run, place, place, benchmark, {}, settings or Settings(), SandboxSpec("python"))
     return asyncio.run(worker.perform(EvaluateOrder(ActionId(1), Evaluate(AgentId(0), TASK), agent)))
 
 
@@ -156,3 +156,19 @@ def test_what_an_agent_lacked_by_its_own_fault_is_in_the_reason(run):
     place = Place({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
     place.refused = {"request_failed": "500 no"}
     assert evaluated(run, place, Tries()).reason == "it is 1 (the agent lacked answers: 500 no)"
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        ({}, 60.0),
+        ({"solve_s": 50.0}, 50.0),
+        ({"time_factor": 2.5}, 150.0),
+        ({"solve_s": 10.0, "time_factor": 3.0}, 30.0),
+    ],
+)
+def test_settings_change_the_time_of_an_agent_at_a_task(run, limits, seconds):
+    place = Place({"a.py": Entry(b"2\n")})
+    evaluated(run, place, Tries(), Settings(limits=limits))
+    job = json.loads(place.jobs[0]["job/job.json"].data)
+    assert job["time_limit_s"] == seconds
