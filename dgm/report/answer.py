@@ -18,7 +18,7 @@ from dgm.report.headline import (
 from dgm.report.markup import Html, h, join_html
 from dgm.report.section import PageSection, html_table, interval_bar, paragraph, points_text
 from dgm.show.safe import one_line
-from dgm.show.words import clock_text, interval_text, p_text, tally_text
+from dgm.show.words import clock_text, given_up_text, interval_text, p_text, tally_text
 
 BADGES = {
     HoldoutAnswer.BETTER: ("yes", "✓ shown to be better"),
@@ -130,13 +130,16 @@ def _changed_lists(pairs: Comparison) -> Html:
 
 def _naive_box(report: RunReport) -> Html:
     seed, best = report.members[0].own, report.members[report.best].own
+    seed_misses, misses = (report.members[agent].given_up for agent in (0, report.best))
     if not best.n:
         return h("div", {"class": "box"}, paragraph("The best agent has no verdict on a search task yet."))
     who = "the best agent" if report.best else "the best agent, the seed,"
     lines = [
         h("strong", {}, "The naive number: "),
-        f"on the search tasks {who} resolves {tally_text(best)} ({interval_text(best)})",
-        f", the seed {tally_text(seed)} ({interval_text(seed)})" if seed.n and report.best else "",
+        f"on the search tasks {who} resolves {tally_text(best)} ({interval_text(best)}{_besides_text(misses)})",
+        f", the seed {tally_text(seed)} ({interval_text(seed)}{_besides_text(seed_misses)})"
+        if seed.n and report.best
+        else "",
         FLATTERS,
     ]
     corrected = []
@@ -148,6 +151,10 @@ def _naive_box(report: RunReport) -> Html:
             )
         ]
     return h("div", {"class": "box"}, paragraph(*lines), *corrected)
+
+
+def _besides_text(given_up: int) -> str:
+    return f"; {given_up_text(given_up)}" if given_up else ""
 
 
 def _tiles(report: RunReport) -> Html:

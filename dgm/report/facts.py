@@ -8,6 +8,7 @@ from typing import Any
 
 from dgm.analysis.accounts import Purpose
 from dgm.analysis.failures import FailureCounts, count_failures, count_unresolved
+from dgm.analysis.given_up import count_given_up
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.summary import corrected_rate_record, run_facts
 from dgm.archive.run import Run
@@ -58,6 +59,8 @@ class ReportAgent:
     clade: Tally
     children: int
     aim: str
+    given_up: int
+    """Tasks without a verdict, which no tally counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,8 @@ def is_going_on(report: RunReport) -> bool:
 def _make_report_agent(run: Run, agent: Agent) -> ReportAgent:
     tree = run.tree
     own, clade = tree.own(agent.id), tree.clade(agent.id)
-    return ReportAgent(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id))
+    given_up = count_given_up(tree, agent.id)
+    return ReportAgent(agent, own, clade, len(tree.children(agent.id)), tree.aim(agent.id), given_up)
 
 
 def _sum_by_purpose(run: Run) -> Mapping[Purpose, Usage]:

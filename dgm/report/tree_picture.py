@@ -11,7 +11,7 @@ from dgm.report.facts import ReportAgent, RunReport
 from dgm.report.layout import TreeNode
 from dgm.report.markup import number_text
 from dgm.show.safe import cell_width, one_line
-from dgm.show.words import BEST, count_text, interval_text, operator_text, tally_text
+from dgm.show.words import BEST, count_text, given_up_text, interval_text, operator_text, tally_text
 
 WIDTH = 960
 MARGIN = 26
@@ -150,6 +150,7 @@ def _tip_text(member: ReportAgent, node: TreeNode) -> str:
     lines = [
         f"agent {agent.id}: {operator_text(agent.operator, member.aim)}{parents}",
         f"own {tally_text(member.own)}  {interval_text(member.own)}".rstrip(),
+        given_up_text(member.given_up),
         f"clade (CMP) {tally_text(member.clade)}"
         + (f", {count_text(member.children, 'child', 'children')}" if member.children else ""),
         one_line(agent.rationale, 90),

@@ -103,6 +103,14 @@ def test_the_same_run_gives_the_same_bytes(paid) -> None:
     assert render_page(facts(paid.run)) == render_page(facts(paid.run))
 
 
+def test_tasks_given_up_stand_beside_the_tallies_that_do_not_count_them(paid) -> None:
+    found = facts(paid.run)
+    assert [member.given_up for member in found.members] == [0, 1, 0]
+    page = render_page(replace(found, best=AgentId(1))).decode()
+    assert "; 1 task given up)" in page
+    assert "1 task given up\n" in page
+
+
 def test_links_lead_to_sections_of_the_page(paid) -> None:
     text = render_page(facts(paid.run)).decode()
     targets = re.findall(r'href="#([a-z]+)"', text)
