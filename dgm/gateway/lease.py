@@ -16,7 +16,7 @@ from typing import Any
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.bodies import Pace
-from dgm.gateway.calls import ProviderCall, total_span_s
+from dgm.gateway.calls import JobEnded, ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.translation.wire import BadRequest
@@ -108,6 +108,7 @@ class Lease:
         self.model_answers = False
         self.memory = LeaseMemory(paid)
         self.heard: set[int] = set()
+        self._ended = False
         self.measured: MeasuredRequest | None = None
         self._last: tuple[AnyRequest, Reply | WireReply] | None = None
         self._held_usd = 0.0
@@ -169,12 +170,19 @@ class Lease:
 
         Raises:
             BadRequest: the action's calls or tokens are used up.
+            JobEnded: the job ended while the request was being read.
         """
+        self.check_open()
         if self._admitted >= self.limits.calls:
             raise _limit_reached(f"this job's limit of {self.limits.calls} model calls is reached")
         self.check_tokens()
         self._admitted += 1
         return self._admitted
+
+    def check_open(self) -> None:
+        """Raise ``JobEnded`` if the job has ended: nothing that it asked for may cost anything from then on."""
+        if self._ended:
+            raise JobEnded
 
     def check(self) -> None:
         """Check the lease again when a call's turn has come.
@@ -288,6 +296,7 @@ class Lease:
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
         """Cancel the calls that cost nothing yet; return all tasks, for callers that wait until they are recorded."""
+        self._ended = True
         for call, _ in self._heard_since:
             call.abandoned = True
         for task in self._tasks - self._billed():

@@ -313,6 +313,7 @@ class Gateway:
         counted = None
         if lease.wire_model and lease.protocol is wire.protocol:
             async with lease.turns:
+                lease.check_open()
                 counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
         if counted is None:
             estimate = {"input_tokens": estimate_input(body)}

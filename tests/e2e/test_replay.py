@@ -150,7 +150,7 @@ def test_one_changed_byte_of_a_trace_is_found_and_named(dgm, copy):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(bytes(data))
-    done = dgm("replay", "tampered", "lineage", "1", code=1)
+    done = dgm("replay", "tampered", "lineage", "1", code=2)
     assert event.reply in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 

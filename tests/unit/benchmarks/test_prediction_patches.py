@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-from contextlib import asynccontextmanager
 
 import pytest
 
@@ -13,8 +12,8 @@ from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
 from dgm.benchmarks.suite_files import CommandTests, Limits, VerdictBasis
 from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 from dgm.domain import Entry, Verdict
-from dgm.errors import Infrastructure
-from dgm.protocols import Completed
+from dgm.errors import Infrastructure, UserError
+from dgm.sandboxes.choose import choose
 
 pytestmark = pytest.mark.starts_processes
 
@@ -180,54 +179,23 @@ def test_an_image_without_git_says_nothing_of_the_patch(repository, tmp_path):
         applied(tmp_path, git(repository, "diff"), path="/nowhere")
 
 
-class Folders:
-    """An engine whose sandbox is a folder: its absolute paths lie below it."""
-
-    name = "folders"
-
-    def __init__(self, root):
-        self.root = root
-
-    @asynccontextmanager
-    async def open(self, spec):
-        yield self
-
-    def inside(self, path):
-        return self.root / path.lstrip("/")
-
-    async def put(self, files, target):
-        for name, entry in files.items():
-            path = self.inside(f"{target}/{name}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(entry.data)
-
-    async def exec(self, argv, *, cwd="/", env=None, stdin=b"", **_):
-        argv = [str(self.inside(word)) if word.startswith("/") else word for word in argv]
-        done = subprocess.run(
-            argv,
-            cwd=self.inside(cwd),
-            env={"PATH": os.environ["PATH"], **(env or {})},
-            input=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        return Completed(done.returncode, done.stdout)
-
-
-def command_graded(tmp_path, patch, workspace):
+def command_graded(patch, workspace):
+    try:
+        engine = choose("bubblewrap")
+    except UserError as error:
+        pytest.skip(str(error))
     exam = command_grading.CommandExam(
         workspace,
         {},
         CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=VerdictBasis.EXIT, restored=()),
         Limits(image="python", workdir="/work/repo", timeout_s=60, test_timeout_s=60),
     )
-    return asyncio.run(command_grading.examine(exam, patch, Folders(tmp_path / "sandbox"), {}))
+    return asyncio.run(command_grading.examine(exam, patch, engine, {}))
 
 
-def test_a_task_graded_by_a_command_takes_them_alike(repository, tmp_path):
+def test_a_task_graded_by_a_command_takes_them_alike(repository):
     patch = git(repository, "diff").replace(b"\n", b"\r\n").removesuffix(b"\r\n")
-    graded = command_graded(tmp_path, b"\xef\xbb\xbf" + patch, {"text.txt": Entry(BEFORE)})
+    graded = command_graded(b"\xef\xbb\xbf" + patch, {"text.txt": Entry(BEFORE)})
     assert graded.verdict is Verdict.RESOLVED
     assert graded.reason == "the tests pass; the lines of the patch ended in CR LF and were read without CR"
 

@@ -70,7 +70,7 @@ def test_every_folder_is_a_row(archive: Path, capsys: pytest.CaptureFixture[str]
         "foreign": "running",
         "newer": "unreadable",
         "broken": "damaged",
-        "odd": "interrupted",
+        "odd": "damaged",
         "notes": "not a run",
         "given.dgm": "packed",
     }
