@@ -74,7 +74,8 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
         applied = await _apply(sandbox, exam.limits.workdir, given.data) if given.data else Applied()
         if applied.refused:
             return _unresolved_grade(f"the patch does not apply: {applied.refused}")
-        await _restore(sandbox, exam)
+        if refusal := await _restore(sandbox, exam):
+            return _unresolved_grade(refusal)
         completed, report = await run_watched(
             sandbox,
             exam.tests.command,
@@ -198,18 +199,27 @@ async def _apply(sandbox: Sandbox, workdir: str, patch: bytes) -> Applied:
     return read_applied(done.output)
 
 
-async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
-    """Restore the files that configure the tests, and remove those that the patch added."""
+async def _restore(sandbox: Sandbox, exam: CommandExam) -> str:
+    """Restore the files that configure the tests, and remove those that the patch added.
+
+    Returns:
+        Why that cannot be done with what the patch leaves; empty if it is done.
+
+    Raises:
+        Infrastructure: the image lacks a program for it.
+    """
     patterns, workdir = exam.tests.restored, exam.limits.workdir
     if not patterns:
-        return
+        return ""
     await _remove_shadows(sandbox, exam)
     words = [word for each in patterns for word in ("-o", *_pattern_arguments(each))][1:]
     find = ["find", ".", "-mindepth", "1", "(", *words, ")", "-prune", "-exec", "rm", "-rf", "--", "{}", "+"]
     done = await sandbox.exec(find, timeout_s=SETUP_S, cwd=workdir)
     if done.exit_code:
         said = done.output.decode("utf-8", "replace").strip()[:200]
-        raise Infrastructure(f"the graded workspace cannot be prepared: {said}")
+        if done.exit_code in _NO_PROGRAM:
+            raise Infrastructure(f"the graded workspace cannot be prepared: {said}")
+        return f"the files that configure the tests cannot be restored in what the patch leaves: {said}"
     match exam.workspace:
         case InImage(source=source):
             copy = [word for each in patterns for word in ("-o", *_pattern_arguments(each))][1:]
@@ -219,6 +229,7 @@ async def _restore(sandbox: Sandbox, exam: CommandExam) -> None:
             kept = {name: entry for name, entry in workspace.items() if _is_restored(name, patterns)}
             if kept:
                 await sandbox.put(kept, workdir)
+    return ""
 
 
 async def _remove_shadows(sandbox: Sandbox, exam: CommandExam) -> None:

@@ -18,6 +18,7 @@ import re
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -45,12 +46,16 @@ def parent() -> None:
     program = Path(__file__).with_name("exam_child.py").read_text(encoding="utf-8")
     task = json.load(sys.stdin)
     workdir = Path(task["workdir"])
-    refusal, notes = prepare(Path(task["place"]), workdir)
+    place = Path(task["place"])
+    shutil.copytree(place / "start", workdir, symlinks=True, dirs_exist_ok=True)
+    refusal, notes = apply(place / "runner" / "apply_patch.py", place / "patch", workdir)
     if refusal:
         report(task["nonce"], stage="refused", reason=refusal)
         return
-    sources = read_sources(workdir)
+    # From here on, what ends this program is the doing of the patch.
     report(task["nonce"], stage="prepared", notes=notes)
+    lay_out_tests(place, workdir)
+    sources = read_sources(workdir)
     tests = {name: text for name, text in sources.items() if name.startswith("tests/")}
     own = OwnSource({name: text for name, text in sources.items() if name not in tests})
     began = time.monotonic()
@@ -78,9 +83,13 @@ def report(nonce: str, **said: object) -> None:
 def read_sources(workdir: Path) -> dict[str, str]:
     """The Python files of the repository, before anything of it has run; bytes as Latin-1."""
     found: dict[str, str] = {}
-    for path in sorted(workdir.rglob("*.py")):
-        if path.is_file() and not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
-            found[path.relative_to(workdir).as_posix()] = path.read_bytes().decode("latin-1")
+    for folder, folders, names in os.walk(workdir):
+        folders.sort()
+        for path in (Path(folder, name) for name in sorted(names) if name.endswith(".py")):
+            with contextlib.suppress(OSError):
+                about = path.lstat()
+                if stat.S_ISREG(about.st_mode) and about.st_size <= SOURCE_LIMIT:
+                    found[path.relative_to(workdir).as_posix()] = path.read_bytes().decode("latin-1")
     return found
 
 
@@ -116,13 +125,9 @@ def hide_from_siblings() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
-def prepare(place: Path, workdir: Path) -> tuple[str, str]:
-    """Makes the repository: start, patch, then the first and the hidden tests; why it is refused, and notes on it."""
+def lay_out_tests(place: Path, workdir: Path) -> None:
+    """Puts the first and the hidden tests in the place of what the patch left there."""
     start = place / "start"
-    shutil.copytree(start, workdir, symlinks=True, dirs_exist_ok=True)
-    refusal, notes = apply(place / "runner" / "apply_patch.py", place / "patch", workdir)
-    if refusal:
-        return refusal, ""
     remove_shadows(start, workdir)
     remove(workdir / "tests")
     if (start / "tests").is_dir():
@@ -130,7 +135,6 @@ def prepare(place: Path, workdir: Path) -> tuple[str, str]:
     shutil.copytree(place / "hidden", workdir / "tests", dirs_exist_ok=True)
     # Nothing that a graded program could read or change before a later module runs.
     shutil.rmtree(place, ignore_errors=True)
-    return "", notes
 
 
 def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
@@ -141,7 +145,10 @@ def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    said = module.main(patch.resolve(), workdir.resolve())
+    try:
+        said = module.main(patch.resolve(), workdir.resolve())
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return f"it cannot be applied ({type(error).__name__})", ""
     word, _, rest = said.partition(" ")
     if word not in ("applied", "refused"):
         sys.exit(f"the patch could not be tried: {said}")

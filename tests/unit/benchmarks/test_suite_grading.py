@@ -85,6 +85,13 @@ def test_patch_that_does_not_apply_is_unresolved(suite):
     assert graded.reason.startswith("the patch does not apply: error: patch failed")
 
 
+def test_files_that_cannot_be_looked_at_are_no_way_out_of_a_verdict(suite):
+    far = "x" * 4000
+    link = f"diff --git a/far b/far\nnew file mode 120000\n--- /dev/null\n+++ b/far\n@@ -0,0 +1 @@\n+{far}\n"
+    graded = grade(suite, link.encode() + b"\\ No newline at end of file\n")
+    assert (graded.verdict, graded.reason) == (Verdict.UNRESOLVED, "2 of 2 tests still fail")
+
+
 def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
     grade(suite, suite.reference(TASK))
     grade(suite, suite.reference(TASK))
