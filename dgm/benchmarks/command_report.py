@@ -31,7 +31,7 @@ _SIGNALS = range(129, 193)
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """How a test command ended."""
+    """The end of a test command, as its watcher saw it."""
 
     code: int
     """Exit code as in a shell: 128 + signal if killed."""
@@ -40,7 +40,7 @@ class CommandReport:
     left: int = 0
     """Number of its processes that still ran."""
     writes: int = 0
-    """How often a reward was written; -1 if that is not known."""
+    """Number of times that a reward was written; -1 if unknown."""
     refused: str = ""
     """Why the reward cannot be taken; empty if it can."""
     rewards: Mapping[str, bytes] = field(default_factory=dict)

@@ -21,7 +21,7 @@ TRIES = 3
 AT_ONCE = 2
 """Maximum number of sandboxes of one check at the same time."""
 PREFIX = "tampering: "
-"""How the reason of a verdict begins that the check decided."""
+"""Beginning of the reason of a verdict that this check decided."""
 Found = Mapping[str, str]
 """Test, or module, → what it did that honest code cannot do; a test's changed values stay out of it."""
 

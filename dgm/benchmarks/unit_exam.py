@@ -98,9 +98,9 @@ class TestRun:
     refused: str = ""
     """Reason why the patch does not apply."""
     ending: str = ""
-    """How the graded code ended the runner."""
+    """The way in which the graded code ended the runner; empty if it did not."""
     notes: tuple[str, ...] = ()
-    """What was needed to make the patch fit."""
+    """Changes that made the patch fit, a sentence each."""
 
     def plus(self, later: "TestRun") -> "TestRun":
         """Return both runs as one."""

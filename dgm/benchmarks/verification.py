@@ -29,12 +29,12 @@ _APART = "run the code under test in a process of its own, and compare what it p
 
 @dataclass(frozen=True, slots=True)
 class TaskVerification:
-    """What verifying says of a task."""
+    """The result of verifying a task."""
 
     defects: Sequence[str]
     """One line each; nothing if the task is sound."""
     notes: Sequence[str] = ()
-    """What to know of a task that may be sound all the same, one line each."""
+    """Remarks on a task that may be sound, one line each."""
 
 
 class GradesByCommand(Protocol):

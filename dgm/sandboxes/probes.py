@@ -29,7 +29,7 @@ if ctypes.get_errno() != 1:
     opened.append("io_uring")
 print(", ".join(opened))
 """
-_BUFFERS = """
+FILL_BUFFERS = """
 import socket
 sent, kept = 0, []
 listener = socket.create_server(("127.0.0.1", 0))
@@ -163,7 +163,7 @@ async def _memory(engine: SandboxEngine, sandbox: Sandbox) -> DiagnosisRow:
 
 async def _buffers(engine: SandboxEngine, sandbox: Sandbox) -> DiagnosisRow:
     """Return what bounds the memory of socket buffers; a search can live with a machine where nothing does."""
-    done = await _python(sandbox, _BUFFERS % (2 * _MEMORY_MB * 1024 * 1024))
+    done = await _python(sandbox, FILL_BUFFERS % (2 * _MEMORY_MB * 1024 * 1024))
     sent = done.output.strip()
     bounded = not (sent.isdigit() and int(sent) > _MEMORY_MB * 1024 * 1024)
     version = 0 if isinstance(engine, BubblewrapEngine) and not engine.grouped else cgroups.version()

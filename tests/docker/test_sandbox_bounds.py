@@ -9,6 +9,7 @@ import pytest
 from dgm.domain import Entry
 from dgm.errors import AgentFault
 from dgm.sandboxes import cgroups
+from dgm.sandboxes.probes import FILL_BUFFERS
 from tests.docker.conftest import Inside, spec
 
 MB = 1024 * 1024
@@ -86,23 +87,6 @@ def test_memory_beyond_the_limit_kills_the_program(inside: Inside):
     assert (done.exit_code, done.out_of_memory) == (137, True)
 
 
-TCP = """
-import socket
-listener, kept, sent = socket.create_server(("127.0.0.1", 0)), [], 0
-while sent < 400_000_000 and len(kept) < 900:
-    pair = [socket.create_connection(listener.getsockname()), listener.accept()[0]]
-    kept += pair
-    for end in pair:
-        end.setblocking(False)
-        try:
-            while True:
-                sent += end.send(bytes(1 << 18))
-        except BlockingIOError:
-            pass
-print(sent)
-"""
-
-
 def test_files_of_memory_alone_count_as_memory(inside: Inside):
     code = "import os\nkept = []\nwhile True: kept.append(os.memfd_create('x')); os.write(kept[-1], bytes(8_000_000))"
     done = inside(command("python3", "-c", code), memory_mb=64)
@@ -112,7 +96,7 @@ def test_files_of_memory_alone_count_as_memory(inside: Inside):
 def test_buffers_of_tcp_are_bounded(engine, inside: Inside):
     if engine.name == "docker" and cgroups.version() == 1:
         pytest.skip("NOT RUN with docker: it has no bound for them in control groups of version 1")
-    done = inside(command("python3", "-c", TCP), memory_mb=64)
+    done = inside(command("python3", "-c", FILL_BUFFERS % 400_000_000), memory_mb=64)
     assert done.out_of_memory or int(done.output) < 150_000_000
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sandbox
 FOLDER = asset("benchmarks", "starter")
 SHOWN = SuiteBenchmark(FOLDER, NoEngine())
 TASKS = [task.id for split in Split for task in SHOWN.tasks(split)]
-VERIFIED = "97e80417d13d2db832f64bf94234e2613e6845af494f95c6b07ec8d17e1d101b"
+VERIFIED = "365bab11355b58fcfd39768a0148a34cfc501a429f84ee16d8cbefe073429f25"
 """The version of the suite, and of what runs its tests, of which every task was found sound. Of another version all
 tasks are looked at; once they are sound it is entered here."""
 LABELS = {"dgm.run": "test-starter-suite"}

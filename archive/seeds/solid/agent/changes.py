@@ -1,4 +1,4 @@
-"""What the agent changed in the repository, found without git: a reading of it at the start, and another now."""
+"""The agent's changes of the repository, found without git: its files at the start against its files now."""
 
 import difflib
 import os

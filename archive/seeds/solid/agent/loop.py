@@ -32,7 +32,7 @@ class Limits:
         return "time limit reached" if self.left_s() <= 0 else ""
 
     def near(self, steps):
-        """Whether it is time to finish."""
+        """Tell whether the job should be finished now."""
         return steps >= max(self.steps - 5, self.steps // 2) or time.monotonic() > self.late
 
 

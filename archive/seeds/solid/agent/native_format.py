@@ -9,7 +9,7 @@ NAME = "tools"
 
 
 def request(kind, history):
-    """What is asked: messages and tools."""
+    """Return the body of a request: messages and tools."""
     system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
     for turn in history.turns:

@@ -1,4 +1,4 @@
-"""What the model is told."""
+"""Texts for the model: the work order, the rules of acting, reminders, the first message."""
 
 import os
 

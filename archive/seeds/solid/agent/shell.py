@@ -35,7 +35,7 @@ class Shell:
         shutil.rmtree(self.state, ignore_errors=True)
 
     def run(self, command, timeout_s=COMMAND_TIMEOUT_S):
-        """What a command prints, shortened, and its exit status if that is not 0."""
+        """Run a command; return its output, shortened, and its exit status if that is not 0."""
         self.count += 1
         log = os.path.join(self.state, "%d.txt" % self.count)
         with open(

@@ -14,7 +14,7 @@ SHELLS = ("bash", "sh", "shell")
 
 
 def request(kind, history):
-    """What is asked: messages alone."""
+    """Return the body of a request: messages alone."""
     system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
     for turn in history.turns:
