@@ -76,6 +76,19 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The JSON that an answer must be, for providers that have structured output.
+
+    Providers take a schema strictly if each object lists all of its keys as required and allows no others.
+    """
+
+    name: str
+    """Of letters, digits and underscores."""
+    schema: Mapping[str, Any]
+    """Its JSON schema."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Everything that a reply may depend on."""
 
@@ -94,6 +107,9 @@ class Request:
     """Whether one reply may hold several tool calls."""
     effort: str = ""
     """Reasoning effort: ``minimal``, ``low``, ``medium``, ``high`` …; empty: the model's default."""
+    form: AnswerForm | None = None
+    """Wanted form of the answer, a wish of dgm's own questions: a model that does not take it is asked without it, and
+    a record in dgm's own form has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +155,8 @@ class WireRequest:
     body: JsonObject
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of the agent's request that are passed on, such as ``anthropic-beta``."""
+    form_optional: bool = False
+    """Whether the body's form of the answer is dgm's own wish, and left out where the model refuses it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,10 @@ class ProviderSettings(Section):
     """Whether the provider may be asked to stream: as the agent asks, and always for dgm's own questions."""
     tools: bool = True
     """Whether agents call tools. False: the check of the model asks for none, for agents that act by text alone."""
+    answer_schema: bool | Mapping[str, bool] = {}
+    """Whether dgm's own questions ask for JSON by a schema: for all models, or by the provider's name of each. Default:
+    where OpenAI and Anthropic document it; a server of your own is asked only if this says so. Where it is refused, the
+    question is asked again without."""
     api: Literal["responses", "chat", "messages"] | None = None
     """The protocol. Default at OpenAI: ``responses`` (or ``chat``); at Azure, Bedrock and Vertex: by the model's name.
     Anthropic is always asked by ``messages``, a compatible server by ``chat``."""

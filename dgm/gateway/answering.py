@@ -148,14 +148,17 @@ class CompletionHandler:
 
     async def said(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
         """Return the key of one call and its reply in dgm's own form, for any protocol of the model."""
-        protocol = lease.protocol
-        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(request):
-            key, reply = await self._caller.answer(lease, ordinal, request)
+        protocol, plain = lease.protocol, replace(request, form=None)
+        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(plain):
+            key, reply = await self._caller.answer(lease, ordinal, plain)
             assert isinstance(reply, Reply)
             return key, reply
-        wire = WIRES[protocol]
-        body = {**wire.write_request(request, self._own_name(lease)), "stream": True}
-        raw = WireRequest(protocol, body)
+        raw = self._write_raw(lease, protocol, plain)
+        if request.form and not lease.memory.holds(raw):
+            formed = self._write_raw(lease, protocol, request)
+            # A recording has no settings of the provider's: the request is the recorded one.
+            wanted = lease.wire_model is not None and lease.wire_model.takes_form
+            raw = formed if wanted or lease.memory.holds(formed) else raw
         call = self._caller.call(lease, raw)
         lease.note_listener(call)
         call.listeners += 1
@@ -164,7 +167,11 @@ class CompletionHandler:
         finally:
             call.listeners -= 1
         assert isinstance(said, WireReply)
-        return key, reply_of(said, body)
+        return key, reply_of(said, raw.body)
+
+    def _write_raw(self, lease: Lease, protocol: WireProtocol, request: Request) -> WireRequest:
+        body = {**WIRES[protocol].write_request(request, self._own_name(lease)), "stream": True}
+        return WireRequest(protocol, body, form_optional=request.form is not None)
 
     # Checks of a request
 

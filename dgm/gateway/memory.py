@@ -62,10 +62,10 @@ class LeaseMemory:
         """Whether an exchange recorded in dgm's own form is still unused."""
         return any(isinstance(exchange.request, Request) for exchange in self._paid.values())
 
-    def holds(self, request: Request) -> bool:
-        """Return whether an answer to a request in dgm's own form is there."""
-        recorded = (exchange.request for exchange in self._paid.values())
-        return any(isinstance(one, Request) and first_difference(one, request) is None for one in recorded)
+    def holds(self, request: AnyRequest) -> bool:
+        """Return whether an unused answer to a request in the same form, dgm's own or a provider's, is there."""
+        recorded = (exchange.request for exchange in (*self._paid.values(), *self._late.values()))
+        return any(type(one) is type(request) and first_difference(one, request) is None for one in recorded)
 
     def take(self, request: AnyRequest, ordinal: int) -> Exchange | None:
         """Return the exchange that answers the request, and mark it used.

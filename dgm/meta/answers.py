@@ -121,7 +121,8 @@ class _Asking:
         while reply.stop is Stop.LENGTH and reply.text.strip() and not reply.calls and self.continuations:
             self.continuations -= 1
             more = (Message(Role.ASSISTANT, _make_plain(text)), Message(Role.USER, CONTINUE))
-            reply = await self._ask(replace(request, messages=(*request.messages, *more)))
+            # A schema would make the model begin the answer anew.
+            reply = await self._ask(replace(request, messages=(*request.messages, *more), form=None))
             last = reply.text
             text = _join(text, last)
         return replace(reply, text=text), [last, text] if last.strip() else [text]

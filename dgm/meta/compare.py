@@ -14,6 +14,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.generality import TaskWords
 from dgm.meta.implementing import (
+    FORM,
     SKELETON,
     Part,
     case_parts,
@@ -58,7 +59,9 @@ class Compare:
             "parts": fit_to_budget(compared.parts(), self.making.evidence.prompt_chars),
         }
         said = prompts.fill("compare-question", values)
-        question = Request((Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)))
+        question = Request(
+            (Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)), form=FORM
+        )
         tasks = TaskWords.of(brief)
         retries = self.making.settings.retries
         issue = await ask_until_readable(

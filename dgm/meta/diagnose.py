@@ -12,6 +12,7 @@ from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.generality import TaskWords
 from dgm.meta.implementing import (
+    FORM,
     SKELETON,
     Part,
     case_parts,
@@ -70,4 +71,6 @@ class Diagnose:
             "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
         }
         said = prompts.fill("diagnose-question", values)
-        return Request((Message(Role.SYSTEM, prompts.fill("diagnose", {})), Message(Role.USER, said)))
+        return Request(
+            (Message(Role.SYSTEM, prompts.fill("diagnose", {})), Message(Role.USER, said)), form=FORM
+        )

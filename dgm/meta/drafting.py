@@ -13,6 +13,7 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.meta.answers import MalformedAnswer, read_object, read_records, read_text, read_texts
 from dgm.meta.contract import Contract
+from dgm.meta.forms import TEXT, make_form, make_list, make_object
 
 KEYS = ("thought", "rationale")
 """Keys that every answer must have."""
@@ -23,6 +24,17 @@ SKELETON = (
     ' "edits": [{"path": "...", "old": "...", "new": "..."}], "removed": ["path"]}'
 )
 """The form of an answer."""
+FORM = make_form(
+    "changes",
+    {
+        "thought": TEXT,
+        "rationale": TEXT,
+        "files": make_list(make_object({"path": TEXT, "text": TEXT})),
+        "edits": make_list(make_object({"path": TEXT, "old": TEXT, "new": TEXT})),
+        "removed": make_list(TEXT),
+    },
+)
+"""The same as a schema, in which an object cannot have paths as keys: ``files`` is a list."""
 _QUOTED = 80
 
 

@@ -7,6 +7,7 @@ from dgm.domain import Agent, Snapshot
 from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence.layout import plain
+from dgm.meta.forms import FLAG, TEXT, make_form
 from dgm.meta.generality import TaskWords
 from dgm.meta.self_edit import improve_job, problem_values, rationale
 from dgm.protocols import Brief, Case, Proposal, Workbench
@@ -15,6 +16,7 @@ KEYS = ("log_summary", "problem", "proposal", "general")
 """Required keys in the answer to a question about an agent."""
 SKELETON = '{"log_summary": "...", "problem": "...", "proposal": "...", "general": true or false}'
 """The form of an answer to such a question."""
+FORM = make_form("issue", {"log_summary": TEXT, "problem": TEXT, "proposal": TEXT, "general": FLAG})
 SOURCE = "the agent's source"
 """Title of the part of a question with the agent's source."""
 

@@ -14,7 +14,7 @@ from dgm.messages import Message, Request, Role
 from dgm.meta.answers import ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import Contract, read_contract
-from dgm.meta.drafting import SKELETON, Changes, InvalidAnswer, apply_changes, read_changes
+from dgm.meta.drafting import FORM, SKELETON, Changes, InvalidAnswer, apply_changes, read_changes
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.evidence.layout import plain
 from dgm.meta.generality import TaskWords
@@ -108,7 +108,7 @@ class _Draft:
         """
         question = [*self._messages, Message(Role.USER, said)]
         text, changes = await ask_until_readable(
-            self._bench, Request(tuple(question)), self._read, self._retries, ROLE, SKELETON
+            self._bench, Request(tuple(question), form=FORM), self._read, self._retries, ROLE, SKELETON
         )
         self._messages = [*question, Message(Role.ASSISTANT, text)]
         notes: Sequence[str] = ()

@@ -9,9 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
-from dgm.messages import JsonObject, WireProtocol
+from dgm.messages import JsonObject, WireProtocol, WireRequest
 
 _TURNS = {WireProtocol.CHAT: "messages", WireProtocol.RESPONSES: "input", WireProtocol.MESSAGES: "messages"}
+FORM_PATHS = {
+    WireProtocol.CHAT: "response_format",
+    WireProtocol.RESPONSES: "text.format",
+    WireProtocol.MESSAGES: "output_config.format",
+}
+"""Places of the form of the answer."""
 _NAMES_OF_OTHERS = frozenset(
     ("properties", "patternProperties", "$defs", "definitions", "arguments", "input")
 )
@@ -43,6 +49,8 @@ class Abilities:
     """Tokens of prompt and output together."""
     max_output: int | None = None
     tools: bool = True
+    forms: bool = True
+    """Whether it takes a form of the answer; only dgm's own wish for one is left out."""
 
     def apply(self, body: JsonObject, protocol: WireProtocol) -> JsonObject:
         """Return the body as this model accepts it; the same object if nothing has to change.
@@ -68,6 +76,12 @@ class Abilities:
         if (self.roles or self.flat_content) and isinstance(turns, Sequence) and not isinstance(turns, str):
             new = {**new, _TURNS[protocol]: self._turns(turns)}
         return new
+
+    def drop_form(self, request: WireRequest) -> JsonObject:
+        """Return the request's body, without dgm's own wish for a form of the answer where the model takes none."""
+        if self.forms or not request.form_optional:
+            return request.body
+        return cast("JsonObject", drop_path(request.body, _split_path(FORM_PATHS[request.protocol])))
 
     def apply_headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
         """Return the headers that this model accepts."""
@@ -96,6 +110,7 @@ class Abilities:
             context=_min_known(self.context, change.context),
             max_output=_min_known(self.max_output, change.max_output),
             tools=self.tools and change.tools,
+            forms=self.forms and change.forms,
         )
 
     def room(self, input_tokens_bound: int) -> int | None:
@@ -119,6 +134,7 @@ class Abilities:
         said += ["sends texts as strings"] if self.flat_content else []
         said += ["does not stream"] if self.no_stream else ["always streams"] if self.only_stream else []
         said += ["takes no tools"] if not self.tools else []
+        said += ["takes no form of the answer"] if not self.forms else []
         said += [f"context {self.context:,} tokens"] if self.context is not None else []
         said += [f"output {self.max_output:,} tokens"] if self.max_output is not None else []
         return "; ".join(said)

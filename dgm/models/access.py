@@ -45,3 +45,5 @@ class Access:
     """Keys of every request, whatever the agent asks for."""
     output_tokens: int = 16_000
     """Output limit of the check, equal to that of agents."""
+    forms: bool = False
+    """Whether dgm's own questions may ask for an answer by a JSON schema."""

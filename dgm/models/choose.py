@@ -124,6 +124,7 @@ class _Opener:
             settings.reasoning_effort,
             provider.stored_by_default.get(connection.protocol, {}),
             self._settings.limits.output_tokens,
+            provider.takes_form(self._settings.models, own),
         )
         retries = Retries(settings.tries, settings.backoff_s)
         return HostedModel(name, own, connection, self._throttle(provider), retries, access)

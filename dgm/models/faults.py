@@ -41,6 +41,7 @@ class _RefusalContext:
     protocol: WireProtocol
     wait_s: float | None
     sent: Mapping[str, str] | None
+    form_optional: bool
 
 
 def judge_refusal(
@@ -50,6 +51,7 @@ def judge_refusal(
     *,
     sent: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
+    form_optional: bool = False,
 ) -> Fault:
     """Return the meaning of a refusal; messages are one line of at most 300 characters, without keys.
 
@@ -59,9 +61,10 @@ def judge_refusal(
         protocol: the protocol of that body.
         sent: headers that were passed on; None: not known.
         secrets: cut out of messages.
+        form_optional: whether the body holds a form of the answer that may be left out.
     """
     status = _effective_status(refusal)
-    case = _RefusalContext(refusal, status, asked, protocol, told_wait(refusal), sent)
+    case = _RefusalContext(refusal, status, asked, protocol, told_wait(refusal), sent, form_optional)
     said, without_quotes = refusal.message, _remove_quotes(refusal.message, asked)
     for row in matching_rows(status, refusal.words, said):
         if row.meaning in _NOT_BY_QUOTES and not row.fits(status, refusal.words, without_quotes):
@@ -118,6 +121,8 @@ def _lesson_of_test(test: str, case: _RefusalContext) -> tuple[Change | None, in
             return lessons.learn_setting(refusal, asked), None
         case "role":
             return lessons.learn_role(refusal, asked, protocol), None
+        case "answer form":
+            return (Change(forms=False) if case.form_optional else None), None
         case "flat content":
             return lessons.learn_flat_content(asked, protocol), None
     return None, None

@@ -26,7 +26,6 @@ from dgm.models.checking import (
     read_listed_sizes,
 )
 from dgm.models.connections import Connection
-from dgm.models.extras import default_effort
 from dgm.models.fault_kinds import (
     AccountFault,
     AgentRequestFault,
@@ -39,6 +38,7 @@ from dgm.models.fault_kinds import (
     judge_transport,
 )
 from dgm.models.faults import judge_refusal
+from dgm.models.fitting import fit_body
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.listening import NullDelivery, NullListener
 from dgm.models.listing import is_unknown_path
@@ -48,7 +48,6 @@ from dgm.models.throttle import Throttle
 from dgm.models.tries import (
     CallInProgress,
     RetrySignal,
-    estimate_input,
     estimate_tokens,
     fault_of,
     read_count,
@@ -111,6 +110,11 @@ class HostedModel:
     def takes_tools(self) -> bool:
         """Whether neither the settings nor the check say that the model calls no tools."""
         return self._access.tools and self.abilities.tools
+
+    @property
+    def takes_form(self) -> bool:
+        """Whether its requests may hold a form of the answer; what refusals taught is applied to each try."""
+        return self._access.forms
 
     def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:
         """Set the listener, and start with abilities that were learned earlier; see ``WireModel.adopt``."""
@@ -274,9 +278,13 @@ class HostedModel:
         asked: tuple[CallInProgress, JsonObject],
     ) -> Fault:
         sending, body = asked
-        refusal = read_refusal(status, content, headers)
         return judge_refusal(
-            refusal, body, self.protocol, sent=sending.request.headers, secrets=self._access.secrets
+            read_refusal(status, content, headers),
+            body,
+            self.protocol,
+            sent=sending.request.headers,
+            secrets=self._access.secrets,
+            form_optional=sending.request.form_optional and sending.known.forms,
         )
 
     def _make_reply(self, received: ReceivedAnswer, body: JsonObject) -> WireReply:
@@ -307,22 +315,8 @@ class HostedModel:
 
     def _fit_body(self, sending: CallInProgress) -> tuple[JsonObject, bool]:
         """Return the body to send, and whether to ask the provider to stream."""
-        request, wire = sending.request, WIRES[self.protocol]
-        body: dict[str, Any] = {**request.body, "model": self.own_name, **self._access.always}
-        if body.get("stream") and not self._access.stream:
-            body["stream"] = False
-            body.pop("stream_options", None)
-        if body.get("stream") and self.protocol is WireProtocol.CHAT:
-            options = body.get("stream_options")
-            body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
-        asked = default_effort(wire.mended_request(body), self.protocol, self._access.reasoning_effort)
         sending.known = self.abilities
-        fitted = sending.known.apply(asked, self.protocol)
-        wished, room = wire.output_limit(fitted), sending.room
-        if room is None:
-            room = self.abilities.room(estimate_input(fitted))
-        if wished is not None and room is not None and room < wished:
-            fitted = wire.limited(fitted, room)
+        fitted = fit_body(sending, self.own_name, self._access)
         return fitted, bool(fitted.get("stream"))
 
     def _learn(self, fault: UnsupportedPart, sending: CallInProgress) -> bool:

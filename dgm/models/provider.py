@@ -1,6 +1,7 @@
 """The record of a provider: the names of its models, the places of its key and address, and its connection."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -101,6 +102,16 @@ class Provider:
     """
     variables: Sequence[Variable] = ()
     """The environment variables that ``dgm settings`` lists for it."""
+    forms: str = ""
+    """Regular expression for its names of models that answer by a JSON schema, as it documents; empty: none known."""
+
+    def takes_form(self, models: ModelsSettings, own_name: str) -> bool:
+        """Return whether a model may be asked to answer by a JSON schema: by the settings, else as documented."""
+        said = self.settings(models).answer_schema
+        if isinstance(said, bool):
+            return said
+        documented = bool(self.forms) and re.match(self.forms, own_name) is not None
+        return said.get(own_name, documented)
 
     def key_variable(self, models: ModelsSettings) -> str:
         """Return the name of the environment variable that holds its key."""

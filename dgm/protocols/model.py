@@ -121,6 +121,11 @@ class WireModel(Protocol):
         """Whether the model is known to call tools, or nothing is known against it."""
         ...
 
+    @property
+    def takes_form(self) -> bool:
+        """Whether requests may hold a form of the answer (``Request.form``), by settings and documents alone."""
+        ...
+
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return the whole answer; ``delivery.pass_on`` has handed on its bytes except for its last records.
 

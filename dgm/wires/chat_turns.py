@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dgm.messages import JsonObject, Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
+from dgm.messages import AnswerForm, JsonObject, Message, Native, Reply, Request, Role, Stop, Tool, ToolCall
 from dgm.wires import chat_answer
 from dgm.wires.neutral import (
     FAILED,
@@ -101,9 +101,17 @@ def write_request(request: Request, model: str) -> JsonObject:
         "top_p": request.top_p,
         "stop": list(request.stop) or None,
         "reasoning_effort": request.effort or None,
+        "response_format": _format(request.form),
     }
     body.update({name: value for name, value in wishes.items() if value is not None})
     return body
+
+
+def _format(form: AnswerForm | None) -> JsonObject | None:
+    if form is None:
+        return None
+    named = {"name": form.name, "schema": form.schema, "strict": True}
+    return {"type": "json_schema", "json_schema": named}
 
 
 def _mend_turn(turn: Any) -> Any:  # noqa: ANN401  (any JSON)

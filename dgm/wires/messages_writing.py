@@ -57,11 +57,14 @@ def write_request(request: Request, model: str) -> JsonObject:
         "top_p": request.top_p,
     }
     arguments.update({name: value for name, value in wishes.items() if value is not None})
+    output: dict[str, Any] = {}
     if request.effort == "none":
         arguments["thinking"] = {"type": "disabled"}
     elif request.effort:
-        arguments["output_config"] = {"effort": _map_effort(request.effort)}
-    return arguments
+        output["effort"] = _map_effort(request.effort)
+    if request.form:
+        output["format"] = {"type": "json_schema", "schema": request.form.schema}
+    return {**arguments, "output_config": output} if output else arguments
 
 
 def text_of(content: Iterable[Mapping[str, Any]]) -> str:

@@ -4,7 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.messages import JsonObject, Message, Native, Reply, Request, RequestRefused, Role, Tool, ToolCall
+from dgm.messages import (
+    AnswerForm,
+    JsonObject,
+    Message,
+    Native,
+    Reply,
+    Request,
+    RequestRefused,
+    Role,
+    Tool,
+    ToolCall,
+)
 from dgm.wires import responses_answer
 from dgm.wires.neutral import (
     FAILED,
@@ -114,9 +125,16 @@ def write_request(request: Request, model: str) -> JsonObject:
         "temperature": request.temperature,
         "top_p": request.top_p,
         "reasoning": {"effort": request.effort} if request.effort else None,
+        "text": _text_settings(request.form),
     }
     body.update({name: value for name, value in wishes.items() if value is not None})
     return body
+
+
+def _text_settings(form: AnswerForm | None) -> JsonObject | None:
+    if form is None:
+        return None
+    return {"format": {"type": "json_schema", "name": form.name, "schema": form.schema, "strict": True}}
 
 
 def _mend_item(item: Any) -> Any:  # noqa: ANN401  (any JSON)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
 from dgm.meta.answers import CanAsk, ask_until_readable, read_flag, read_object, read_text
+from dgm.meta.forms import FLAG, TEXT, make_form
 from dgm.meta.prompts import Prompts
 from dgm.meta.similarity import nearest
 from dgm.meta.vetting.record import StageRecord
@@ -18,6 +19,7 @@ NAME = "novelty"
 """Name of the gate, of its prompt and of its stage."""
 SKELETON = '{"copy": true or false, "why": "one sentence"}'
 """The form of the judge's answer."""
+FORM = make_form("judgement", {"copy": FLAG, "why": TEXT})
 SYSTEM = "You judge whether two edits of a coding agent are near copies of each other."
 
 
@@ -50,7 +52,7 @@ class Judge:
         most = self.prompt_chars // 2
         shown = {"edit": _cut(edit, most), "other": _cut(other, most)}
         said = self.prompts.fill(NAME, shown)
-        request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)))
+        request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)), form=FORM)
         return await ask_until_readable(
             self.bench, request, read_judgement, self.retries, "diagnose", SKELETON
         )

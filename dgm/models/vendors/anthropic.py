@@ -58,6 +58,7 @@ ANTHROPIC = Provider(
     _protocol,
     _connect,
     own_names=r"claude\b",
+    forms=r"claude-(opus|sonnet|haiku)-(4-[5-9]\b|[5-9])|claude-fable-",
     variables=(
         Variable(
             "ANTHROPIC_API_KEY",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dgm.models.extras import Extras
 
 _ADDRESS = "https://api.openai.com/v1"
+FORMS = r"gpt-(4o(?!-2024-05-13|-(audio|realtime))|4\.1|[5-9])|o1(?!-(mini|preview))\b|o[34]\b"
+"""Models that answer by a JSON schema: those since gpt-4o-2024-08-06."""
 CHAT_UNSTORED = {WireProtocol.CHAT: {"store": False}}
 """Body keys for accounts that keep every answer of Chat Completions unless told not to."""
 
@@ -68,6 +70,7 @@ OPENAI = Provider(
     _connect,
     own_names=r"(gpt|chatgpt|codex|o\d)\b",
     stored_by_default=CHAT_UNSTORED,
+    forms=FORMS,
     variables=(
         Variable("OPENAI_API_KEY", "Key for openai/… models; models.openai.key_env names another variable."),
         Variable("OPENAI_BASE_URL", "Address of OpenAI's API, where models.openai.base_url does not say it."),

@@ -85,6 +85,7 @@ class Provider:
     name = "openai-compatible/own"
     own_name = "own"
     takes_tools = True
+    takes_form = False
 
     def __init__(self, *answers, protocol=WireProtocol.CHAT):
         self.protocol = protocol
