@@ -84,8 +84,9 @@ class LimitSettings(Section):
     """Tokens of one action; the call that crosses it is still answered."""
     usd: Positive | None = None
     """Money for the model calls of one action; the agent is told when it is spent. Counted as ``calls``."""
-    output_tokens: Count = 16_000
-    """Of one reply, reasoning included; a larger wish is cut down to this."""
+    output_tokens: Count | None = None
+    """Of one reply, reasoning included; a larger wish is cut down to this. Default: as many as the model gives, up to
+    32,000, and 16,000 where that is not known; never more than half of a known context."""
     child_calls: Count | None = None
     """Model calls for making one child, over all agents at work on it and all questions of its operator, where they are
     to be fewer than ``calls``."""

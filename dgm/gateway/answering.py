@@ -17,6 +17,7 @@ from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
 from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
+from dgm.models.pricing import FREE
 from dgm.wires import WIRES
 
 if TYPE_CHECKING:
@@ -199,9 +200,8 @@ class CompletionHandler:
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the output limit for a request that asks for ``wished`` tokens."""
-        most = lease.limits.output_tokens
-        if lease.role != DRY_RUN:
-            most = min(most, self._ledger.price(lease.model.name).max_output or most)
+        price = FREE if lease.role == DRY_RUN else self._ledger.price(lease.model.name)
+        most = price.reply_limit(lease.limits.output_tokens)
         return min(wished or most, most)
 
 

@@ -50,8 +50,8 @@ class CallLimits:
     waiting: int = 64
     """Maximum number of open requests, waiting ones included; more are refused."""
     body_bytes: int = 4_000_000
-    output_tokens: int = 16_000
-    """Maximum output tokens of one reply; a larger request is reduced to this."""
+    output_tokens: int | None = None
+    """Maximum output tokens of one reply; a larger request is reduced to this. None: ``Price.reply_limit``."""
     refusals: int = 20
     """Maximum number of recorded refusals; further ones are only counted."""
 

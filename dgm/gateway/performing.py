@@ -193,7 +193,8 @@ class ModelCaller:
 
     async def _ask_neutrally(self, lease: Lease) -> bool:
         name = lease.model.name
-        request = blame.neutral_request(lease.model, lease.limits.output_tokens)
+        output = self._ledger.price(name).reply_limit(lease.limits.output_tokens)
+        request = blame.neutral_request(lease.model, output)
         most = self._ledger.most(name, request, None)
         try:
             async with asyncio.timeout(blame.QUESTION_S), self._ledger.hold(name, request, None) as allowed:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from dgm.models.pricing import REPLY_TOKENS
 from dgm.protocols import Sleep
 
 
@@ -43,7 +44,9 @@ class Access:
     """Effort that is added to requests that name none."""
     always: Mapping[str, Any] = field(default_factory=dict)
     """Keys of every request, whatever the agent asks for."""
-    output_tokens: int = 16_000
+    output_tokens: int = REPLY_TOKENS
     """Output limit of the check, equal to that of agents."""
+    half_context: bool = False
+    """Whether a reply may fill at most half of the context that the server tells."""
     forms: bool = False
     """Whether dgm's own questions may ask for an answer by a JSON schema."""

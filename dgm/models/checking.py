@@ -6,10 +6,9 @@ from dgm.models.abilities import Change
 from dgm.models.connections import Connection
 from dgm.models.fault_kinds import judge_transport
 from dgm.models.listing import list_models, suggest_url
+from dgm.models.pricing import REPLY_TOKENS
 from dgm.wires import WIRES, whole_of
 
-OUTPUT_TOKENS = 16_000
-"""Output tokens that agents ask for by default; the answer itself has a few tokens."""
 TOOL = Tool(
     "bash",
     "Run a shell command and return its output.",
@@ -20,7 +19,7 @@ NO_TOOL_CALL = "this model does not call tools: it answered the check, which ask
 
 
 def check_request(
-    protocol: WireProtocol, own_name: str, *, tools: bool, output: int = OUTPUT_TOKENS
+    protocol: WireProtocol, own_name: str, *, tools: bool, output: int = REPLY_TOKENS
 ) -> WireRequest:
     """Return the request of the check in a protocol; without ``tools`` it offers none."""
     request = Request(

@@ -114,7 +114,8 @@ class _Opener:
         from dgm.models.access import Access, Retries
         from dgm.models.hosted import HostedModel
 
-        settings = provider.settings(self._settings.models)
+        models = self._settings.models
+        settings, prices = provider.settings(models), Prices.load(models.prices, models.compatible.base_url)
         access = Access(
             connection.key_env,
             connection.secrets,
@@ -123,8 +124,9 @@ class _Opener:
             settings.tools,
             settings.reasoning_effort,
             provider.stored_by_default.get(connection.protocol, {}),
-            self._settings.limits.output_tokens,
-            provider.takes_form(self._settings.models, own),
+            prices.reply_limit(name, self._settings.limits.output_tokens),
+            self._settings.limits.output_tokens is None,
+            provider.takes_form(models, own),
         )
         retries = Retries(settings.tries, settings.backoff_s)
         return HostedModel(name, own, connection, self._throttle(provider), retries, access)

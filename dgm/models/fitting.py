@@ -31,6 +31,9 @@ def fit_body(sending: CallInProgress, own_name: str, access: Access) -> JsonObje
     wished, room = wire.output_limit(fitted), sending.room
     if room is None:
         room = abilities.room(estimate_input(fitted))
+    if access.half_context and abilities.context is not None:
+        half = max(abilities.context // 2, 1)
+        room = half if room is None else min(room, half)
     if wished is not None and room is not None and room < wished:
         return wire.limited(fitted, room)
     return fitted

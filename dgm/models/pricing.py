@@ -21,6 +21,10 @@ TABLE = Path(__file__).with_name("pricing.toml")
 COMPATIBLE = "openai-compatible/"
 FREE_MODELS = ("offline", "recorded", "dry-run")
 MILLION = 1_000_000
+REPLY_TOKENS = 16_000
+"""Maximum output tokens of one reply of a model whose own maximum is not known."""
+MAX_REPLY_TOKENS = 32_000
+"""Maximum output tokens of one reply of a model that can give more: each call sets aside the money for all of them."""
 SLACK = 1 + 1e-12
 """Factor that makes a worst case larger than any cost that differs from it by rounding alone."""
 
@@ -77,6 +81,19 @@ class Price:
         fresh = usage.input_tokens - cached - written
         given = fresh * rates.input + cached * rates.cached_input + written * rates.cache_write
         return (given + usage.output_tokens * rates.output) / MILLION
+
+    def reply_limit(self, wished: int | None) -> int:
+        """Return the maximum output tokens of one reply, reasoning included.
+
+        Args:
+            wished: ``limits.output_tokens``; None: as many as the model gives, up to ``MAX_REPLY_TOKENS``, but
+                at most half of its context, and ``REPLY_TOKENS`` where its maximum is not known.
+        """
+        limit = wished
+        if limit is None:
+            limit = REPLY_TOKENS if self.max_output is None else MAX_REPLY_TOKENS
+            limit = limit if self.context is None else min(limit, max(self.context // 2, 1))
+        return min(limit, self.max_output or limit)
 
     def saved(self, usage: Usage) -> float:
         """Return the USD that the provider's cache saved: the cost without the cache, less the cost with it.
@@ -163,6 +180,10 @@ class Prices:
     def knows(self, model: str) -> bool:
         """Return whether the model has a price."""
         return self._find(model) is not None
+
+    def reply_limit(self, model: str, wished: int | None) -> int:
+        """Return ``Price.reply_limit`` of a model, priced or not."""
+        return (self._find(model) or FREE).reply_limit(wished)
 
     def _find(self, model: str) -> Price | None:
         row = self.rows.get(model) or self.rows.get(self.snapshots.get(model, model))

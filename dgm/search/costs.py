@@ -36,7 +36,7 @@ def max_evaluation_usd(settings: Settings, price: Price) -> float:
     known.
     """
     limits = settings.limits
-    per_reply = min(limits.output_tokens, price.max_output or limits.output_tokens)
+    per_reply = price.reply_limit(limits.output_tokens)
     tokens = limits.tokens + (price.context or 0)
     if price.context:
         tokens = min(tokens, limits.calls * price.context)

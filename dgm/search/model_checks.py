@@ -64,12 +64,12 @@ async def check_models(
 
 def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
     """Return the maximum usage of each billed model's check."""
-    prices, output = prices_of(settings), settings.limits.output_tokens
-    return {
-        name: Usage(1, CHECK_TOKENS, output, price.most(CHECK_TOKENS, output))
-        for name, price in prices.items()
-        if name not in FREE_MODELS
-    }
+    worst = {}
+    for name, price in prices_of(settings).items():
+        if name not in FREE_MODELS:
+            output = price.reply_limit(settings.limits.output_tokens)
+            worst[name] = Usage(1, CHECK_TOKENS, output, price.most(CHECK_TOKENS, output))
+    return worst
 
 
 def note_checks(run: Run, settings: Settings, checks: Sequence[Checked]) -> None:

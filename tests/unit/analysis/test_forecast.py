@@ -110,6 +110,9 @@ def test_the_worst_of_an_evaluation_follows_from_the_limits():
     assert max_evaluation_usd(small, price) == pytest.approx(0.01 * 15 + 0.09 * 3)
     with_context = Price(TokenRates(3.0, 3.0, 3.0, 15.0), context=5_000)
     assert max_evaluation_usd(small, with_context) == pytest.approx(0.01 * 15 + 0.04 * 3)
+    # By default the replies of a model that can give more have 32,000 tokens.
+    long = Price(TokenRates(3.0, 3.0, 3.0, 15.0), max_output=64_000)
+    assert max_evaluation_usd(resolve(None, [], {}), long) == pytest.approx(2.56 * 15 + 1.44 * 3)
 
 
 def test_both_tries_at_an_exercise_count():

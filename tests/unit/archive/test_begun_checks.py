@@ -68,3 +68,10 @@ def test_status_names_it(paid):
         f"cut off a check of {NAME} was cut off; to be counted at its worst case until it is answered: "
         "20,000 tokens, 0.1640 USD"
     ) in said
+
+
+def test_worst_case_of_a_check_has_the_limit_of_a_reply():
+    priced = {NAME: {"input": 1, "output": 10, "max_output": 20_000}}
+    more = Settings.model_validate({"models": {"prices": priced}, "model": NAME})
+    less = more.model_copy(update={"limits": more.limits.model_copy(update={"output_tokens": 700})})
+    assert [worst_of_checks(one)[NAME].output_tokens for one in (more, less)] == [20_000, 700]

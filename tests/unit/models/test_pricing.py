@@ -1,6 +1,7 @@
 """Prices: the shipped table, the user's, and what a call costs at most."""
 
 import tomllib
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -191,3 +192,27 @@ def test_compatible_model_on_this_machine_can_be_priced():
 )
 def test_loopback_is_told_from_elsewhere(url, here):
     assert is_loopback(url) is here
+
+
+@pytest.mark.parametrize(
+    ("max_output", "context", "wished", "limit"),
+    [
+        (None, None, None, 16_000),
+        (8_000, None, None, 8_000),
+        (64_000, 200_000, None, 32_000),
+        (64_000, 40_000, None, 20_000),
+        (None, 8_192, None, 4_096),
+        (None, None, 50_000, 50_000),
+        (8_000, 10_000, 50_000, 8_000),
+        (None, 8_192, 6_000, 6_000),
+    ],
+)
+def test_a_reply_may_have_what_the_settings_say_or_else_what_the_model_gives(
+    max_output, context, wished, limit
+):
+    assert replace(FLAT, max_output=max_output, context=context).reply_limit(wished) == limit
+
+
+def test_models_without_a_price_have_the_usual_limit_of_a_reply():
+    assert SHIPPED.reply_limit("openai-compatible/who-knows", None) == 16_000
+    assert SHIPPED.reply_limit("openai/gpt-6.2-sol", None) == 32_000
