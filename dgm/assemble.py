@@ -29,6 +29,7 @@ from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
+from dgm.gateway.open_calls import tell_open_calls
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
 from dgm.meta.contract import read_contract
@@ -327,7 +328,10 @@ async def open_worker(
     try:
         limits = call_limits(settings.limits)
         rules = LendingRules(settings.models.aliases, drawing_of(settings))
-        async with Gateway(folder, journal, models, ledger, limits, rules) as gateway:
+        async with (
+            Gateway(folder, journal, models, ledger, limits, rules) as gateway,
+            tell_open_calls(run.folder, gateway.caller.open_calls),
+        ):
             yield Worker(
                 run=run,
                 engine=parts.engine,

@@ -13,6 +13,7 @@ from dgm.analysis.forecast import (
     predict_ends,
 )
 from dgm.archive.history import LIVING, state
+from dgm.archive.live_calls import LiveCalls, read_live_calls
 from dgm.archive.run import Run
 from dgm.domain import Action, ActionId
 
@@ -65,6 +66,8 @@ class Activity:
     """Recent rates, or those of the whole run if no process writes it; None if too little happened."""
     forecast: Forecast | None
     """None if no process writes the run, or it is paused."""
+    calls: LiveCalls | None = None
+    """Open model calls; None if no process writes the run, or it does not tell them."""
 
 
 def read_activity(run: Run, now: float) -> Activity:
@@ -80,7 +83,7 @@ def read_activity(run: Run, now: float) -> Activity:
     paused = said == "paused"
     uses = budget_uses_of(tree, idle_s)
     ends = None if paused else predict_ends(uses, rates, tree.budget.expansion_cost)
-    return Activity(now, True, paused, find_running_steps(run), rates, ends)
+    return Activity(now, True, paused, find_running_steps(run), rates, ends, read_live_calls(run.folder))
 
 
 def find_running_steps(run: Run) -> tuple[RunningStep, ...]:

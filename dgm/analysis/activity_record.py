@@ -7,6 +7,7 @@ from dgm.analysis.activity import Activity, RunningStep
 from dgm.analysis.best import BestAgent
 from dgm.analysis.forecast import BudgetEnd, Forecast
 from dgm.analysis.goals import Standstill
+from dgm.archive.live_calls import LiveCalls
 from dgm.archive.run import Run
 from dgm.domain import Evaluate
 
@@ -35,6 +36,7 @@ def activity_record(
         if tree.seq
         else None,
         "under_way": [_step_record(step, now) for step in activity.under_way],
+        "model_calls": _calls_record(activity.calls, now) if activity.calls else None,
         "rates": {name: round(value, 6) for name, value in asdict(activity.rates).items()}
         if activity.rates
         else None,
@@ -58,6 +60,16 @@ def _step_record(step: RunningStep, now: float) -> dict[str, Any]:
         "tries": step.tries,
         "model_calls": step.calls,
         "last_event_age_s": round(max(0.0, now - step.last_at), 1),
+    }
+
+
+def _calls_record(calls: LiveCalls, now: float) -> dict[str, Any]:
+    since = calls.oldest_wait
+    return {
+        "under_way": calls.under_way,
+        "waiting": calls.waiting,
+        "oldest_wait_unix_s": None if since is None else round(since, 3),
+        "oldest_wait_s": None if since is None else round(max(0.0, now - since), 1),
     }
 
 

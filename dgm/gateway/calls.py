@@ -34,6 +34,7 @@ class ProviderCall:
         abandoned: whether its job has ended and no other job has joined it since.
         quiet: whether the bytes are withheld until the end, because the answer may not be for the agent.
         listeners: number of agents' requests that wait for its answer.
+        waits_since: Unix time since which it waits for its turn or its next try; None while it does not.
     """
 
     def __init__(self, request: WireRequest, began: Callable[["ProviderCall"], Awaitable[None]]) -> None:
@@ -58,17 +59,19 @@ class ProviderCall:
         self._came = bytearray()
         self._broken = 0
         self._waiters: list[asyncio.Future[None]] = []
+        self.waits_since: float | None = None
         self._entered: float | None = None
         self._sent: float | None = None
 
     def enter(self) -> None:
         """Note that the call's turn within its own job has come; from here on it waits for other jobs."""
-        self._entered = time.monotonic()
+        self._entered, self.waits_since = time.monotonic(), time.time()
 
     def start_again(self) -> None:
         """Prepare to send the request once more after all tries failed; the bytes handed on so far are void."""
         self.take_back(Usage())
         self.wasted, self.begun, self.paying, self._sent = Usage(), False, False, None
+        self.waits_since = time.time()
 
     # Callbacks of the model
 
@@ -79,6 +82,8 @@ class ProviderCall:
         Raises:
             JobEnded: nobody needs the answer any more, so the call gives its place back.
         """
+        if self._sent is not None:
+            self.waits_since = time.time()
         self._sent, self.paying = None, False
         if self.abandoned:
             raise JobEnded
@@ -88,7 +93,7 @@ class ProviderCall:
         """Implement ``Delivery.sending``."""
         if not self.begun:
             await self._began(self)
-        self._sent, self.paying = time.monotonic(), True
+        self._sent, self.paying, self.waits_since = time.monotonic(), True, None
 
     def pass_on(self, data: bytes) -> None:
         """Implement ``Delivery.pass_on``."""

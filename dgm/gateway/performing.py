@@ -16,6 +16,7 @@ from dgm.gateway.cut_calls import book_unanswered, settle_cut_calls
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
 from dgm.gateway.masking import first_difference
+from dgm.gateway.open_calls import OpenCalls
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
@@ -48,11 +49,13 @@ class ModelCaller:
     Attributes:
         trouble: map of model to its last failure; without models that have answered since.
         answered: models that have answered in this session.
+        open_calls: the calls that are not answered yet.
     """
 
     def __init__(self, journal: Journal, ledger: Ledger) -> None:
         self.trouble: dict[str, Infrastructure] = {}
         self.answered: set[str] = set()
+        self.open_calls = OpenCalls()
         self._journal = journal
         self._ledger = ledger
         self._numbers: dict[ActionId, int] = {}
@@ -112,6 +115,7 @@ class ModelCaller:
                 lease.check()
                 if call is not None and not joined:
                     call.enter()
+                    self.open_calls.track(call)
                 key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
                 blame.raise_refusal(reply)
@@ -258,7 +262,7 @@ class ModelCaller:
     ) -> tuple[CallKey, Reply]:
         """Ask a model in dgm's own form."""
         asked = request if isinstance(request, Request) else Request(())
-        with lease.paying():
+        with lease.paying(), self.open_calls.asking():
             began = time.monotonic()
             try:
                 said = await _own_form_model(lease).reply(asked)

@@ -26,6 +26,7 @@ def activity_lines(record: Mapping[str, Any], *, living: bool) -> Sequence[Line]
     now = record["now_unix_s"]
     return [
         *_step_lines(record["under_way"], now, living=living),
+        *_call_lines(record["model_calls"], now),
         *_rate_lines(record["rates"], living=living),
         *_forecast_lines(record["forecast"]),
         *_end_lines(record["ends"], now),
@@ -66,6 +67,19 @@ def _action_text(step: Mapping[str, Any]) -> str:
         return f"agent {step['agent']} on {one_line(step['task'], 36)}{attempt}"
     parents = " and ".join(map(str, step["parents"]))
     return f"a child of {parents} by {operator_text(step['operator'], step['aim'])}"
+
+
+def _call_lines(calls: Mapping[str, Any] | None, now: float) -> Sequence[Line]:
+    if calls is None or not (calls["under_way"] or calls["waiting"]):
+        return []
+    key, said = Span(f"{'model calls':<13}", Tone.KEY), f"{calls['under_way']:,} under way"
+    if not calls["waiting"]:
+        return [make_line(key, said)]
+    since = local_time_text(calls["oldest_wait_unix_s"], now)
+    wait = f"the oldest for {duration_text(calls['oldest_wait_s'])}, since {since}"
+    many = f"{calls['waiting']:,} wait" if calls["waiting"] > 1 else "1 waits"
+    tone = Tone.WARN if calls["oldest_wait_s"] >= QUIET_S else Tone.DIM
+    return [make_line(key, f"{said}, {many} for a turn or the next try: ", Span(wait, tone))]
 
 
 def _rate_lines(rates: Mapping[str, Any] | None, *, living: bool) -> Sequence[Line]:

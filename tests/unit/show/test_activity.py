@@ -11,6 +11,7 @@ from dgm.analysis.activity_record import activity_record
 from dgm.analysis.best import find_best
 from dgm.analysis.goals import StandstillCount
 from dgm.archive.events import AgentStillborn, ChildProposed, RunStarted, RunStopped
+from dgm.archive.live_calls import LiveCalls, write_live_calls
 from dgm.archive.run import Run
 from dgm.cli.status import StatusReader
 from dgm.domain import SEED, AgentId, Born, Budget, Evaluate, Expand, Stillborn, TaskId
@@ -192,3 +193,40 @@ def test_a_clock_time_of_another_day_has_its_date() -> None:
     assert local_time_text(now - 60, now) == "11:59:00"
     assert local_time_text(now + 86_400, now) == "2026-11-27 12:00"
     assert local_time_text(now - 365 * 86_400, now) == "2025-11-26 12:00"
+
+
+@pytest.mark.parametrize(
+    ("calls", "line"),
+    [
+        (LiveCalls(0, 0, None), None),
+        (LiveCalls(3, 0, None), "model calls  3 under way"),
+        (
+            LiveCalls(3, 1, 40.0),
+            "model calls  3 under way, 1 waits for a turn or the next try: the oldest for 40 s, since ",
+        ),
+        (
+            LiveCalls(0, 12, 700.0),
+            "model calls  0 under way, 12 wait for a turn or the next try: the oldest for 11 min 40 s, since ",
+        ),
+    ],
+)
+def test_open_calls_are_told_while_the_run_is_written(paid: PaidRun, calls: LiveCalls, line: str) -> None:
+    now = paid.run.tree.last_at + 10.0
+    waits = None if calls.oldest_wait is None else now - calls.oldest_wait
+    write_live_calls(paid.run.folder, LiveCalls(calls.under_way, calls.waiting, waits))
+    found = record(paid.run, 10.0)
+    told = found["model_calls"]
+    assert (told["under_way"], told["waiting"]) == (calls.under_way, calls.waiting)
+    assert told["oldest_wait_s"] == calls.oldest_wait
+    spans = [one for one in activity_lines(found, living=True) if plain_text(one).startswith("model calls")]
+    assert [plain_text(one).startswith(line) for one in spans] == ([True] if line else [])
+    marked = calls.oldest_wait is not None and calls.oldest_wait > 600
+    assert [one[-1].tone is Tone.WARN for one in spans] == ([marked] if line else [])
+
+
+def test_open_calls_of_a_dead_process_do_not_count(tmp_path: Path) -> None:
+    made = small(tmp_path / "run")
+    write_live_calls(made.run.folder, LiveCalls(3, 1, 1.0))
+    made.run.close()
+    with Run.open(tmp_path / "run") as run:
+        assert record(run)["model_calls"] is None
