@@ -232,6 +232,8 @@ class CutCall:
 
 LEFT_OPEN = "call_left_open"
 """Error of a call that was not answered when its agent had ended, again and again while its model answered others."""
+NO_TOOLS = "no_tools"
+"""Error of a request with tools to a model that takes none, for every provider."""
 CONTEXT_LENGTH = "context_length_exceeded"
 """Error of a request that is longer than the model's context, for every provider."""
 

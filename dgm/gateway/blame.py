@@ -16,6 +16,7 @@ from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
 from dgm.messages import (
     LEFT_OPEN,
+    NO_TOOLS,
     Message,
     Reply,
     Request,
@@ -33,6 +34,8 @@ TRIES = 2
 """Number of times that a request or a job fails beside an answered question before it is its agent's own failure."""
 FAILED = "request_failed"
 """Error code of a request that failed ``TRIES`` times while its model answered a neutral question."""
+OWN_WORDS = (FAILED, LEFT_OPEN, NO_TOOLS)
+"""Codes of refusals whose body is dgm's own."""
 REFUSAL_BYTES = 20_000
 """Maximum bytes that are kept of the body of a refusal."""
 QUESTION = "Reply with the word OK."
@@ -83,6 +86,8 @@ def make_refusal(code: str, words: str, protocol: WireProtocol | None) -> Reques
 
 def reply_of_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
     """Return the reply that stands for a refusal in the journal; a long body is left out."""
+    if refusal.code in OWN_WORDS and not refusal.content:
+        refusal = make_refusal(refusal.code, str(refusal), request.protocol)
     content = refusal.content if len(refusal.content) <= REFUSAL_BYTES else b""
     content = content or str(refusal).encode("utf-8", "replace")[:REFUSAL_BYTES]
     return WireReply(
@@ -113,7 +118,7 @@ def raise_refusal(reply: Reply | WireReply) -> None:
 def words_of(code: str, content: bytes) -> str:
     """Return the message in the body of a refusal; the body itself, unless ``make_refusal`` made it."""
     text = content.decode("utf-8", "replace")
-    if code not in (FAILED, LEFT_OPEN):
+    if code not in OWN_WORDS:
         return text
     try:
         return str(json.loads(text)["error"]["message"])

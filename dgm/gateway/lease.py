@@ -126,6 +126,11 @@ class Lease:
         return self.wire_model.protocol if self.wire_model else self.memory.protocol
 
     @property
+    def takes_tools(self) -> bool:
+        """Whether the model takes tools, as far as is known; of a recorded one, whether the action offered it any."""
+        return self.wire_model.takes_tools if self.wire_model else self.memory.offers_tools
+
+    @property
     def conversation(self) -> Sequence[Message]:
         """The messages of the last answered request, and its reply."""
         if self._last is None:

@@ -7,6 +7,7 @@ from typing import Any
 from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.masking import first_difference, own_request
 from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.withheld import is_withheld
 from dgm.messages import (
     CUT_SHORT,
     LEFT_OPEN,
@@ -61,6 +62,13 @@ class LeaseMemory:
     def holds_neutral(self) -> bool:
         """Whether an exchange recorded in dgm's own form is still unused."""
         return any(isinstance(exchange.request, Request) for exchange in self._paid.values())
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether a recorded raw request offers tools, or no such request is recorded whole."""
+        raw = [each.request for each in self._paid.values() if isinstance(each.request, WireRequest)]
+        whole = [request.body for request in raw if not is_withheld(request)]
+        return not whole or any(body.get("tools") or body.get("functions") for body in whole)
 
     def holds(self, request: AnyRequest) -> bool:
         """Return whether an unused answer to a request in the same form, dgm's own or a provider's, is there."""

@@ -1,7 +1,17 @@
 """The check of a model before money flows: one small real call with a tool and the parameters that agents use."""
 
 from dgm.errors import ProviderRefuses
-from dgm.messages import Message, Request, Role, Tool, WireProtocol, WireReply, WireRequest
+from dgm.messages import (
+    NO_TOOLS,
+    Message,
+    Request,
+    RequestRefused,
+    Role,
+    Tool,
+    WireProtocol,
+    WireReply,
+    WireRequest,
+)
 from dgm.models.abilities import Change
 from dgm.models.connections import Connection
 from dgm.models.fault_kinds import judge_transport
@@ -42,6 +52,13 @@ def check_warnings(reply: WireReply, request: WireRequest, *, tools: bool) -> li
     if tools and not answer.calls:
         words.append(NO_TOOL_CALL)
     return words
+
+
+def describe_refused_check(refusal: RequestRefused) -> str:
+    """Return the refusal of the check in a line, with advice where the model takes no tools."""
+    if refusal.code != NO_TOOLS:
+        return str(refusal)
+    return f"{refusal}; agents that act by text need none: set tools = false in the provider's settings"
 
 
 def overrun_warning(asked: int, billed: int) -> str:

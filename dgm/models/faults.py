@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dgm.messages import JsonObject, WireProtocol
+from dgm.messages import NO_TOOLS, JsonObject, WireProtocol
 from dgm.models import lessons
 from dgm.models.abilities import Change
 from dgm.models.fault_kinds import (
@@ -67,7 +67,9 @@ def judge_refusal(
     case = _RefusalContext(refusal, status, asked, protocol, told_wait(refusal), sent, form_optional)
     said, without_quotes = refusal.message, _remove_quotes(refusal.message, asked)
     for row in matching_rows(status, refusal.words, said):
-        if row.meaning in _NOT_BY_QUOTES and not row.fits(status, refusal.words, without_quotes):
+        if (row.meaning in _NOT_BY_QUOTES or row.code == NO_TOOLS) and not row.fits(
+            status, refusal.words, without_quotes
+        ):
             continue
         if (fault := _fault_of_row(row, case, secrets)) is not None:
             return fault

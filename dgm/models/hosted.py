@@ -15,7 +15,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
-from dgm.messages import JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
+from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities, Change
 from dgm.models.access import Access, Retries
 from dgm.models.checking import (
@@ -23,6 +23,7 @@ from dgm.models.checking import (
     add_url_suggestion,
     check_request,
     check_warnings,
+    describe_refused_check,
     read_listed_sizes,
 )
 from dgm.models.connections import Connection
@@ -130,13 +131,13 @@ class HostedModel:
         """Make one small real call with a tool; see ``WireModel.check``."""
         before = self.abilities
         self.abilities = before.learn(await read_listed_sizes(self._connection, self.own_name))
-        access = self._access
-        request = check_request(self.protocol, self.own_name, tools=access.tools, output=access.output_tokens)
+        tools, output = self.takes_tools, self._access.output_tokens
+        request = check_request(self.protocol, self.own_name, tools=tools, output=output)
         sending = CallInProgress(request, NullDelivery())
         try:
             reply = await self._try_until_answered(sending)
         except RequestRefused as error:
-            raise ProviderRefuses(f"{self.name}: {error}") from error
+            raise ProviderRefuses(f"{self.name}: {describe_refused_check(error)}") from error
         except ProviderRefuses as error:
             raise (
                 await add_url_suggestion(self._connection, error) if sending.unknown_path else error
@@ -144,10 +145,9 @@ class HostedModel:
         except Infrastructure as error:
             if not sending.proxy_failed:
                 raise
-            # The environment names the proxy, so a person must correct it.
-            raise ProviderRefuses(str(error)) from error
+            raise ProviderRefuses(str(error)) from error  # a person must correct the environment
         words = [] if self.abilities == before else [self.abilities.describe()]
-        words += check_warnings(reply, request, tools=access.tools)
+        words += check_warnings(reply, request, tools=tools)
         if NO_TOOL_CALL in words:
             self.abilities = self.abilities.learn(Change(tools=False))
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
@@ -321,17 +321,20 @@ class HostedModel:
 
     def _learn(self, fault: UnsupportedPart, sending: CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
-        learned = self.abilities.learn(fault.change)
         # Another call may have learned the same meanwhile.
-        news = learned != sending.known
+        news = self.abilities.learn(fault.change) != sending.known
         before = sending.room
         if fault.output_limit is not None and (before is None or fault.output_limit < before):
             sending.room = fault.output_limit
         logger.info("%s: %s", self.name, fault.message)
+        self._keep_lesson(fault.change)
+        return news or sending.room != before
+
+    def _keep_lesson(self, change: Change) -> None:
+        learned = self.abilities.learn(change)
         if learned != self.abilities:
             self.abilities = learned
             self.listener.learned(self.name, learned.as_record(), learned.describe())
-        return news or sending.room != before
 
     def _error_of_fault(self, fault: Fault, sending: CallInProgress) -> Exception:
         status, content = sending.refusal
@@ -343,6 +346,10 @@ class HostedModel:
                 if sending.samples < SAMPLES:
                     return RetrySignal(TemporaryFault(reason, 0.0))
                 return RequestRefused("model_output_invalid", reason, status=status, content=content)
+            case AgentRequestFault(code, message) if code == NO_TOOLS:
+                # Told in dgm's own words, whatever flag of its server the provider names.
+                self._keep_lesson(Change(tools=False))
+                return RequestRefused(code, f"this model takes no tools: {message}")
             case AgentRequestFault(code, message):
                 return RequestRefused(code, message, status=status, content=content)
             case ContentRefused(code, message):

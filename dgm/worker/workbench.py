@@ -287,7 +287,7 @@ def _write_evidence(evidence: Snapshot, folder: Path) -> None:
 def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
     """Return what the job file says of the lent model: the calls that it may take, and the form of actions if known."""
     actions = contract.actions
-    if actions == AUTO_ACTIONS and lease.wire_model and not lease.wire_model.takes_tools:
+    if actions == AUTO_ACTIONS and not lease.takes_tools:
         actions = "text"
     chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
     return {"calls": lease.limits.calls, **chosen}

@@ -89,3 +89,17 @@ def test_provider_that_is_away_is_asked_a_few_times():
     with pytest.raises(Infrastructure, match=r"3 tries in .* the last: connect error: refused"):
         bench.check()
     assert len(bench.script.at) == 3
+
+
+def test_refused_tools_end_the_check_with_the_servers_words_and_advice():
+    bench = Bench(answer(400, '"auto" tool choice requires --enable-auto-tool-choice to be set'))
+    with pytest.raises(ProviderRefuses, match=r"takes no tools: .*--enable-auto-tool-choice.* tools = false"):
+        bench.check()
+
+
+def test_model_that_refused_tools_before_is_asked_for_none():
+    bench = Bench(well())
+    bench.model.adopt(bench.heard, {"tools": False})
+    checked = bench.check()
+    assert (checked.words, checked.abilities) == ((), {"tools": False})
+    assert "tools" not in bench.script.bodies[0]

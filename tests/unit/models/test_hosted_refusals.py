@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dgm.errors import ProviderRefuses
-from dgm.messages import RequestRefused
+from dgm.messages import NO_TOOLS, RequestRefused
 from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
@@ -189,3 +189,29 @@ def test_answer_that_cannot_be_whole_is_asked_for_again_once_and_then_meant():
     bench = Bench(*(promising() for _ in range(9)))
     assert text_of(bench.ask()) == "Let me look."
     assert len(bench.script.at) == 2
+
+
+def test_refused_tools_are_told_once_to_the_agent_in_plain_words_and_remembered():
+    bench = Bench(*[answer(400, "registry.ollama.ai/library/gemma:7b does not support tools")] * 2)
+    for _ in range(2):
+        with pytest.raises(
+            RequestRefused, match=r"this model takes no tools: .* does not support tools"
+        ) as told:
+            bench.ask(tools=[{"type": "function", "function": {"name": "bash"}}])
+    assert (told.value.code, told.value.own, told.value.kept, told.value.status) == (
+        NO_TOOLS,
+        True,
+        True,
+        400,
+    )
+    assert bench.heard.lessons == [(NAME, {"tools": False}, "takes no tools")]
+    assert not bench.model.takes_tools
+    assert text_of(bench.ask()) == "Here."
+
+
+def test_an_agents_own_words_teach_nothing_about_tools():
+    words = "the model does not support tools"
+    bench = Bench(answer(400, f"invalid value: '{words}'"))
+    with pytest.raises((RequestRefused, ProviderRefuses)):
+        bench.ask(messages=[{"role": "user", "content": words}])
+    assert bench.model.takes_tools

@@ -10,15 +10,13 @@ from dgm.worker.workbench import job_terms
 
 
 def terms(actions, takes_tools):
-    model = None if takes_tools is None else SimpleNamespace(takes_tools=takes_tools)
-    lease = SimpleNamespace(limits=CallLimits(calls=7), wire_model=model)
+    lease = SimpleNamespace(limits=CallLimits(calls=7), takes_tools=takes_tools)
     return job_terms(Contract(("run",), ("check",), actions), lease)
 
 
 @pytest.mark.parametrize(
     ("actions", "takes_tools", "told"),
     [
-        ("auto", None, None),
         ("auto", True, None),
         ("auto", False, "text"),
         ("tools", False, "tools"),

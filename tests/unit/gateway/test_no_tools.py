@@ -1,0 +1,89 @@
+"""A model that takes no tools: the agent is told, pays nothing, and hears the same again in a repetition or replay."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from dgm.domain import Usage
+from dgm.gateway.lease import CallLimits, Lease
+from dgm.gateway.withheld import withhold
+from dgm.messages import (
+    NO_TOOLS,
+    Exchange,
+    Message,
+    Reply,
+    Request,
+    RequestRefused,
+    Role,
+    WireProtocol,
+    WireReply,
+    WireRequest,
+)
+from dgm.models.recorded import RecordedModel
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
+from tests.support.gateway.wire_provider import Provider, failing, lending, whole
+
+pytestmark = pytest.mark.slow
+
+WORDS = "this model takes no tools: gemma does not support tools"
+TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}
+
+
+def work(folder: Path, model, journal):
+    """What an agent gets that offers a tool, and then goes on with text; and its lease."""
+
+    async def scenario():
+        opening = gateway if isinstance(model, RecordedModel) else lending
+        async with opening(folder, model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    return [await ask(http, tools=[TOOL]), await ask(http)], lease
+
+    return asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_an_agent_is_told_that_the_model_takes_no_tools_and_goes_on(tmp_path):
+    journal, model = MemoryJournal(), Provider(failing(RequestRefused(NO_TOOLS, WORDS)), whole())
+    ((status, told), (after, _)), lease = work(tmp_path / "a", model, journal)
+    assert (status, told["error"]["code"], told["error"]["message"]) == (400, NO_TOOLS, WORDS)
+    assert (after, lease.failure, lease.blameless) == (200, None, "")
+    refused, answered = journal.paid.values()
+    assert (refused.reply.usage, refused.reply.error) == (Usage(calls=1), NO_TOOLS)
+    assert lease.usage == answered.reply.usage
+
+    for again in (Provider(), RecordedModel("scripted")):
+        (repeated, gone_on), lease = work(tmp_path / "b", again, journal)
+        assert repeated == (status, told)
+        assert (gone_on[0], lease.failure) == (200, None)
+
+
+def exchange(number, tools, *, withheld=False):
+    body = {"model": "m", "messages": [{"role": "user", "content": str(number)}], **tools}
+    request = WireRequest(WireProtocol.CHAT, body)
+    reply = WireReply(WireProtocol.CHAT, json.dumps({}).encode(), False, Usage(1, 1, 1))
+    return Exchange(number, withhold(request) if withheld else request, reply)
+
+
+@pytest.mark.parametrize(
+    ("paid", "takes"),
+    [
+        ([], True),
+        ([exchange(1, {}), exchange(2, {})], False),
+        ([exchange(1, {"tools": [TOOL]}), exchange(2, {})], True),
+        ([exchange(1, {"tools": []})], False),
+        ([exchange(1, {}, withheld=True)], True),
+        ([Exchange(1, Request((Message(Role.USER, "hi"),)), Reply("ok"))], True),
+    ],
+    ids=["nothing", "text", "tools", "no tool", "a digest", "own form"],
+)
+def test_a_replay_tells_the_agent_what_its_record_shows(paid, takes):
+    assert Lease(ACTION, "solve", RecordedModel(), CallLimits(), paid).takes_tools is takes
+
+
+def test_a_model_in_use_is_asked_itself():
+    provider = Provider()
+    provider.takes_tools = False
+    assert not Lease(ACTION, "solve", provider, CallLimits(), ()).takes_tools
+    assert Lease(ACTION, "solve", Script(), CallLimits(), ()).takes_tools
