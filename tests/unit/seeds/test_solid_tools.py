@@ -179,8 +179,17 @@ def test_the_first_submit_shows_every_change_and_the_second_ends(toolbox, reposi
     assert toolbox.submitted
 
 
-def test_a_submit_without_a_change_says_so(toolbox):
+def test_a_submit_without_a_change_says_so_and_a_second_one_ends(toolbox):
     assert "Nothing is changed" in toolbox.run("submit", {})
+    assert toolbox.run("submit", {}) == "submitted"
+
+
+def test_a_submit_without_a_change_is_no_look_at_later_ones(toolbox):
+    toolbox.run("submit", {})
+    bash(toolbox, "echo new > b.txt")
+    assert "+new" in toolbox.run("submit", {})
+    bash(toolbox, "echo newer > b.txt")
+    assert toolbox.run("submit", {}) == "submitted"
 
 
 def test_the_check_passes_without_git_and_bash(tmp_path):

@@ -28,6 +28,7 @@ def check():
 
 
 def main(arguments):
+    sys.stdout.reconfigure(errors="replace")
     if arguments == ["--check"]:
         return check()
     with open(arguments[0], encoding="utf-8") as file:

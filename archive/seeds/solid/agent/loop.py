@@ -11,6 +11,7 @@ from agent.tools import Toolbox
 MAX_STEPS = 250
 TIME_LIMIT_S = 3600
 MAX_REMINDERS = 3
+MAX_REPEATS = 12
 DONE = re.compile(r"\bDONE\b")
 
 
@@ -51,7 +52,7 @@ class Session:
         self.history = History(prompts.first_message(job))
         self.form = text_format if job.get("actions") == "text" else native_format
         self.may_switch = "actions" not in job
-        self.steps = self.idle = self.written = 0
+        self.steps = self.idle = self.repeats = self.written = 0
         self.warned = False
 
     def run(self):
@@ -77,11 +78,17 @@ class Session:
         turn = Turn(message, text_format.content(message), self.form.parse(message, self.steps))
         print("step %d: %s" % (self.steps, turn.said))
         self.act(turn, cut)
+        self.idle = 0 if turn.calls else self.idle + 1
+        same = turn.calls and self.history.turns and self.history.turns[-1].work() == turn.work()
+        self.repeats = self.repeats + 1 if same else 0
+        if self.repeats > 1:
+            turn.note = (turn.note + "\n\n" + prompts.REPEATED).strip()
         if not self.warned and self.limits.near(self.steps):
             self.warned = True
             turn.note = (turn.note + "\n\n" + prompts.LAST).strip()
         self.history.turns.append(turn)
-        self.idle = 0 if turn.calls else self.idle + 1
+        if self.repeats > MAX_REPEATS:
+            return "the same calls %d times in a row" % (self.repeats + 1)
         return "no action after %d reminders" % MAX_REMINDERS if self.idle > MAX_REMINDERS else ""
 
     def act(self, turn, cut):

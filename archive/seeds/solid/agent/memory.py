@@ -26,6 +26,10 @@ class Turn:
         self.results = []
         self.note = ""
 
+    def work(self):
+        """What it did, to be compared with another."""
+        return [call[1:] for call in self.calls], self.results
+
     def size(self):
         asked = [str(call.arguments) for call in self.calls]
         return sum(map(len, [self.said, self.note, *asked, *self.results]))

@@ -16,7 +16,7 @@ def request(kind, history):
     for turn in history.turns:
         messages.append(turn.message)
         for call, result in zip(turn.calls, turn.results):
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result or "(no output)"})
         if turn.note:
             messages.append({"role": "user", "content": turn.note})
     return {"messages": messages, "tools": tools.SCHEMAS}

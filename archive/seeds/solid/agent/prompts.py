@@ -83,6 +83,7 @@ REMINDER = {
 }
 WRITTEN = "You wrote a call as text, so nothing was done. Use the tools that you were given."
 CUT = "Your reply was cut off at its length limit. Write less at once: shorter thoughts, smaller edits."
+REPEATED = "[You did the same before, with the same result. Try something else, or submit.]"
 LAST = "[Little time or few replies are left. Bring the repository into a good state, then submit.]"
 
 
@@ -98,7 +99,8 @@ def first_message(job):
     if job.get("evidence"):
         evidence = "\n\nEvidence of what the agent did so far is in %s (read README.md there first)."
         text += evidence % job["evidence"]
-    return text
+    # Names of files may hold bytes that no request can.
+    return text.encode("utf-8", "replace").decode()
 
 
 def list_files(root):

@@ -19,7 +19,7 @@ TOOLS = {
 }
 PARAMETERS = {
     "command": "The shell command to run.",
-    "path": "Path of the file.",
+    "path": "Path of the file, from the top of the repository.",
     "old": "The text to replace, exactly as it is in the file.",
     "new": "The text to put in its place.",
     "content": "The whole content of the file.",
@@ -49,7 +49,7 @@ class Toolbox:
     def __init__(self, workdir):
         self.shell = Shell(workdir)
         self.baseline = Baseline(workdir)
-        self.seen = self.submitted = False
+        self.seen, self.submitted = None, False
 
     def close(self):
         self.shell.close()
@@ -81,7 +81,8 @@ class Toolbox:
         return EDITING[name](**given)
 
     def submit(self):
-        """Show the changes once; then end."""
-        self.submitted, self.seen = self.seen, True
-        changes = "" if self.submitted else self.baseline.diff()
+        """Show the changes, then end; where there are none yet, a later change is shown first."""
+        changes = self.baseline.diff()
+        self.submitted = self.seen is not None and (self.seen != "" or not changes)
+        self.seen = changes
         return "submitted" if self.submitted else REVIEW + changes if changes else NOTHING
