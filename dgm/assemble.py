@@ -19,7 +19,7 @@ from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.run import Run
-from dgm.benchmarks.opening import open_suite, statement_of
+from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, ActionId, Agent, Budget, Split, TaskId
@@ -81,10 +81,12 @@ def parts_of(settings: Settings) -> RunParts:
     """Return the sandbox engine and the benchmark that the settings name.
 
     Raises:
-        UserError: there is no such engine or suite on this machine.
+        UserError: there is no such engine or suite on this machine, or an image of a task lacks a program.
     """
     engine = choose(settings.sandbox)
-    return RunParts(engine, open_suite(settings.benchmark, engine, settings.benchmarks, settings.grading))
+    benchmark = open_suite(settings.benchmark, engine, settings.benchmarks, settings.grading)
+    check_images(benchmark)
+    return RunParts(engine, benchmark)
 
 
 def read_statement(run: Run, task: TaskId) -> str | None:

@@ -58,6 +58,21 @@ def open_suite(
     return opened[0] if len(opened) == 1 else MixedBenchmark(opened)
 
 
+def check_images(benchmark: Benchmark) -> None:
+    """Check the images that a suite's tasks name, before anything is paid for.
+
+    Raises:
+        UserError: one is missing, or lacks a program that dgm needs.
+        Infrastructure: the engine failed.
+    """
+    match benchmark:
+        case MixedBenchmark():
+            for part in benchmark.parts.values():
+                check_images(part)
+        case SuiteBenchmark():
+            benchmark.check_images()
+
+
 def parts(name: str, folder: Path = HERE) -> Sequence[str]:
     """Return the names between the ``+``; a path that contains a ``+`` stays whole if it exists.
 

@@ -266,6 +266,17 @@ class SuiteBenchmark:
                     self._perturb,
                 )
 
+    def check_images(self) -> None:
+        """Check that the engine has the images that need no building, and that dgm can work and grade in them.
+
+        Raises:
+            UserError: one is missing, or lacks a program.
+            Infrastructure: the engine failed.
+        """
+        for image in self._images.values():
+            if not image.needs_building:
+                self._ensure(image)
+
     def _ensure(self, image: TaskImage) -> None:
         with self._building:
             if image.name not in self._built:

@@ -28,11 +28,10 @@ WITHOUT_IMAGES = "bubblewrap"
 """Name of the engine that works with the host's own programs."""
 
 
-@runtime_checkable
-class TaskImageBuilder(Protocol):
-    """An engine that makes images from the parts that tasks bring."""
+class TaskImageStore(Protocol):
+    """The images that tasks bring or name."""
 
-    def build_task(self, context: Snapshot, tag: str, *, network: bool) -> None:
+    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
         """Build the context's ``Dockerfile`` as ``tag``, if there is no such image yet.
 
         Args:
@@ -46,13 +45,32 @@ class TaskImageBuilder(Protocol):
         """
         ...
 
-    def hold_task(self, image: str, folder: str, tag: str) -> None:
+    def hold(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline.
 
         Raises:
             UserError: there is no such image or folder.
             Infrastructure: the engine failed.
         """
+        ...
+
+    def check(self, image: str) -> None:
+        """Check that there is such an image, and that dgm can work and grade in it.
+
+        Raises:
+            UserError: there is none, or it lacks a program that dgm needs.
+            Infrastructure: the engine failed.
+        """
+        ...
+
+
+@runtime_checkable
+class TaskImageBuilder(Protocol):
+    """An engine that makes images from the parts that tasks bring."""
+
+    @property
+    def task_images(self) -> TaskImageStore:
+        """The images of tasks."""
         ...
 
 
@@ -92,25 +110,29 @@ class TaskImage:
             )
 
     def ensure(self, engine: SandboxEngine, *, network: bool) -> None:
-        """Make the image if it is missing; block meanwhile.
+        """Make the image if it is missing, and check that it has what sandboxes need; block meanwhile.
 
         Args:
             engine: that has the image afterwards.
             network: whether the steps of a Dockerfile may use a network.
 
         Raises:
-            UserError: it cannot be built, or only Docker could.
+            UserError: it cannot be built, only Docker could, or it lacks a program.
             Infrastructure: the engine failed.
         """
-        if not self.needs_building:
-            return
-        if not isinstance(engine, TaskImageBuilder):
+        if isinstance(engine, TaskImageBuilder):
+            self._ensure(engine.task_images, network=network)
+        elif self.needs_building:
             what = self.dockerfile or self.given
             raise UserError(f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker")
+
+    def _ensure(self, store: TaskImageStore, *, network: bool) -> None:
         if self.dockerfile:
-            engine.build_task(self.context, self.built, network=network)
+            store.build(self.context, self.built, network=network)
         if self.holds_workspace:
-            engine.hold_task(self.built, self.workdir, self.name.removeprefix(IN_ENGINE))
+            store.hold(self.built, self.workdir, self.name.removeprefix(IN_ENGINE))
+        elif self.name.startswith(IN_ENGINE):
+            store.check(self.built)
 
     @cached_property
     def context(self) -> Snapshot:

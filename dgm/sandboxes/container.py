@@ -23,6 +23,8 @@ IN_ENGINE = "docker:"
 """Prefix of an image in the engine, in a place where a recipe's name may stand."""
 COPIED_MB = "dgm.work.mb"
 """Label of an image: MiB for a copy of its repository."""
+_PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+"""Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _OWN_IMAGE = "python"
 """Recipe whose group works in images that are not made from a recipe."""
 _OWN_PIDS = 4
@@ -52,6 +54,11 @@ class ContainerBase:
     def keeper(self) -> int:
         """The uid of the container's sleeper: not the sandbox's user, who could end the sandbox by killing it."""
         return self.group + 1
+
+    @property
+    def search_path(self) -> str:
+        """The variable ``PATH`` of its programs."""
+        return ":".join(dict.fromkeys((*_PATH, *self.path)))
 
 
 def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tuple[str, int]:

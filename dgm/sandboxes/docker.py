@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
-from dgm.sandboxes import container, images, recipes, task_images, transfer
+from dgm.sandboxes import container, images, recipes, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
@@ -35,6 +35,7 @@ from dgm.sandboxes.processor import (
     out_of_processor,
     processor_of,
 )
+from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SOCKET = "unix:///var/run/docker.sock"
-_PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
-"""Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _ENVIRONMENT = {
     "HOME": "/tmp",
     "TMPDIR": "/tmp",
@@ -79,6 +78,7 @@ class DockerEngine:
         self._client: DockerClient = connect_engine()
         self._images: set[str] = set()
         self._instances = InstanceStore(self._client)
+        self._task_images = TaskImageStore(self._client)
 
     @property
     def client(self) -> "DockerClient":
@@ -89,6 +89,11 @@ class DockerEngine:
     def instances(self) -> InstanceStore:
         """Images for benchmarks whose repositories are inside images."""
         return self._instances
+
+    @property
+    def task_images(self) -> TaskImageStore:
+        """Images that tasks of suites bring or name."""
+        return self._task_images
 
     def version(self) -> str:
         """Return the engine's version."""
@@ -104,31 +109,6 @@ class DockerEngine:
         """
         with convert_engine_errors("build an image"):
             return images.ensure(self._client, recipes.load(recipe))
-
-    def build_task(self, context: Snapshot, tag: str, *, network: bool) -> None:
-        """Build the ``Dockerfile`` of a task's folder as ``tag``, unless there is such an image.
-
-        Args:
-            context: all that it may copy.
-            tag: of the image.
-            network: whether its steps may use a network.
-
-        Raises:
-            UserError: it cannot be built here; the message quotes the builder.
-            Infrastructure: the engine failed.
-        """
-        with convert_engine_errors("build a task's image"):
-            task_images.build_task_image(self._client, context, tag, network=network)
-
-    def hold_task(self, image: str, folder: str, tag: str) -> None:
-        """Make ``tag``, the image with its ``folder`` as a workspace, unless there is such an image.
-
-        Raises:
-            UserError: there is no such image or folder, or the image lacks something that sandboxes need.
-            Infrastructure: the engine failed.
-        """
-        with convert_engine_errors("prepare a task's image"):
-            task_images.hold_workspace(self._client, image, folder, tag)
 
     def images(self) -> list[str]:
         """Return the tags of all images that were built from recipes."""
@@ -202,7 +182,7 @@ class DockerSandbox:
         self._socket = socket
         self._id = ident
         self._user = f"{uid}:{base.group}"
-        self._environment = {**_ENVIRONMENT, "PATH": ":".join(dict.fromkeys((*_PATH, *base.path)))}
+        self._environment = {**_ENVIRONMENT, "PATH": base.search_path}
         self._memory_kills = 0
         self._closed = False
 

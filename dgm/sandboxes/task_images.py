@@ -16,7 +16,8 @@ from dgm.archive.snapshots import to_tar
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.sandboxes import derived, images, recipes
-from dgm.sandboxes.engine_client import find_image
+from dgm.sandboxes.engine_client import convert_engine_errors, find_image
+from dgm.sandboxes.image_needs import check_needs
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -42,29 +43,66 @@ RUN cp -a {folder}/. /tmp/held && rm -rf /testbed /tmp/held/.git && mv /tmp/held
 """
 
 
-def build_task_image(client: "DockerClient", context: Snapshot, tag: str, *, network: bool) -> None:
-    """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
+class TaskImageStore:
+    """The images of tasks in one engine."""
 
-    Args:
-        client: of the engine.
-        context: all that it may copy.
-        tag: of the image.
-        network: whether its steps may use a network: the engine's bridge, never the host's own.
+    def __init__(self, client: "DockerClient") -> None:
+        self._client = client
 
-    Raises:
-        UserError: it cannot be built here; the message quotes the builder.
-        Infrastructure: the engine failed.
-    """
-    if find_image(client, tag) is not None:
-        return
-    text = context["Dockerfile"].data.decode("utf-8", "replace")
-    if not network:
-        refuse_addresses(text)
-    bases = {base: _find_base(client, base) for base in _bases(text)}
-    log.info("building the image %s", tag)
-    resolved = _replace_bases(text, bases)
-    files = {**context, "Dockerfile": Entry(resolved.encode())}
-    _build_image(client, files, tag, network="default" if network else "none")
+    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
+        """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
+
+        Args:
+            context: all that it may copy.
+            tag: of the image.
+            network: whether its steps may use a network: the engine's bridge, never the host's own.
+
+        Raises:
+            UserError: it cannot be built here; the message quotes the builder.
+            Infrastructure: the engine failed.
+        """
+        with convert_engine_errors("build a task's image"):
+            if find_image(self._client, tag) is not None:
+                return
+            text = context["Dockerfile"].data.decode("utf-8", "replace")
+            if not network:
+                refuse_addresses(text)
+            bases = {base: _find_base(self._client, base) for base in _bases(text)}
+            log.info("building the image %s", tag)
+            resolved = _replace_bases(text, bases)
+            files = {**context, "Dockerfile": Entry(resolved.encode())}
+            _build_image(self._client, files, tag, network="default" if network else "none")
+
+    def hold(self, image: str, folder: str, tag: str) -> None:
+        """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
+
+        Raises:
+            UserError: there is no such image or folder, or the image lacks something that sandboxes need.
+            Infrastructure: the engine failed.
+        """
+        with convert_engine_errors("prepare a task's image"):
+            if find_image(self._client, image) is None:
+                # The derived image does not need its source image.
+                if find_image(self._client, tag) is not None:
+                    return
+                raise UserError(f"the engine has no image {image}: pull or build it first")
+            if find_image(self._client, tag) is None:
+                check_needs(self._client, image)
+            held = f"{tag}-held"
+            text = _HELD.format(image=image, folder=shlex.quote(folder))
+            # The builder's cache provides it, unless the name refers to another image by now.
+            _build_image(self._client, {"Dockerfile": Entry(text.encode())}, held, network="none")
+            derived.derive_image(self._client, held, tag)
+
+    def check(self, image: str) -> None:
+        """Check that an image has the programs by which dgm works and grades in it.
+
+        Raises:
+            UserError: there is no such image, or it lacks one; the message names all that it lacks.
+            Infrastructure: the engine failed, or the image's programs did not end.
+        """
+        with convert_engine_errors("look at a task's image"):
+            check_needs(self._client, image)
 
 
 def refuse_addresses(text: str) -> None:
@@ -76,25 +114,6 @@ def refuse_addresses(text: str) -> None:
     line = _FETCHES.search(_CONTINUED.sub(" ", text))
     if line:
         raise UserError(f"a task's Dockerfile fetches an address ({line[0].strip()[:100]}); {_ALLOW}")
-
-
-def hold_workspace(client: "DockerClient", image: str, folder: str, tag: str) -> None:
-    """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
-
-    Raises:
-        UserError: there is no such image or folder, or the image lacks something that sandboxes need.
-        Infrastructure: the engine failed.
-    """
-    if find_image(client, image) is None:
-        # The derived image does not need its source image.
-        if find_image(client, tag) is not None:
-            return
-        raise UserError(f"the engine has no image {image}: pull or build it first")
-    held = f"{tag}-held"
-    text = _HELD.format(image=image, folder=shlex.quote(folder))
-    # The builder's cache provides it, unless the name refers to another image by now.
-    _build_image(client, {"Dockerfile": Entry(text.encode())}, held, network="none")
-    derived.derive_image(client, held, tag)
 
 
 def _bases(text: str) -> list[str]:

@@ -19,7 +19,9 @@ from dgm.sandboxes.choose import choose
 pytestmark = pytest.mark.docker
 
 HARBOR = Path(__file__).parents[1] / "e2e" / "suites" / "harbor"
+HANDMADE = HARBOR.with_name("handmade")
 LABELS = {"dgm.run": "test-task-images"}
+WORDS = TaskId("short-words-are-lost")
 LIMIT, SALES = TaskId("limit-itself-is-left-out"), TaskId("sum-the-sales")
 
 
@@ -95,3 +97,33 @@ def test_image_without_a_workspace_is_told(engine, tmp_path):
     dgm.trust(tmp_path / "suite")
     with pytest.raises(UserError, match=r"the engine has no image acme/none:1"):
         SuiteBenchmark(tmp_path / "suite", engine).workspace(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("removed", "lacks"),
+    [
+        ("/usr/bin/git /usr/bin/python3 /usr/bin/find", "python3, git, find"),
+        ("/bin/sh /usr/bin/sh", "/bin/sh"),
+    ],
+)
+def test_image_that_lacks_a_program_is_one_line(engine, tmp_path, removed, lacks):
+    suite = SuiteBenchmark(with_image(tmp_path, f"FROM dgm/python\nRUN rm -f {removed}\n"), engine)
+    with pytest.raises(
+        UserError, match=rf"^the image dgm/task:\w+ lacks {lacks}: a task's image needs sh, git, .*$"
+    ):
+        suite.workspace(WORDS)
+
+
+def test_task_is_graded_in_an_image_without_bash(engine, tmp_path):
+    suite = SuiteBenchmark(
+        with_image(tmp_path, "FROM dgm/python\nRUN rm -f /bin/bash /usr/bin/bash\n"), engine
+    )
+    assert asyncio.run(suite.grade(WORDS, suite.reference(WORDS), LABELS)).verdict is Verdict.RESOLVED
+
+
+def with_image(tmp_path, dockerfile):
+    """Return a suite whose task has a folder as its workspace, and works in an image of its own."""
+    folder = shutil.copytree(HANDMADE, tmp_path / "suite")
+    (folder / "tasks" / WORDS / "Dockerfile").write_text(dockerfile)
+    dgm.trust(folder)
+    return folder

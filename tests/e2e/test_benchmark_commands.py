@@ -178,7 +178,7 @@ def test_fetch_tells_a_ready_image_that_nobody_has(dgm, docker, tmp_path):
     done = dgm.json("benchmark", "fetch", suite, "total-leaves-out-the-last", "--yes", code=1)
     assert done["ready"] == []
     assert done["failed"] == {
-        "docker:dgm/nobody-has-this:1": "dgm/nobody-has-this:1 is not here: pull or build it"
+        "docker:dgm/nobody-has-this:1": "the engine has no image dgm/nobody-has-this:1: pull or build it first"
     }
 
 

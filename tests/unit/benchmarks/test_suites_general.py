@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import dgm
+from dgm.benchmarks.mixed import MixedBenchmark
+from dgm.benchmarks.opening import check_images
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.consents import ConsentNeeded
 from dgm.domain import Split, TaskId
@@ -143,12 +145,16 @@ class Builds(NoEngine):
 
     def __init__(self):
         self.asked = []
+        self.task_images = self
 
-    def build_task(self, context, tag, *, network):
+    def build(self, context, tag, *, network):
         self.asked.append((sorted(context), tag, network))
 
-    def hold_task(self, image, folder, tag):
+    def hold(self, image, folder, tag):
         self.asked.append((image, folder, tag))
+
+    def check(self, image):
+        self.asked.append(("check", image))
 
 
 @pytest.fixture
@@ -208,6 +214,17 @@ def test_images_are_built_from_the_environment_alone_when_a_task_is_worked_on(fo
     (files, built, network), (image, workdir, held) = engine.asked
     assert (files, network, image, workdir) == (["Dockerfile"], False, built, "/app")
     assert suite.task(SLUG).image == f"docker:{held}"
+
+
+def test_named_images_are_checked_before_anything_is_paid_for(folder):
+    with_dockerfile(folder)
+    dgm.trust(folder)
+    edit(folder, WORDS, "[tests]", 'image = "docker:acme/words:1"\n[tests]')
+    engine = Builds()
+    suite = SuiteBenchmark(folder, engine)
+    for _ in range(2):
+        check_images(MixedBenchmark([suite, SuiteBenchmark(HANDMADE, engine)]))
+    assert engine.asked == [("check", "acme/words:1")]
 
 
 def test_engine_without_images_is_refused_when_the_suite_is_opened(folder):

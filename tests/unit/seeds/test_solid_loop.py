@@ -1,11 +1,16 @@
 """The solid seed's loop against a scripted server that speaks the chat protocol."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 
 import pytest
+
+from tests.unit.seeds.conftest import SOLID
 
 pytestmark = pytest.mark.starts_processes
 
@@ -89,7 +94,7 @@ def test_several_calls_run_and_the_second_submit_ends(solid, provider, repositor
     assert work(solid, provider, repository, calls, SUBMIT) == 0
     assert (repository / "new.txt").read_text() == "hi\n"
     results = told(provider, 1)
-    assert results[0] == ""
+    assert results[0] == "(no output)"
     assert results[1].startswith("error: view needs path")
     assert "+hi" in results[2]
     assert len(provider.asked) == 2
@@ -99,6 +104,33 @@ def test_a_reply_without_an_action_is_reminded_three_times(solid, provider, repo
     assert work(solid, provider, repository, said("Hm.")) == 1
     assert len(provider.asked) == 4
     assert all("calls no tool" in told(provider, number)[-1] for number in (1, 2, 3))
+
+
+def test_the_same_calls_with_the_same_results_end_the_work(solid, provider, repository):
+    assert work(solid, provider, repository, said(bash="ls")) == 1
+    assert len(provider.asked) == 14
+    assert [number for number in range(1, 14) if "did the same" in told(provider, number)[-1]] == list(
+        range(3, 14)
+    )
+
+
+def test_calls_with_another_result_are_no_repetition(solid, provider, repository):
+    polls = [said(bash="echo x >> log; wc -l < log")] * 20
+    assert work(solid, provider, repository, *polls, SUBMIT) == 0
+
+
+def test_a_name_that_is_no_text_can_be_asked_with(solid, provider, repository):
+    (repository / os.fsdecode(b"\xff.txt")).touch()
+    assert work(solid, provider, repository, SUBMIT) == 0
+    assert "?.txt" in provider.asked[0]["messages"][1]["content"]
+
+
+def test_half_a_character_of_a_reply_ends_nothing(provider, repository, tmp_path):
+    provider.script = [said("\ud83d", submit=""), SUBMIT]
+    (tmp_path / "job.json").write_text(json.dumps({"problem": "p", "workdir": str(repository)}))
+    command = [sys.executable, "-B", "-m", "agent", str(tmp_path / "job.json")]
+    done = subprocess.run(command, cwd=SOLID, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_done_ends_like_submit(solid, provider, repository):

@@ -1,9 +1,15 @@
 """The solid seed's tools: commands that go on where the last ended, edits that say what is wrong."""
 
+import ast
 import os
+import shutil
+import subprocess
+import sys
 import time
 
 import pytest
+
+from tests.unit.seeds.conftest import SOLID
 
 pytestmark = pytest.mark.starts_processes
 
@@ -94,6 +100,48 @@ def test_other_line_ends_and_bytes_survive_an_edit(toolbox, repository):
     assert (repository / "w.txt").read_bytes() == b"1\r\n2\r\n\xff\r\n"
 
 
+def test_new_lines_end_as_the_others_of_the_file(toolbox, repository):
+    (repository / "w.txt").write_bytes(b"one\r\ntwo\r\n")
+    toolbox.run("edit", {"path": "w.txt", "old": "one", "new": "1\n1b"})
+    assert (repository / "w.txt").read_bytes() == b"1\r\n1b\r\ntwo\r\n"
+
+
+def test_a_text_that_cannot_be_written_leaves_the_file(toolbox, repository):
+    assert toolbox.run("create", {"path": "a.py", "content": "\ud83d"}).startswith("error: ")
+    assert (repository / "a.py").read_text().startswith("def f")
+
+
+def test_a_mode_survives_an_edit(toolbox, repository):
+    (repository / "a.py").chmod(0o755)
+    toolbox.run("edit", {"path": "a.py", "old": "x + 1", "new": "x"})
+    assert (repository / "a.py").stat().st_mode & 0o777 == 0o755
+
+
+def test_long_lines_and_large_folders_are_shown_in_part(toolbox, repository):
+    (repository / "min.js").write_text("x" * 5000 + "\nend\n")
+    assert toolbox.run("view", {"path": "min.js"}).endswith("x [4000 more characters]\n     2\tend")
+    for number in range(300):
+        (repository / f"{number:03}").touch()
+    assert toolbox.run("view", {"path": "."}).endswith("[302 names in all]")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "shown"), [(2, -1, "     2\t"), (3, 9, "error: "), (None, None, "     1\t")]
+)
+def test_odd_line_numbers_are_understood_or_answered(toolbox, first, last, shown):
+    assert toolbox.run("view", {"path": "a.py", "first": first, "last": last}).startswith(shown)
+
+
+def test_results_hold_only_text_of_bounded_length(toolbox, repository):
+    assert bash(toolbox, r"printf 'a\0b\377'") == "a?b\ufffd"
+    (repository / "rows").write_text(f"{'x' * 900}\n" * 300)
+    assert len(toolbox.run("view", {"path": "rows"})) < 31_000
+
+
+def test_a_pager_waits_for_nobody(toolbox):
+    assert bash(toolbox, "seq 200 | $PAGER | tail -n 1") == "200\n"
+
+
 def test_files_are_created_in_new_folders_and_viewed_by_lines(toolbox):
     content = "".join(f"line {number}\n" for number in range(1, 1001))
     assert toolbox.run("create", {"path": "new/b.txt", "content": content}).startswith("created")
@@ -131,5 +179,29 @@ def test_the_first_submit_shows_every_change_and_the_second_ends(toolbox, reposi
     assert toolbox.submitted
 
 
-def test_a_submit_without_a_change_says_so(toolbox):
+def test_a_submit_without_a_change_says_so_and_a_second_one_ends(toolbox):
     assert "Nothing is changed" in toolbox.run("submit", {})
+    assert toolbox.run("submit", {}) == "submitted"
+
+
+def test_a_submit_without_a_change_is_no_look_at_later_ones(toolbox):
+    toolbox.run("submit", {})
+    bash(toolbox, "echo new > b.txt")
+    assert "+new" in toolbox.run("submit", {})
+    bash(toolbox, "echo newer > b.txt")
+    assert toolbox.run("submit", {}) == "submitted"
+
+
+def test_the_check_passes_without_git_and_bash(tmp_path):
+    for name in ("sh", "cat"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    command = [sys.executable, "-B", "-m", "agent", "--check"]
+    done = subprocess.run(
+        command, cwd=SOLID, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", "")
+
+
+def test_the_source_is_for_python_3_8(tmp_path):
+    for file in SOLID.rglob("*.py"):
+        assert ast.parse(file.read_text(), feature_version=(3, 8))

@@ -2,13 +2,20 @@
 
 import difflib
 import os
+from itertools import islice
 
-from agent.prompts import SKIPPED
-
+SKIPPED = (".git", "__pycache__", "node_modules", ".venv")
 MOST_BYTES = 500000
 MOST_KEPT = 60000000
 MOST_FILES = 20000
-MOST_SHOWN = 20000
+
+
+def paths(root):
+    """The paths of all files below a folder, relative to it."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in SKIPPED)
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(folder, name), root)
 
 
 class Baseline:
@@ -21,18 +28,15 @@ class Baseline:
     def read(self):
         """Path → content of regular files; for a large one a stand-in that no text can be."""
         found, left = {}, MOST_KEPT
-        for folder, folders, names in os.walk(self.root):
-            folders[:] = sorted(name for name in folders if name not in SKIPPED)
-            for path in (os.path.join(folder, name) for name in sorted(names)):
-                if len(found) >= MOST_FILES or os.path.islink(path) or not os.path.isfile(path):
-                    continue
-                size = os.path.getsize(path)
-                content = b"\0%d %d" % (size, os.stat(path).st_mtime_ns)
-                if size <= min(MOST_BYTES, left) and os.access(path, os.R_OK):
-                    with open(path, "rb") as file:
-                        content = file.read()
-                    left -= size
-                found[os.path.relpath(path, self.root)] = content
+        for path in islice(paths(self.root), MOST_FILES):
+            full = os.path.join(self.root, path)
+            if os.path.isfile(full) and not os.path.islink(full):
+                about = os.stat(full)
+                found[path] = b"\0%d %d" % (about.st_size, about.st_mtime_ns)
+                if about.st_size <= min(MOST_BYTES, left) and os.access(full, os.R_OK):
+                    left -= about.st_size
+                    with open(full, "rb") as file:
+                        found[path] = file.read()
         return found
 
     def diff(self):
@@ -42,11 +46,10 @@ class Baseline:
             old, new = self.files.get(path), now.get(path)
             if old == new:
                 continue
-            if b"\0" in (old or b"") + (new or b""):
-                rows.append("changed: " + path)
-                continue
-            sides = [(text or b"").decode("utf-8", "replace").splitlines() for text in (old, new)]
-            names = ["/dev/null" if text is None else path for text in (old, new)]
-            rows += list(difflib.unified_diff(*sides, *names, lineterm="")) or ["changed: " + path]
-        text = "\n".join(rows)
-        return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "\n[%d lines in all]" % len(rows)
+            lines = []
+            if b"\0" not in (old or b"") + (new or b""):
+                sides = [(text or b"").decode("utf-8", "replace").splitlines() for text in (old, new)]
+                names = ["/dev/null" if text is None else path for text in (old, new)]
+                lines = list(difflib.unified_diff(*sides, *names, lineterm=""))
+            rows += lines or ["changed: " + path]
+        return "\n".join(rows)

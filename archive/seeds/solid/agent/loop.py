@@ -1,5 +1,6 @@
 """The control loop: ask the model, run what it asks for, repeat until it submits or a limit is reached."""
 
+import contextlib
 import re
 import time
 
@@ -10,6 +11,7 @@ from agent.tools import Toolbox
 MAX_STEPS = 250
 TIME_LIMIT_S = 3600
 MAX_REMINDERS = 3
+MAX_REPEATS = 12
 DONE = re.compile(r"\bDONE\b")
 
 
@@ -22,14 +24,11 @@ class Limits:
         self.end = time.monotonic() + total - min(20.0, total / 10)
         self.late = self.end - total / 10
 
-    def left_s(self):
-        return self.end - time.monotonic()
-
     def reached(self, steps):
         """Which limit is reached; nothing if none is."""
         if steps >= self.steps:
             return "step limit reached"
-        return "time limit reached" if self.left_s() <= 0 else ""
+        return "time limit reached" if time.monotonic() >= self.end else ""
 
     def near(self, steps):
         """Tell whether the job should be finished now."""
@@ -38,11 +37,9 @@ class Limits:
 
 def work(job):
     """Work on a job; 0 if it was submitted, 1 at a limit or without an answer."""
-    toolbox = Toolbox(job["workdir"])
-    try:
-        return Session(job, toolbox).run()
-    finally:
-        toolbox.close()
+    with contextlib.closing(Toolbox(job["workdir"])) as toolbox:
+        print(Session(job, toolbox).run() or "submitted")
+        return 0 if toolbox.submitted else 1
 
 
 class Session:
@@ -55,79 +52,65 @@ class Session:
         self.history = History(prompts.first_message(job))
         self.form = text_format if job.get("actions") == "text" else native_format
         self.may_switch = "actions" not in job
-        self.steps = self.idle = self.written = 0
+        self.steps = self.idle = self.repeats = self.written = 0
         self.warned = False
 
     def run(self):
-        """Ask and act until something ends it."""
-        why = self.limits.reached(0)
-        while not why:
+        """Ask and act until the work is submitted; why it ended otherwise."""
+        why = ""
+        while not (why or self.toolbox.submitted):
             try:
-                self.ask()
+                why = self.limits.reached(self.steps) or self.step()
             except model.GivenUp as error:
                 why = str(error)
-                break
-            if self.toolbox.submitted:
-                return 0
-            if self.idle > MAX_REMINDERS:
-                why = "no action after %d reminders" % MAX_REMINDERS
-            why = why or self.limits.reached(self.steps)
-        print(why)
-        return 1
-
-    def ask(self):
-        """One step: a reply, and what came of it."""
-        self.history.fit()
-        while True:
-            try:
-                message, cut = model.reply(self.form.request(self.kind, self.history), self.limits.end)
-                break
-            except model.TooLong as error:
-                if not self.history.refused():
-                    raise model.GivenUp("the conversation cannot be made shorter: %s" % error) from error
             except model.NoTools as error:
                 print("the model takes no tools, going on with text: %s" % error)
                 self.form = text_format
+            except model.TooLong as error:
+                why = "" if self.history.refused() else "the conversation cannot be made shorter: %s" % error
+        return why
+
+    def step(self):
+        """A reply and what came of it; why the work ends with it, or nothing."""
+        self.history.fit()
+        message, cut = model.reply(self.form.request(self.kind, self.history), self.limits.end)
         self.steps += 1
-        calls = self.form.parse(message, self.steps)
-        turn = Turn(message, text_format.content(message), calls)
+        turn = Turn(message, text_format.content(message), self.form.parse(message, self.steps))
         print("step %d: %s" % (self.steps, turn.said))
         self.act(turn, cut)
-        self.history.turns.append(turn)
-
-    def act(self, turn, cut):
-        """Run the calls of a reply, or answer one that has none."""
-        if cut:
-            # What was cut off in a text is not run; a cut native call cannot be read.
-            turn.note, turn.calls = prompts.CUT, turn.calls[:-1] if self.form is text_format else turn.calls
-        elif not turn.calls and self.form is native_format:
-            self.read_written(turn)
-        for call in turn.calls:
-            print("  %s %s" % (call.name, str(call.arguments)[:200]))
-            result = call.fault or self.toolbox.run(call.name, call.arguments, self.limits.left_s())
-            turn.results.append(result)
         self.idle = 0 if turn.calls else self.idle + 1
-        if not turn.calls and not turn.note:
-            self.answer(turn)
+        same = turn.calls and self.history.turns and self.history.turns[-1].work() == turn.work()
+        self.repeats = self.repeats + 1 if same else 0
+        if self.repeats > 1:
+            turn.note = (turn.note + "\n\n" + prompts.REPEATED).strip()
         if not self.warned and self.limits.near(self.steps):
             self.warned = True
             turn.note = (turn.note + "\n\n" + prompts.LAST).strip()
+        self.history.turns.append(turn)
+        if self.repeats > MAX_REPEATS:
+            return "the same calls %d times in a row" % (self.repeats + 1)
+        return "no action after %d reminders" % MAX_REMINDERS if self.idle > MAX_REMINDERS else ""
+
+    def act(self, turn, cut):
+        """Run the calls of a reply, and say what is wrong with it."""
+        if cut:
+            # What was cut off in a text is not run; a cut native call cannot be read.
+            turn.note, turn.calls = prompts.CUT, turn.calls[:-1] if self.form is text_format else turn.calls
+        elif not turn.calls:
+            self.answer(turn)
+        for call in turn.calls:
+            print("  %s %s" % (call.name, str(call.arguments)[:200]))
+            left_s = self.limits.end - time.monotonic()
+            turn.results.append(call.fault or self.toolbox.run(call.name, call.arguments, left_s))
 
     def answer(self, turn):
-        """Answer a reply without a call: it ends the work if it says so."""
-        if DONE.search(turn.said):
-            turn.note = self.toolbox.submit()
-        else:
-            turn.note = prompts.REMINDER[self.form.NAME]
-
-    def read_written(self, turn):
-        """Answer a call that was written as text; the second one shows that the model has no better way."""
-        calls = text_format.parse(turn.message, self.steps)
-        if not calls:
-            return
-        self.written += 1
-        if self.written < 2 or not self.may_switch:
+        """Answer a reply without a call; the second one with a written call shows that the model has no better way."""
+        written = text_format.parse(turn.message, self.steps) if self.form is native_format else []
+        self.written += bool(written)
+        if self.written > 1 and written and self.may_switch:
+            print("the model writes its calls as text, going on with text")
+            self.form, turn.calls = text_format, written
+        elif written:
             turn.note = prompts.WRITTEN
-            return
-        print("the model writes its calls as text, going on with text")
-        self.form, turn.calls = text_format, calls
+        else:
+            turn.note = self.toolbox.submit() if DONE.search(turn.said) else prompts.REMINDER[self.form.NAME]

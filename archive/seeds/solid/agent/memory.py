@@ -8,7 +8,7 @@ PIECE = 500
 
 
 class Call(NamedTuple):
-    """An action that the model asks for."""
+    """An action that the model asks for; ``fault`` is its result where it cannot be read."""
 
     id: str
     name: str
@@ -26,9 +26,13 @@ class Turn:
         self.results = []
         self.note = ""
 
+    def work(self):
+        """What it did, to be compared with another."""
+        return [call[1:] for call in self.calls], self.results
+
     def size(self):
-        asked = sum(len(str(call.arguments)) for call in self.calls)
-        return len(self.said) + asked + sum(map(len, self.results)) + len(self.note)
+        asked = [str(call.arguments) for call in self.calls]
+        return sum(map(len, [self.said, self.note, *asked, *self.results]))
 
 
 class History:
@@ -71,14 +75,16 @@ class History:
 
     def cut_results(self, turns, most):
         for turn in turns:
-            if self.size() <= most:
-                return
-            turn.results = [cut_middle(text) for text in turn.results]
-            turn.note = cut_middle(turn.note)
+            if self.size() > most:
+                turn.results = [cut_middle(text) for text in turn.results]
+                turn.note = cut_middle(turn.note)
 
 
 def cut_middle(text):
     """The beginning and the end of a long text."""
-    if len(text) <= 3 * PIECE:
-        return text
-    return text[:PIECE] + "\n[%d characters left out]\n" % (len(text) - 2 * PIECE) + text[-PIECE:]
+    left_out = len(text) - 2 * PIECE
+    return (
+        text
+        if left_out < PIECE
+        else "%s\n[%d characters left out]\n%s" % (text[:PIECE], left_out, text[-PIECE:])
+    )

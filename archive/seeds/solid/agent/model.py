@@ -67,7 +67,6 @@ def ask(body, timeout_s):
     data = json.dumps(dict(body, model=MODEL, temperature=TEMPERATURE)).encode("utf-8")
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-    with urllib.request.urlopen(
-        urllib.request.Request(url, data=data, headers=headers), timeout=timeout_s
-    ) as answer:
+    request = urllib.request.Request(url, data=data, headers=headers)
+    with urllib.request.urlopen(request, timeout=timeout_s) as answer:
         return json.load(answer)["choices"][0]

@@ -6,6 +6,7 @@ from agent import prompts, shell, tools
 from agent.memory import Call
 
 NAME = "tools"
+FAULT = "error: the arguments are no JSON object (%s); nothing was done"
 
 
 def request(kind, history):
@@ -15,7 +16,7 @@ def request(kind, history):
     for turn in history.turns:
         messages.append(turn.message)
         for call, result in zip(turn.calls, turn.results):
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result or "(no output)"})
         if turn.note:
             messages.append({"role": "user", "content": turn.note})
     return {"messages": messages, "tools": tools.SCHEMAS}
@@ -25,16 +26,12 @@ def parse(message, number):
     """The calls of a reply; arguments that cannot be read are emptied, since a provider may refuse them later."""
     calls = []
     for at, call in enumerate(message.get("tool_calls") or []):
-        function = call.get("function") or {}
+        function = call.setdefault("function", {})
         call["id"] = call.get("id") or "call_%d_%d" % (number, at)
         fault, arguments = "", {}
         try:
-            arguments = json.loads(function.get("arguments") or "{}", strict=False)
-        except ValueError as error:
-            fault = "error: the arguments are no JSON (%s); nothing was done" % error
-        if not isinstance(arguments, dict):
-            fault, arguments = "error: the arguments are no JSON object; nothing was done", {}
-        if fault:
-            function["arguments"] = "{}"
+            arguments = dict(**json.loads(function.get("arguments") or "{}", strict=False))
+        except (TypeError, ValueError) as error:
+            fault, function["arguments"] = FAULT % error, "{}"
         calls.append(Call(call["id"], str(function.get("name")), arguments, fault))
     return calls

@@ -1,9 +1,10 @@
 """Texts for the model: the work order, the rules of acting, reminders, the first message."""
 
-import os
+from itertools import islice
+
+from agent import changes, editing
 
 MOST_LISTED = 200
-SKIPPED = (".git", "__pycache__", "node_modules", ".venv")
 
 SOLVE = """You are a programmer. Solve the problem in the repository.
 
@@ -34,17 +35,13 @@ RULES = """
 - A long output is shown in part, with the name of a file that holds all of it.
 - Commands cannot ask anything: use options such as --yes, and no editor or pager."""
 
-NATIVE = (
-    """
+NATIVE = """
 Rules:
 - Act by calling tools. You may call several tools in one reply; they run in their order.
 - A reply without a call changes nothing. The work ends when you call `submit` twice: the first call shows your
   changes."""
-    + RULES
-)
 
-TEXT = (
-    """
+TEXT = """
 Act by writing blocks. Each reply holds a short thought, then one block with a shell command, which is run in the
 repository:
 
@@ -78,8 +75,6 @@ Rules:
 - Several edits and at most one shell command in one reply; then wait for the results. Do not make up results.
 - A reply without a block changes nothing. The work ends when you submit twice: the first time shows your
   changes."""
-    + RULES
-)
 
 REMINDER = {
     "tools": "Your reply calls no tool, so nothing was done. Call a tool, or `submit` if the work is finished.",
@@ -88,36 +83,28 @@ REMINDER = {
 }
 WRITTEN = "You wrote a call as text, so nothing was done. Use the tools that you were given."
 CUT = "Your reply was cut off at its length limit. Write less at once: shorter thoughts, smaller edits."
+REPEATED = "[You did the same before, with the same result. Try something else, or submit.]"
 LAST = "[Little time or few replies are left. Bring the repository into a good state, then submit.]"
 
 
 def system(kind, actions, timeout_s):
     """The system prompt for a kind of job and a form of actions (tools or text)."""
-    rules = (TEXT if actions == "text" else NATIVE).replace("{timeout}", str(timeout_s))
-    return (IMPROVE if kind == "improve" else SOLVE) + "\n" + rules
+    order, acting = IMPROVE if kind == "improve" else SOLVE, TEXT if actions == "text" else NATIVE
+    return order + "\n" + acting + RULES.replace("{timeout}", str(timeout_s))
 
 
 def first_message(job):
     """The first user message: where to work, what is there, the problem."""
-    text = (
-        "The repository is in " + job["workdir"] + ". " + list_files(job["workdir"]) + "\n\n" + job["problem"]
-    )
+    text = "The repository is in %s. %s\n\n%s" % (job["workdir"], list_files(job["workdir"]), job["problem"])
     if job.get("evidence"):
-        text += (
-            "\n\nEvidence of what the agent did so far is in "
-            + job["evidence"]
-            + " (read README.md there first)."
-        )
-    return text
+        evidence = "\n\nEvidence of what the agent did so far is in %s (read README.md there first)."
+        text += evidence % job["evidence"]
+    # Names of files may hold bytes that no request can.
+    return text.encode("utf-8", "replace").decode()
 
 
 def list_files(root):
     """All files where they are few, else what stands at the top."""
-    found = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED)
-        found += [os.path.relpath(os.path.join(folder, name), root) for name in sorted(names)]
-        if len(found) > MOST_LISTED:
-            top = sorted(name + "/" * os.path.isdir(os.path.join(root, name)) for name in os.listdir(root))
-            return "At its top:\n" + "\n".join(top[:MOST_LISTED])
-    return "Its files:\n" + "\n".join(found)
+    found = list(islice(changes.paths(root), MOST_LISTED + 1))
+    few = len(found) <= MOST_LISTED
+    return "Its files:\n" + "\n".join(found) if few else "At its top:\n" + editing.view(root)

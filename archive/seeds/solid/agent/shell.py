@@ -1,5 +1,6 @@
 """Commands: each runs in a shell of its own that goes on where the last one ended, so a stuck one harms no other."""
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -8,10 +9,16 @@ import subprocess
 import tempfile
 import time
 
+from agent import editing
+
 COMMAND_TIMEOUT_S = 60
 OUTPUT_LIMIT = 10000
 MOST_WRITTEN = 50000000
-SCRIPT = """[ ! -f {state}/variables ] || . {state}/variables
+LATE = "\nerror: stopped after %d s. Start what takes longer with `command > file 2>&1 &`."
+FULL = "\nerror: stopped: it printed more than %d MB." % (MOST_WRITTEN // 1000000)
+HINT = "\n[%d bytes left out; all is in %s: grep it, or sed -n '100,200p' it]\n"
+SCRIPT = """exec </dev/null 2>&1
+[ ! -f {state}/variables ] || . {state}/variables
 trap 'code=$?; export -p >{state}/variables; pwd >{state}/folder; exit $code' EXIT
 . {state}/command
 """
@@ -35,56 +42,39 @@ class Shell:
         shutil.rmtree(self.state, ignore_errors=True)
 
     def run(self, command, timeout_s=COMMAND_TIMEOUT_S):
-        """Run a command; return its output, shortened, and its exit status if that is not 0."""
+        """Run a command; return its output, shortened, and why it failed if it did."""
         self.count += 1
         log = os.path.join(self.state, "%d.txt" % self.count)
-        with open(
-            os.path.join(self.state, "command"), "w", encoding="utf-8", errors="surrogateescape"
-        ) as file:
-            file.write(command + "\n")
-        script = SCRIPT.replace("{state}", shlex.quote(self.state))
+        editing.write(os.path.join(self.state, "command"), command + "\n")
+        words = [self.program, "-c", SCRIPT.replace("{state}", shlex.quote(self.state))]
+        # No pager and no editor may wait for a key.
+        env = dict(os.environ, PAGER="cat", GIT_EDITOR="true", TERM="dumb")
         with open(log, "wb") as output:
             process = subprocess.Popen(
-                [self.program, "-c", script],
-                cwd=self.folder(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                words, cwd=self.folder(), env=env, stdout=output, start_new_session=True
             )
-        stopped = wait(process, log, timeout_s)
-        text = shorten(log)
-        if stopped:
-            return text + "\nerror: " + stopped
-        return text + ("\nexit status %d" % process.returncode if process.returncode else "")
+        why = wait(process, log, timeout_s)
+        return shorten(log) + (why or ("\nexit status %d" % process.returncode if process.returncode else ""))
 
     def folder(self):
         """Where the last command ended."""
-        try:
-            with open(os.path.join(self.state, "folder"), encoding="utf-8", errors="surrogateescape") as file:
-                folder = file.read()[:-1]
-        except OSError:
-            return self.workdir
+        file = os.path.join(self.state, "folder")
+        folder = editing.read(file)[:-1] if os.path.exists(file) else ""
         return folder if os.path.isdir(folder) else self.workdir
 
 
 def wait(process, log, timeout_s):
     """Wait for a command; why it was stopped, or nothing."""
-    end = time.monotonic() + timeout_s
-    pause = 0.002
-    while process.poll() is None:
-        why = ""
-        if time.monotonic() > end:
-            why = "stopped after %d s. Start what takes longer with `command > file 2>&1 &`." % timeout_s
-        elif os.path.getsize(log) > MOST_WRITTEN:
-            why = "stopped: it printed more than %d MB." % (MOST_WRITTEN // 1000000)
-        if why:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            return why
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
-    return ""
+    end, late, full = time.monotonic() + timeout_s, False, False
+    while process.returncode is None and not (late or full):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+        late, full = time.monotonic() > end, os.path.getsize(log) > MOST_WRITTEN
+    if process.returncode is not None:
+        return ""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return LATE % timeout_s if late else FULL
 
 
 def shorten(log):
@@ -95,6 +85,4 @@ def shorten(log):
             return file.read().decode("utf-8", "replace")
         head = file.read(OUTPUT_LIMIT // 2).decode("utf-8", "replace")
         file.seek(-(OUTPUT_LIMIT // 2), os.SEEK_END)
-        tail = file.read().decode("utf-8", "replace")
-    hint = "[%d bytes left out; all is in %s: grep it, or sed -n '100,200p' it]"
-    return head + "\n" + hint % (size - OUTPUT_LIMIT, log) + "\n" + tail
+        return head + HINT % (size - OUTPUT_LIMIT, log) + file.read().decode("utf-8", "replace")
