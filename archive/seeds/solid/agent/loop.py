@@ -10,6 +10,7 @@ from agent.tools import Toolbox
 MAX_STEPS = 250
 TIME_LIMIT_S = 3600
 MAX_REMINDERS = 3
+MOST_OF_CUT = 300
 DONE = re.compile(r"\bDONE\b")
 
 
@@ -52,7 +53,7 @@ class Session:
         self.kind = job.get("kind")
         self.toolbox = toolbox
         self.limits = Limits(job)
-        self.history = History(prompts.first_message(job))
+        self.history = History(prompts.first_message(job), prompts.list_files(job["workdir"]))
         self.form = text_format if job.get("actions") == "text" else native_format
         self.may_switch = "actions" not in job
         self.steps = self.idle = self.written = 0
@@ -80,7 +81,9 @@ class Session:
         self.history.fit()
         while True:
             try:
-                message, cut = model.reply(self.form.request(self.kind, self.history), self.limits.end)
+                body = self.form.request(self.kind, self.history)
+                temperature = model.LIVELY if self.history.stuck() else model.TEMPERATURE
+                message, cut = model.reply(body, self.limits.end, temperature)
                 break
             except model.TooLong as error:
                 if not self.history.refused():
@@ -89,17 +92,20 @@ class Session:
                 print("the model takes no tools, going on with text: %s" % error)
                 self.form = text_format
         self.steps += 1
-        calls = self.form.parse(message, self.steps)
-        turn = Turn(message, text_format.content(message), calls)
-        print("step %d: %s" % (self.steps, turn.said))
+        said = text_format.content(message)
+        print("step %d: %s" % (self.steps, said))
+        if cut and self.form is text_format:
+            # The rest may go round in circles, and the next reply with it if it is shown.
+            message["content"] = text_format.keep_whole(said)
+            said = message["content"] or said[:MOST_OF_CUT]
+        turn = Turn(message, said, self.form.parse(message, self.steps))
         self.act(turn, cut)
         self.history.turns.append(turn)
 
     def act(self, turn, cut):
         """Run the calls of a reply, or answer one that has none."""
         if cut:
-            # What was cut off in a text is not run; a cut native call cannot be read.
-            turn.note, turn.calls = prompts.CUT, turn.calls[:-1] if self.form is text_format else turn.calls
+            turn.note = prompts.CUT
         elif not turn.calls and self.form is native_format:
             self.read_written(turn)
         for call in turn.calls:

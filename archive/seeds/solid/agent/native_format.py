@@ -11,7 +11,8 @@ NAME = "tools"
 def request(kind, history):
     """Return the body of a request: messages and tools."""
     system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
+    first = "%s\n\n$ %s\n%s" % (history.opening, *history.look)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": first}]
     for turn in history.turns:
         messages.append(turn.message)
         for call, result in zip(turn.calls, turn.results):

@@ -83,9 +83,11 @@ Rules:
 
 REMINDER = {
     "tools": "Your reply calls no tool, so nothing was done. Call a tool, or `submit` if the work is finished.",
-    "text": "Your reply holds no block that can be run. Write one such as\n\n```bash\nls\n```\n\nor `submit` "
+    "text": "Your reply holds no whole block that can be run. Write one such as\n\n```bash\nls\n```\n\nor `submit` "
     "in it if the work is finished.",
 }
+# The first turn of a conversation in text: small models follow an example better than rules.
+FIRST_LOOK = "I look at the files first.\n\n```bash\n%s\n```"
 WRITTEN = "You wrote a call as text, so nothing was done. Use the tools that you were given."
 CUT = "Your reply was cut off at its length limit. Write less at once: shorter thoughts, smaller edits."
 LAST = "[Little time or few replies are left. Bring the repository into a good state, then submit.]"
@@ -98,10 +100,8 @@ def system(kind, actions, timeout_s):
 
 
 def first_message(job):
-    """The first user message: where to work, what is there, the problem."""
-    text = (
-        "The repository is in " + job["workdir"] + ". " + list_files(job["workdir"]) + "\n\n" + job["problem"]
-    )
+    """The first user message: where to work, the problem."""
+    text = "The repository is in " + job["workdir"] + ".\n\n" + job["problem"]
     if job.get("evidence"):
         text += (
             "\n\nEvidence of what the agent did so far is in "
@@ -112,12 +112,12 @@ def first_message(job):
 
 
 def list_files(root):
-    """All files where they are few, else what stands at the top."""
+    """A command that lists all files where they are few, else what stands at the top; and its output."""
     found = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
         found += [os.path.relpath(os.path.join(folder, name), root) for name in sorted(names)]
         if len(found) > MOST_LISTED:
             top = sorted(name + "/" * os.path.isdir(os.path.join(root, name)) for name in os.listdir(root))
-            return "At its top:\n" + "\n".join(top[:MOST_LISTED])
-    return "Its files:\n" + "\n".join(found)
+            return "ls -p", "\n".join(top[:MOST_LISTED])
+    return "find * -type f", "\n".join(found)
