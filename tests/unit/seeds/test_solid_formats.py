@@ -106,8 +106,8 @@ def test_a_conversation_with_tools_reads_as_text(solid):
     turn.results = ["a.py"]
     history.turns.append(turn)
     messages = solid.text_format.request("solve", history)["messages"]
-    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
-    assert messages[2]["content"] == "look\n\n```bash\nls\n```"
+    assert [message["role"] for message in messages] == ["system"] + ["user", "assistant"] * 2 + ["user"]
+    assert messages[4]["content"] == "look\n\n```bash\nls\n```"
 
 
 def test_every_tool_is_described_and_every_kind_has_a_prompt(solid):
@@ -123,3 +123,27 @@ def test_every_tool_is_described_and_every_kind_has_a_prompt(solid):
             "submit",
         ]
         assert json.dumps(body)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Look.\n```bash\nls\n```\nNow I look.\nNow I lo", "Look.\n```bash\nls\n```"),
+        ("```bash\nls\n```\n```bash\nrm a", "```bash\nls\n```"),
+        ("```bash\nrm a", ""),
+        ("Now I look.", ""),
+    ],
+)
+def test_of_a_text_that_was_cut_off_whole_blocks_are_kept(solid, text, whole):
+    assert solid.text_format.keep_whole(text) == whole
+
+
+def test_a_conversation_in_text_begins_with_an_example(solid, repository):
+    job = {"kind": "solve", "problem": "p", "workdir": str(repository)}
+    history = solid.memory.History(
+        solid.prompts.first_message(job), solid.prompts.list_files(str(repository))
+    )
+    messages = solid.text_format.request("solve", history)["messages"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+    assert calls(solid, messages[2]["content"]) == [("bash", {"command": "find * -type f"})]
+    assert messages[3]["content"] == "a.py"

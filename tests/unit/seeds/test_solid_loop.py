@@ -174,7 +174,7 @@ def test_refused_tools_make_it_go_on_with_text(solid, provider, repository):
     assert work(solid, provider, repository, said(bash="ls"), no_tools, block) == 0
     assert "tools" in provider.asked[1]
     assert "tools" not in provider.asked[2]
-    assert provider.asked[2]["messages"][2]["content"] == "```bash\nls\n```"
+    assert provider.asked[2]["messages"][4]["content"] == "```bash\nls\n```"
 
 
 def test_a_call_written_as_text_twice_makes_it_go_on_with_text(solid, provider, repository):
@@ -200,6 +200,22 @@ def test_a_reply_that_was_cut_off_is_not_run(solid, provider, repository):
     assert "cut off" in told(provider, 1)[-1]
 
 
+def test_whole_blocks_of_a_reply_that_was_cut_off_are_run_and_its_rest_is_forgotten(
+    solid, provider, repository
+):
+    cut = said("```bash\necho a > b\n```\n" + "And again. " * 90, finish="length")
+    assert work(solid, provider, repository, cut, said("```bash\nsubmit\n```"), actions="text") == 0
+    assert (repository / "b").read_text() == "a\n"
+    assert "cut off" in told(provider, 1)[-1]
+    assert provider.asked[1]["messages"][-2]["content"] == "```bash\necho a > b\n```"
+
+
+def test_what_is_answered_again_and_again_is_asked_with_a_higher_temperature(solid, provider, repository):
+    script = [said(bash="ls"), said(bash="ls"), said(bash="pwd"), said("Hm."), SUBMIT]
+    assert work(solid, provider, repository, *script) == 0
+    assert [body["temperature"] > 0 for body in provider.asked] == [False, False, True, False, True, False]
+
+
 def test_the_number_of_calls_ends_the_work_after_a_warning(solid, provider, repository):
     assert work(solid, provider, repository, said(bash="true"), calls=12) == 1
     assert len(provider.asked) == 12
@@ -215,5 +231,5 @@ def test_evidence_and_files_are_in_the_first_message(solid, provider, repository
     system, first = (message["content"] for message in provider.asked[0]["messages"])
     assert "coding agent: your own" in system
     assert "The repository is in " in first
-    assert "\na.py\n" in first
+    assert first.endswith("\na.py")
     assert "/job/evidence" in first

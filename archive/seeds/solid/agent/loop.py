@@ -12,6 +12,7 @@ MAX_STEPS = 250
 TIME_LIMIT_S = 3600
 MAX_REMINDERS = 3
 MAX_REPEATS = 12
+MOST_OF_CUT = 300
 DONE = re.compile(r"\bDONE\b")
 
 
@@ -49,7 +50,7 @@ class Session:
         self.kind = job.get("kind")
         self.toolbox = toolbox
         self.limits = Limits(job)
-        self.history = History(prompts.first_message(job))
+        self.history = History(prompts.first_message(job), prompts.list_files(job["workdir"]))
         self.form = text_format if job.get("actions") == "text" else native_format
         self.may_switch = "actions" not in job
         self.steps = self.idle = self.repeats = self.written = 0
@@ -73,10 +74,17 @@ class Session:
     def step(self):
         """A reply and what came of it; why the work ends with it, or nothing."""
         self.history.fit()
-        message, cut = model.reply(self.form.request(self.kind, self.history), self.limits.end)
+        temperature = model.LIVELY if self.history.stuck() else model.TEMPERATURE
+        body = self.form.request(self.kind, self.history)
+        message, cut = model.reply(body, self.limits.end, temperature)
         self.steps += 1
-        turn = Turn(message, text_format.content(message), self.form.parse(message, self.steps))
-        print("step %d: %s" % (self.steps, turn.said))
+        said = text_format.content(message)
+        print("step %d: %s" % (self.steps, said))
+        if cut and self.form is text_format:
+            # The rest may go round in circles, and the next reply with it if it is shown.
+            message["content"] = text_format.keep_whole(said)
+            said = message["content"] or said[:MOST_OF_CUT]
+        turn = Turn(message, said, self.form.parse(message, self.steps))
         self.act(turn, cut)
         self.idle = 0 if turn.calls else self.idle + 1
         same = turn.calls and self.history.turns and self.history.turns[-1].work() == turn.work()
@@ -94,8 +102,7 @@ class Session:
     def act(self, turn, cut):
         """Run the calls of a reply, and say what is wrong with it."""
         if cut:
-            # What was cut off in a text is not run; a cut native call cannot be read.
-            turn.note, turn.calls = prompts.CUT, turn.calls[:-1] if self.form is text_format else turn.calls
+            turn.note = prompts.CUT
         elif not turn.calls:
             self.answer(turn)
         for call in turn.calls:

@@ -38,8 +38,9 @@ class Turn:
 class History:
     """All turns since the first message; the middle of old outputs is dropped when it grows too long."""
 
-    def __init__(self, first):
+    def __init__(self, first, look=("ls", "")):
         self.first = first
+        self.look = look
         self.turns = []
         self.forgotten = 0
         self.limit = MOST_CHARACTERS
@@ -51,7 +52,12 @@ class History:
         return self.first + (gone if self.forgotten else "")
 
     def size(self):
-        return len(self.first) + sum(turn.size() for turn in self.turns)
+        return len(self.first) + len(self.look[1]) + sum(turn.size() for turn in self.turns)
+
+    def stuck(self):
+        """Tell whether the last reply had no action, or the same ones as the reply before it."""
+        last = [[(call.name, call.arguments) for call in turn.calls] for turn in self.turns[-2:]]
+        return bool(last) and (not last[-1] or last[1:] == last[:1])
 
     def fit(self):
         """Shorten what is too long, by so much at once that a provider's cache stays of use."""

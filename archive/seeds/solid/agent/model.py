@@ -10,6 +10,8 @@ import urllib.request
 
 MODEL = os.environ.get("DGM_MODEL", "default")
 TEMPERATURE = 0.0
+# Where the same is answered again and again, another answer has to be likely.
+LIVELY = 0.7
 PASSING = (408, 409, 425, 429)
 LONGEST_PAUSE_S = 30.0
 LENGTH = re.compile(
@@ -30,8 +32,9 @@ class GivenUp(Exception):
     """No further answer can be had."""
 
 
-def reply(body, end):
+def reply(body, end, temperature=TEMPERATURE):
     """The next message, and whether its length limit cut it off; ``end`` is a time of the monotonic clock."""
+    body = dict(body, model=MODEL, temperature=temperature)
     pause = 1.0
     while True:
         try:
@@ -64,7 +67,7 @@ def judge(status, text, with_tools):
 
 def ask(body, timeout_s):
     """The first choice of one answer."""
-    data = json.dumps(dict(body, model=MODEL, temperature=TEMPERATURE)).encode("utf-8")
+    data = json.dumps(body).encode("utf-8")
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
     url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
     request = urllib.request.Request(url, data=data, headers=headers)

@@ -12,7 +12,8 @@ FAULT = "error: the arguments are no JSON object (%s); nothing was done"
 def request(kind, history):
     """Return the body of a request: messages and tools."""
     system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
+    first = "%s\n\n$ %s\n%s" % (history.opening, *history.look)
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": first}]
     for turn in history.turns:
         messages.append(turn.message)
         for call, result in zip(turn.calls, turn.results):

@@ -78,9 +78,11 @@ Rules:
 
 REMINDER = {
     "tools": "Your reply calls no tool, so nothing was done. Call a tool, or `submit` if the work is finished.",
-    "text": "Your reply holds no block that can be run. Write one such as\n\n```bash\nls\n```\n\nor `submit` "
+    "text": "Your reply holds no whole block that can be run. Write one such as\n\n```bash\nls\n```\n\nor `submit` "
     "in it if the work is finished.",
 }
+# The first turn of a conversation in text: small models follow an example better than rules.
+FIRST_LOOK = "I look at the files first.\n\n```bash\n%s\n```"
 WRITTEN = "You wrote a call as text, so nothing was done. Use the tools that you were given."
 CUT = "Your reply was cut off at its length limit. Write less at once: shorter thoughts, smaller edits."
 REPEATED = "[You did the same before, with the same result. Try something else, or submit.]"
@@ -94,17 +96,22 @@ def system(kind, actions, timeout_s):
 
 
 def first_message(job):
-    """The first user message: where to work, what is there, the problem."""
-    text = "The repository is in %s. %s\n\n%s" % (job["workdir"], list_files(job["workdir"]), job["problem"])
+    """The first user message: where to work, the problem."""
+    text = "The repository is in %s.\n\n%s" % (job["workdir"], job["problem"])
     if job.get("evidence"):
         evidence = "\n\nEvidence of what the agent did so far is in %s (read README.md there first)."
         text += evidence % job["evidence"]
-    # Names of files may hold bytes that no request can.
-    return text.encode("utf-8", "replace").decode()
+    return readable(text)
 
 
 def list_files(root):
-    """All files where they are few, else what stands at the top."""
+    """A command that lists all files where they are few, else what stands at the top; and its output."""
     found = list(islice(changes.paths(root), MOST_LISTED + 1))
     few = len(found) <= MOST_LISTED
-    return "Its files:\n" + "\n".join(found) if few else "At its top:\n" + editing.view(root)
+    command, output = ("find * -type f", "\n".join(found)) if few else ("ls -p", editing.view(root))
+    return command, readable(output)
+
+
+def readable(text):
+    """A text without the bytes of file names that no request can hold."""
+    return text.encode("utf-8", "replace").decode()

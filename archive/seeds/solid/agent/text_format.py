@@ -17,6 +17,9 @@ def request(kind, history):
     """Return the body of a request: messages alone."""
     system = prompts.system(kind, NAME, shell.COMMAND_TIMEOUT_S)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
+    command, output = history.look
+    messages += [{"role": "assistant", "content": prompts.FIRST_LOOK % command}]
+    messages += [{"role": "user", "content": output or "(no files)"}]
     for turn in history.turns:
         # Calls from before a change to text are written out.
         written = turn.calls if turn.message.get("tool_calls") else []
@@ -56,11 +59,18 @@ def content(message):
     return text.rpartition("</think>")[2]
 
 
+def keep_whole(text):
+    """A text that was cut off up to the end of its last whole block; nothing if it holds none."""
+    lines = text.split("\n")
+    ends = [after for _, _, _, after in split_blocks(text) if after <= len(lines)]
+    return "\n".join(lines[: max(ends, default=0)])
+
+
 def read_blocks(text):
     """Names and arguments of the actions in fenced blocks."""
     blocks = split_blocks(text)
     found = []
-    for kind, rest, body in blocks:
+    for kind, rest, body, _ in blocks:
         if kind in SHELLS or (not kind and len(blocks) == 1 and not read_json(body)):
             found += [("bash", {"command": body})] if body.strip() else []
         elif kind == "create" and rest:
@@ -74,7 +84,7 @@ def read_blocks(text):
 
 
 def split_blocks(text):
-    """Kind, rest of the first line and body of each fenced block; the last may lack its end."""
+    """Kind, rest of the first line, body and line after each fenced block; the last may lack its end."""
     lines, blocks, at = text.split("\n"), [], 0
     while at < len(lines):
         opening = FENCE.match(lines[at])
@@ -83,7 +93,7 @@ def split_blocks(text):
             continue
         end = find_end(lines, at, opening[1], opening[2].lower() in SHELLS)
         end = len(lines) if end is None else end
-        blocks.append((opening[2].lower(), opening[3], "\n".join(lines[at:end])))
+        blocks.append((opening[2].lower(), opening[3], "\n".join(lines[at:end]), end + 1))
         at = end + 1
     return blocks
 
