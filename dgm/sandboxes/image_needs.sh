@@ -8,7 +8,7 @@ if command -v python3 >/dev/null; then
         echo "Python 3.9 ($(python3 -I -c 'import sys; print("python3 is %d.%d" % sys.version_info[:2])'))"
 fi
 exec 2>/dev/null
-/usr/bin/timeout -s KILL 9.000 /usr/bin/env -C / -- true || echo "GNU coreutils (/usr/bin/timeout, /usr/bin/env -C)"
+/usr/bin/timeout -s KILL 9.000 /usr/bin/env -C / -- /bin/sh -c : || echo "GNU coreutils (/usr/bin/timeout, /usr/bin/env -C)"
 command -v tar >/dev/null && { tar -c --hard-dereference --null --verbatim-files-from -T /dev/null -f - >/dev/null ||
     echo "GNU tar"; }
 command -v find >/dev/null && { find / -maxdepth 0 -printf '' || echo "GNU find"; }
