@@ -12,7 +12,6 @@ MAX_STEPS = 250
 TIME_LIMIT_S = 3600
 MAX_REMINDERS = 3
 MAX_REPEATS = 12
-MOST_OF_CUT = 300
 DONE = re.compile(r"\bDONE\b")
 
 
@@ -82,8 +81,7 @@ class Session:
         print("step %d: %s" % (self.steps, said))
         if cut and self.form is text_format:
             # The rest may go round in circles, and the next reply with it if it is shown.
-            message["content"] = text_format.keep_whole(said)
-            said = message["content"] or said[:MOST_OF_CUT]
+            message["content"] = said = text_format.keep_whole(said)
         turn = Turn(message, said, self.form.parse(message, self.steps))
         self.act(turn, cut)
         self.idle = 0 if turn.calls else self.idle + 1
@@ -102,7 +100,7 @@ class Session:
     def act(self, turn, cut):
         """Run the calls of a reply, and say what is wrong with it."""
         if cut:
-            turn.note = prompts.CUT
+            turn.note = prompts.CUT + (" " + prompts.REMINDER[self.form.NAME]) * (not turn.calls)
         elif not turn.calls:
             self.answer(turn)
         for call in turn.calls:

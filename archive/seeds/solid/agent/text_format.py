@@ -25,8 +25,11 @@ def request(kind, history):
         written = turn.calls if turn.message.get("tool_calls") else []
         said = "\n\n".join([turn.said, *(write(call) for call in written)])
         told = "\n\n".join([*turn.results, *([turn.note] if turn.note else [])])
-        messages += [{"role": "assistant", "content": said.strip() or "(nothing)"}]
-        messages += [{"role": "user", "content": told.strip() or "(no output)"}]
+        if said.strip():
+            messages += [{"role": "assistant", "content": said.strip()}]
+            messages += [{"role": "user", "content": told.strip() or "(no output)"}]
+        else:
+            messages[-1]["content"] += "\n\n" + told
     return {"messages": messages}
 
 
