@@ -77,7 +77,8 @@ class ContainerRelay:
         try:
             await self.check()
         except Infrastructure as error:
-            if await self._exit_code() == _KILLED and await memory_was_short():
+            ended = self._carrying.done() and self._carrying.exception() is None
+            if ended and await self._exit_code() == _KILLED and await memory_was_short():
                 return True
             raise Infrastructure(f"the sandbox's relay to the gateway was lost: {error}") from error
         return False
