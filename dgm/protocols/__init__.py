@@ -26,7 +26,15 @@ from dgm.protocols.operator import (
     Proposal,
 )
 from dgm.protocols.policy import Policy
-from dgm.protocols.sandbox import Completed, Mount, OpenSandbox, Sandbox, SandboxEngine, SandboxSpec
+from dgm.protocols.sandbox import (
+    Completed,
+    Mount,
+    OpenSandbox,
+    Sandbox,
+    SandboxEngine,
+    SandboxSpec,
+    SharedSocket,
+)
 from dgm.protocols.work import InImage, Job, JobKind, Work, Workbench
 
 __all__ = [
@@ -57,6 +65,7 @@ __all__ = [
     "Sandbox",
     "SandboxEngine",
     "SandboxSpec",
+    "SharedSocket",
     "Sleep",
     "WireModel",
     "Work",

@@ -29,10 +29,19 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host folder that is visible read-only inside a sandbox."""
+    """A host folder whose contents a sandbox shows read-only, as they are when it is opened."""
 
     source: Path
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSocket:
+    """A unix socket of the host that programs in a sandbox can connect to."""
+
+    source: Path
+    target: str
+    """Absolute path in the sandbox; its folder holds nothing else, and its name is that of ``source``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class SandboxSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels ``dgm.run``, ``dgm.action`` and ``dgm.host``, by which the reaper finds the sandbox."""
     mounts: Sequence[Mount] = ()
+    socket: SharedSocket | None = None
+    """The gateway's, for an agent at work."""
     filled: Mapping[str, str] = field(default_factory=dict)
     """Further writable folders → the folder of the image from which each is copied (Docker only)."""
     cpus: float = 1.0

@@ -86,7 +86,8 @@ class BubblewrapEngine:
         if spec.filled or spec.image.startswith(IN_ENGINE):
             raise UserError(f"{spec.image}: bubblewrap has no images; start Docker and use --sandbox docker")
         recipe = recipes.load(spec.image)
-        shown = replace(spec, mounts=(*spec.mounts, *recipe.shown, *find_host_files(recipe)))
+        mounts = (*spec.mounts, *_socket_folder(spec), *recipe.shown, *find_host_files(recipe))
+        shown = replace(spec, mounts=mounts)
         sandbox = await make_or_dispose(lambda: self._make(shown, recipe.user), BubblewrapSandbox.close)
         try:
             yield sandbox
@@ -289,6 +290,12 @@ def _to_completed(ended: ConfinedResult, output: Output, *, killed: bool, second
     exit_code = _KILLED if ended.exit_code is None else ended.exit_code
     out_of_memory = killed and exit_code == _KILLED
     return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+
+
+def _socket_folder(spec: SandboxSpec) -> list[Mount]:
+    """Return the folder of the shared socket: the socket itself may be made again."""
+    shared = spec.socket
+    return [Mount(shared.source.parent, os.path.dirname(shared.target))] if shared else []  # noqa: PTH120
 
 
 def find_host_files(recipe: recipes.Recipe) -> list[Mount]:

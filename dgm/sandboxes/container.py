@@ -3,15 +3,17 @@
 Each has a user id of its own, taken by the container's name, which the engine gives only once.
 """
 
+import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import image_users, recipes, users
+from dgm.sandboxes import container_relay, image_users, recipes, users
 from dgm.sandboxes.engine_client import find_image
 from dgm.sandboxes.seccomp import profile
+from dgm.sandboxes.shown_folders import ShownFolder
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -27,8 +29,9 @@ _PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sb
 """Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _OWN_IMAGE = "python"
 """Recipe whose group works in images that are not made from a recipe."""
-_OWN_PIDS = 4
-"""Processes of the container's init and sleeper, and of the engine's own steps into it."""
+_OWN_PIDS = 5
+"""Processes of the container's init, sleeper and relay, and of the engine's own steps into it."""
+_SOCKET_FOLDER_BYTES = 1 << 16
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
@@ -52,7 +55,10 @@ class ContainerBase:
 
     @property
     def keeper(self) -> int:
-        """The uid of the container's sleeper: not the sandbox's user, who could end the sandbox by killing it."""
+        """The uid of the container's sleeper, its relay and what it shows.
+
+        It is not the sandbox's user, who could end the sandbox by killing it.
+        """
         return self.group + 1
 
     @property
@@ -61,7 +67,9 @@ class ContainerBase:
         return ":".join(dict.fromkeys((*_PATH, *self.path)))
 
 
-def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tuple[str, int]:
+def create(
+    client: "DockerClient", spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFolder]
+) -> tuple[str, int]:
     """Create a container, and return its id and the uid of its programs, which no other one has.
 
     Raises:
@@ -69,10 +77,10 @@ def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tu
     """
     import docker
 
-    passwd = image_users.passwd_file(client, base.image, base.group)
+    etc = image_users.ensure_etc(client, base.image, base.group)
     for uid in users.in_random_order(users.DOCKER):
         try:
-            made = client.containers.create(**creation_arguments(spec, base, uid, passwd))
+            made = client.containers.create(**creation_arguments(spec, base, uid, etc, shown))
         except docker.errors.APIError as error:
             if error.status_code == _CONFLICT and _NAME_TAKEN in str(error.explanation):
                 continue
@@ -81,16 +89,22 @@ def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tu
     raise Infrastructure(f"all {len(users.DOCKER)} user ids of sandboxes are taken: end some of them")
 
 
-def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, passwd: Path) -> dict[str, Any]:
-    """Return the arguments of ``containers.create`` for programs of the user ``uid``, who is in ``passwd``.
+def creation_arguments(
+    spec: SandboxSpec, base: ContainerBase, uid: int, etc: str, shown: Sequence[ShownFolder]
+) -> dict[str, Any]:
+    """Return the arguments of ``containers.create`` for programs of the user ``uid``.
+
+    ``etc`` is the volume that knows the user. Nothing of the host is mounted: the engine may see other files.
 
     The main process sleeps for the lifetime, and the engine removes the container at its end: a sandbox whose owner
     died goes away by itself.
     """
     from docker.types import LogConfig, Mount, Ulimit
 
-    # The contents of a tmpfs count as memory; the agent is not charged for the copied files.
-    memory = f"{spec.memory_mb + base.copied_mb * len(spec.filled)}m"
+    # The contents of a tmpfs count as memory; the agent is not charged for files that it is given.
+    given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown)
+    relay_mb = container_relay.MEMORY_MB if spec.socket else 0
+    memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
     return {
         "name": f"dgm-sandbox-{uid}",
         "image": base.image,
@@ -110,9 +124,8 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, passwd:
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": _tmpfs(spec, base, uid),
-        "mounts": [Mount(target="/etc/passwd", source=str(passwd), type="bind", read_only=True)],
-        "volumes": {str(mount.source): {"bind": mount.target, "mode": "ro"} for mount in spec.mounts},
+        "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown),
+        "mounts": [Mount(target="/etc", source=etc, type="volume", read_only=True)],
         "mem_limit": memory,
         "memswap_limit": memory,
         "pids_limit": spec.pids + _OWN_PIDS,
@@ -132,11 +145,22 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, passwd:
 def _tmpfs(spec: SandboxSpec, base: ContainerBase, uid: int) -> dict[str, str]:
     room = {target: spec.disk_mb * _MIB * share // sum(SHARES.values()) for target, share in SHARES.items()}
     room |= dict.fromkeys(spec.filled, (base.copied_mb + spec.disk_mb) * _MIB)
-    return {target: _options(size, uid, base.group) for target, size in room.items()}
+    return {
+        target: _options(size, max(64, size // _BYTES_PER_FILE), uid, base.group)
+        for target, size in room.items()
+    }
 
 
-def _options(size: int, uid: int, gid: int) -> str:
-    bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
+def _kept_tmpfs(spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFolder]) -> dict[str, str]:
+    """Return the folders that only the keeper can write."""
+    rooms = [(folder.target, folder.size_bytes, folder.entries) for folder in shown]
+    if spec.socket:
+        rooms.append((posixpath.dirname(spec.socket.target), _SOCKET_FOLDER_BYTES, 8))
+    return {target: _options(size, entries, base.keeper, base.keeper) for target, size, entries in rooms}
+
+
+def _options(size: int, entries: int, uid: int, gid: int) -> str:
+    bound = f"size={size},nr_inodes={entries}"
     return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={gid}"
 
 

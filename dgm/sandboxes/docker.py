@@ -1,5 +1,8 @@
 """The Docker engine: a hardened, network-less container per sandbox, and commands through the engine's exec.
 
+Nothing of the host is mounted, for the engine may see other files: files go in as tar streams, and a shared socket is
+reached through a relay (``container_relay``).
+
 The docker library makes and removes containers; ``attach`` communicates with programs. The library's calls block, so
 each runs in a thread.
 """
@@ -15,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.protocols import Completed, SandboxSpec
-from dgm.sandboxes import container, images, recipes, transfer
-from dgm.sandboxes.attach import attach
+from dgm.protocols import Completed, SandboxSpec, SharedSocket
+from dgm.sandboxes import container, image_users, images, recipes, shown_folders, transfer
+from dgm.sandboxes.bounded_command import OOM_COUNTERS, bound_command, count_memory_kills, lacks_processes
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes.container_programs import ContainerPrograms, Program
+from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
 from dgm.sandboxes.engine_client import (
     call_engine,
     connect_engine,
@@ -35,6 +40,7 @@ from dgm.sandboxes.processor import (
     out_of_processor,
     processor_of,
 )
+from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 
@@ -49,20 +55,14 @@ _ENVIRONMENT = {
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
 }
-_KILLED, _CANNOT_START = 137, (125, 126, 128)
-_NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
-_FED = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
-"""Command that reads the rest of the program's input: the engine would wait forever for a reader."""
+_KILLED = 137
 _GRACE_S = 15.0
 """Seconds that a program may take to end after its time, before the container is ended."""
 _KILLING_TRIES = 8
 """Tries to kill: a fork bomb may hold every process slot, and the kill step needs a free one."""
 _SETTLES_S = 1.0
-_ASKS_AGAIN_S = 0.5
-"""Maximum seconds between two questions about a program's end."""
 _COPY_S = 300.0
 """Maximum seconds for the copy of a folder of the image, from a disk that may be cold."""
-_OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 
 
 class DockerEngine:
@@ -116,9 +116,11 @@ class DockerEngine:
             return images.list_images(self._client)
 
     def collect(self) -> list[str]:
-        """Remove images that no present recipe asks for; return their tags."""
+        """Remove images that no present recipe asks for, and what belonged to images; return the images' tags."""
         with convert_engine_errors("remove images"):
-            return images.collect(self._client)
+            removed = images.collect(self._client)
+            image_users.collect(self._client)
+        return removed
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["DockerSandbox"]:
@@ -128,11 +130,15 @@ class DockerEngine:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
             Infrastructure: the engine failed, or has no such image.
         """
-        sandbox = await make_or_dispose(lambda: self._make(spec), DockerSandbox.close)
+        shown = await asyncio.to_thread(shown_folders.pack_folders, spec.mounts)
+        sandbox = await make_or_dispose(lambda: self._make(spec, shown), DockerSandbox.close)
         try:
+            for folder in shown:
+                await sandbox.show(folder)
             for target, source in spec.filled.items():
                 await sandbox.copy(source, target)
-            yield sandbox
+            async with sandbox.relaying(spec.socket):
+                yield sandbox
         finally:
             await finish_work(sandbox.close)
 
@@ -140,10 +146,10 @@ class DockerEngine:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(self._reap, labels)
 
-    def _make(self, spec: SandboxSpec) -> "DockerSandbox":
+    def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> "DockerSandbox":
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            ident, uid = container.create(self._client, spec, base)
+            ident, uid = container.create(self._client, spec, base, shown)
             sandbox = DockerSandbox(self._client, self._socket, ident, base, uid)
             try:
                 self._client.api.start(ident)
@@ -179,10 +185,12 @@ class DockerSandbox:
         self, client: "DockerClient", socket: str, ident: str, base: ContainerBase, uid: int
     ) -> None:
         self._client = client
-        self._socket = socket
         self._id = ident
+        self._programs = ContainerPrograms(client, socket, ident)
         self._user = f"{uid}:{base.group}"
+        self._keeper = f"{base.keeper}:{base.keeper}"
         self._environment = {**_ENVIRONMENT, "PATH": base.search_path}
+        self._relay: ContainerRelay | None = None
         self._memory_kills = 0
         self._closed = False
 
@@ -204,14 +212,14 @@ class DockerSandbox:
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
         started = time.monotonic()
-        bounded = _bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
+        bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
         meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            async with meter.watching(self.halt):
+            async with meter.watching(self.halt), end_with(self._relay, self.halt):
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
-            if not _lacks_processes(exit_code, output):
+            if not lacks_processes(exit_code, output):
                 break
             log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
             await asyncio.sleep(0.1 * attempt)
@@ -220,6 +228,12 @@ class DockerSandbox:
             raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
         seconds = time.monotonic() - started
         used_s = await meter.used_s()
+        if self._relay is not None and await self._relay.was_starved(self._memory_was_short):
+            self._relay = None
+            done = Completed(
+                _KILLED, bytes(output.kept), output.truncated, out_of_memory=True, seconds=seconds
+            )
+            return replace(done, processor_s=used_s)
         if meter.over or (processor_s is not None and exit_code == SIGNALLED):
             await self._kill_strays()
             return out_of_processor(output, seconds, used_s)
@@ -273,10 +287,28 @@ class DockerSandbox:
         """
         done = await self.exec(["cp", "-a", "--", f"{source}/.", target], timeout_s=_COPY_S, cwd="/")
         if done.exit_code:
-            said = (
-                done.output.decode("utf-8", "replace").strip().split("\n", 1)[0] or f"exit {done.exit_code}"
-            )
+            first = done.output.decode("utf-8", "replace").strip().split("\n", 1)[0]
+            said = first or f"exit {done.exit_code}"
             raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {said}")
+
+    async def show(self, folder: ShownFolder) -> None:
+        """Unpack a folder that the sandbox's user can only read.
+
+        Raises:
+            Infrastructure: it cannot be unpacked.
+        """
+        await shown_folders.unpack(self._programs, self._keeper, self._environment["PATH"], folder)
+
+    @contextlib.asynccontextmanager
+    async def relaying(self, shared: SharedSocket | None) -> AsyncIterator[None]:
+        """Offer a socket of the host, if there is one, while the context lasts.
+
+        Raises:
+            Infrastructure: the relay does not start.
+        """
+        path = self._environment["PATH"]
+        async with open_relay(self._programs, self._keeper, path, shared) as self._relay:
+            yield
 
     def close(self) -> None:
         """Remove the container; the second call does nothing."""
@@ -292,47 +324,16 @@ class DockerSandbox:
         """Return the exit code, or ``None`` if the program had to be left behind."""
         if self._closed:
             raise Infrastructure("the sandbox is closed")
-        api = self._client.api
-
-        def prepare() -> str:
-            made = api.exec_create(
-                self._id,
-                list(argv),
-                stdin=bool(stdin),
-                user=self._user,
-                workdir="/",
-                environment={**self._environment, **env},
-            )
-            return str(made["Id"])
-
-        ident = await call_engine("start a program", prepare)
-        try:
-            async with asyncio.timeout(patience_s):
-                await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
-                return await self._exit_code(ident)
-        except TimeoutError:
-            return None
+        program = Program(argv, self._user, {**self._environment, **env})
+        return await self._programs.run(program, stdin, output, patience_s)
 
     async def _processor_s(self) -> float | None:
         """Return the container's processor seconds so far, by the engine's account."""
-
-        def asked() -> Mapping[str, Any]:
-            found: Mapping[str, Any] = self._client.api.stats(self._id, stream=False, one_shot=True)
-            return found
-
-        said = await call_engine("ask what a sandbox has taken", asked)
+        said: Mapping[str, Any] = await call_engine(
+            "ask what a sandbox has taken",
+            lambda: self._client.api.stats(self._id, stream=False, one_shot=True),
+        )
         return processor_of(said)
-
-    async def _exit_code(self, ident: str) -> int:
-        """Wait for the exit code: a busy engine closes a program's output before it has noted how the program ended."""
-        pause_s = 0.01
-        while True:
-            state = await call_engine("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
-            code = state["ExitCode"]
-            if code is not None:
-                return int(code)
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _ASKS_AGAIN_S)
 
     async def _kill_strays(self) -> int | None:
         """Kill all processes of the sandbox's user: a program may have moved out of reach of its timeout."""
@@ -356,20 +357,8 @@ class DockerSandbox:
     async def _memory_was_short(self) -> bool | None:
         """Return whether programs were killed for memory since the last call; None if that cannot be read."""
         output = Output(10_000)
-        if await self._run(["cat", *_OOM_COUNTERS], {}, b"", output, _GRACE_S) not in (0, 1):
+        if await self._run(["cat", *OOM_COUNTERS], {}, b"", output, _GRACE_S) not in (0, 1):
             return None
-        counts = [line.split() for line in output.kept.decode("utf-8", "replace").splitlines()]
-        kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
+        kills = count_memory_kills(bytes(output.kept))
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
-
-
-def _bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
-    feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
-    timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
-    return [*timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
-
-
-def _lacks_processes(exit_code: int | None, output: Output) -> bool:
-    """Return whether the program never started for lack of processes."""
-    return exit_code in _CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)

@@ -1,65 +1,127 @@
-"""The users of an image, and among them those of sandboxes: a file that stands in for the image's ``/etc/passwd``.
+"""The users of an image, and among them those of sandboxes: a volume that stands in for the image's ``/etc``.
 
-An image need not know its sandboxes' users, but many programs ask for the name or the home of their own.
+An image need not know its sandboxes' users, but many programs ask for the name or the home of their own. Nothing of the
+host can be mounted for that: the engine may see other files than dgm does.
 """
 
 import hashlib
 import io
-import os
+import logging
+import secrets
 import tarfile
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure
-from dgm.paths import cache_folder
-from dgm.sandboxes.engine_client import remove_container
+from dgm.sandboxes.engine_client import find_image, remove_container
 from dgm.sandboxes.users import DOCKER, list_users
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-_PASSWD = "/etc/passwd"
+log = logging.getLogger(__name__)
+
+_ETC, _PASSWD = "/etc", "passwd"
 _MOST_BYTES = 1 << 20
+_LABEL = "dgm.users"
+"""Label of a volume: the image whose ``/etc`` it is."""
+_FILLED = "dgm.users.filled"
+"""Label of a volume that only names another: the one that was filled."""
 
 
-def passwd_file(client: "DockerClient", image: str, gid: int) -> Path:
-    """Return the file for an image, by a name or id that never gets other contents; make it once.
+def ensure_etc(client: "DockerClient", image: str, gid: int) -> str:
+    """Return the volume for an image, by a name or id that never gets other contents; make it once.
+
+    A volume is filled under a name of its own, and then named by a second, empty one, which the engine makes only
+    once. So no sandbox gets a volume that is half filled, whoever else fills one, or died of it.
 
     Raises:
-        Infrastructure: the image's own file is too large to be true.
+        Infrastructure: the image's own list of users is too large to be true.
     """
     which = f"{image} {gid} {DOCKER.start} {DOCKER.stop}"
-    file = cache_folder("users") / hashlib.sha256(which.encode()).hexdigest()[:32]
-    if not file.exists():
-        text = list_users(_read_passwd(client, image), DOCKER, gid)
-        descriptor, draft = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as opened:
-            opened.write(text)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(file)
-    return file
+    name = f"dgm-etc-{hashlib.sha256(which.encode()).hexdigest()[:32]}"
+    filled = _find_filled(client, name)
+    if filled:
+        return filled
+    made = f"{name}-{secrets.token_hex(4)}"
+    client.volumes.create(made, labels={_LABEL: image})
+    _fill(client, image, gid, made)
+    client.volumes.create(name, labels={_LABEL: image, _FILLED: made})
+    return _find_filled(client, name) or made
 
 
-def _read_passwd(client: "DockerClient", image: str) -> str:
-    """Return the image's own file, from a container that is never started; empty if it has none."""
+def collect(client: "DockerClient") -> None:
+    """Remove the volumes of images that are gone."""
     import docker
 
-    made = client.api.create_container(
-        image, command=["true"], entrypoint=[], network_disabled=True, use_config_proxy=False
-    )
+    for volume in client.volumes.list(filters={"label": _LABEL}):
+        if find_image(client, volume.attrs["Labels"][_LABEL]) is None:
+            try:
+                volume.remove()
+            except docker.errors.APIError as error:
+                log.info("keeping the volume %s: %s", volume.name, error.explanation)
+
+
+def _find_filled(client: "DockerClient", name: str) -> str:
+    """Return the filled volume that ``name`` names; empty if there is none, and nothing has that name then."""
+    import docker
+
     try:
-        chunks, _ = client.api.get_archive(made["Id"], _PASSWD)
-        stream = bytearray()
-        for chunk in chunks:
-            stream += chunk
-            if len(stream) > _MOST_BYTES:
-                raise Infrastructure(f"{_PASSWD} of the image {image} has more than {_MOST_BYTES:,} bytes")
+        named = client.volumes.get(name)
     except docker.errors.NotFound:
         return ""
+    filled = str(named.attrs["Labels"][_FILLED])
+    try:
+        client.volumes.get(filled)
+    except docker.errors.NotFound:
+        named.remove(force=True)
+        return ""
+    return filled
+
+
+def _fill(client: "DockerClient", image: str, gid: int, volume: str) -> None:
+    """Fill a volume with the image's own files and the list of users, through a container that is never started."""
+    from docker.types import Mount
+
+    made = client.api.create_container(
+        image,
+        command=["true"],
+        entrypoint=[],
+        use_config_proxy=False,
+        host_config=client.api.create_host_config(
+            network_mode="none", mounts=[Mount(target=_ETC, source=volume, type="volume")]
+        ),
+    )
+    ident = str(made["Id"])
+    try:
+        text = list_users(_read_passwd(client, ident, image), DOCKER, gid)
+        client.api.put_archive(ident, _ETC, _pack(text.encode("utf-8", "surrogateescape")))
     finally:
-        remove_container(client, made["Id"])
+        remove_container(client, ident)
+
+
+def _read_passwd(client: "DockerClient", ident: str, image: str) -> str:
+    """Return the image's own list of users; empty if it has none."""
+    import docker
+
+    try:
+        chunks, _ = client.api.get_archive(ident, f"{_ETC}/{_PASSWD}")
+    except docker.errors.NotFound:
+        return ""
+    stream = bytearray()
+    for chunk in chunks:
+        stream += chunk
+        if len(stream) > _MOST_BYTES:
+            raise Infrastructure(f"{_ETC}/{_PASSWD} of the image {image} has more than {_MOST_BYTES:,} bytes")
     with tarfile.open(fileobj=io.BytesIO(bytes(stream)), mode="r:") as archive:
         member = archive.next()
         content = archive.extractfile(member) if member is not None and member.isreg() else None
         return content.read().decode("utf-8", "surrogateescape") if content else ""
+
+
+def _pack(passwd: bytes) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        header = tarfile.TarInfo(_PASSWD)
+        header.size, header.mode = len(passwd), 0o644
+        archive.addfile(header, io.BytesIO(passwd))
+    return stream.getvalue()

@@ -1,10 +1,15 @@
 """Measurements of this machine's sandboxes: rows for ``dgm doctor``, each from a real probe sandbox."""
 
+import asyncio
+import contextlib
 import shutil
+import tempfile
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from dgm.errors import DgmError, UserError
-from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec
+from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import EngineName, choose
@@ -61,6 +66,17 @@ print(n)
 """
 
 
+_SOCKET = "/run/dgm/probe.sock"
+_ASK = f"""
+import socket
+with socket.socket(socket.AF_UNIX) as near:
+    near.settimeout(20)
+    near.connect("{_SOCKET}")
+    near.sendall(b"hello\\n")
+    print(near.recv(100).decode().strip())
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class DiagnosisRow:
     """One row of a diagnosis."""
@@ -76,13 +92,35 @@ async def probe(name: EngineName) -> list[DiagnosisRow]:
     try:
         engine = choose(name)
         rows = [DiagnosisRow(f"{engine.name}: engine", ok=True, detail=_version(engine))]
-        async with engine.open(SandboxSpec(image="python", pids=_PIDS, memory_mb=_MEMORY_MB)) as sandbox:
-            rows += [await check(engine.name, sandbox) for check in (_seccomp, _identity, _network)]
+        async with _open_socket() as shared, engine.open(_probe_spec(shared)) as sandbox:
+            rows += [await check(engine.name, sandbox) for check in (_seccomp, _identity, _network, _reach)]
             rows += [await _forks(engine.name, sandbox), await _memory(engine, sandbox)]
             rows += [await _buffers(engine, sandbox)]
     except DgmError as error:
         return [DiagnosisRow(f"{name}: engine", ok=False, detail=str(error))]
     return rows
+
+
+def _probe_spec(shared: SharedSocket) -> SandboxSpec:
+    return SandboxSpec(image="python", pids=_PIDS, memory_mb=_MEMORY_MB, socket=shared)
+
+
+@contextlib.asynccontextmanager
+async def _open_socket() -> AsyncIterator[SharedSocket]:
+    """Answer at a socket, as the gateway does; the folder is one whose path is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="dgm-probe-", dir="/tmp") as folder:
+        Path(folder).chmod(0o711)
+        path = Path(folder, "probe.sock")
+        async with await asyncio.start_unix_server(_echo, path):
+            path.chmod(0o666)
+            yield SharedSocket(path, _SOCKET)
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError, ValueError):
+        writer.write(await reader.readline())
+        await writer.drain()
+    writer.close()
 
 
 def probe_images() -> list[DiagnosisRow]:
@@ -143,6 +181,14 @@ async def _network(name: str, sandbox: Sandbox) -> DiagnosisRow:
     done = await sandbox.exec(["sh", "-c", "tail -n +3 /proc/net/dev | cut -d: -f1"], timeout_s=_PROBE_S)
     devices = done.output.decode("utf-8", "replace").split()
     return DiagnosisRow(f"{name}: no network", devices == ["lo"], f"devices: {', '.join(devices)}")
+
+
+async def _reach(name: str, sandbox: Sandbox) -> DiagnosisRow:
+    done = await _python(sandbox, _ASK)
+    said = done.output.decode("utf-8", "replace").strip()
+    last = said.rpartition("\n")[2]
+    detail = "a request from inside is answered" if said == "hello" else f"no answer from inside: {last}"
+    return DiagnosisRow(f"{name}: gateway reached", said == "hello", detail)
 
 
 async def _forks(name: str, sandbox: Sandbox) -> DiagnosisRow:

@@ -22,7 +22,18 @@ from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import AUTO_ACTIONS, Contract, read_contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
-from dgm.protocols import Completed, InImage, Job, JobKind, Mount, OpenSandbox, Sandbox, SandboxSpec, Work
+from dgm.protocols import (
+    Completed,
+    InImage,
+    Job,
+    JobKind,
+    Mount,
+    OpenSandbox,
+    Sandbox,
+    SandboxSpec,
+    SharedSocket,
+    Work,
+)
 from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.allowance import Allowance
@@ -180,6 +191,11 @@ class SandboxWorkbench:
     def _packages(self) -> str:
         return ":".join(mount.target for mount in self.spec.mounts)
 
+    @property
+    def _socket(self) -> SharedSocket:
+        name = self.gateway.socket_name
+        return SharedSocket(self.gateway.folder / name, f"{GATEWAY_FOLDER}/{name}")
+
     async def _run_in_sandbox(
         self, job: Job, contract: Contract, lease: Lease
     ) -> tuple[Completed, FolderChange]:
@@ -251,7 +267,7 @@ class SandboxWorkbench:
             "command": [*contract.command, "/job/job.json"],
             "cwd": "/agent",
             "workdir": job.workdir,
-            "socket": f"{GATEWAY_FOLDER}/{self.gateway.socket_name}",
+            "socket": self._socket.target,
             "token": token,
             "time_limit_s": job.time_limit_s,
             "packages": self._packages,
@@ -271,7 +287,8 @@ class SandboxWorkbench:
         return replace(
             base,
             image=job.image,
-            mounts=(*self.spec.mounts, Mount(self.gateway.folder, GATEWAY_FOLDER), *shown),
+            mounts=(*self.spec.mounts, *shown),
+            socket=self._socket,
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + MOST_LOST_S + AROUND_S,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.protocols import Mount
+from dgm.protocols import Mount, SharedSocket
 from tests.docker.conftest import Inside
 
 SYSCALLS = """
@@ -276,7 +276,7 @@ def test_mount_is_shown_read_only(inside: Inside, tmp_path: Path):
     assert (tmp_path / "file").read_text() == "of the host"
 
 
-def test_socket_in_a_mounted_folder_answers(inside: Inside, tmp_path: Path):
+def test_a_shared_socket_answers(inside: Inside, tmp_path: Path):
     tmp_path.chmod(0o755)
     server = socket.socket(socket.AF_UNIX)
     server.bind(os.fspath(tmp_path / "s"))
@@ -296,7 +296,7 @@ def test_socket_in_a_mounted_folder_answers(inside: Inside, tmp_path: Path):
     async def work(sandbox):
         return await sandbox.exec(["python3", "-c", code], timeout_s=60)
 
-    done = inside(work, mounts=[Mount(tmp_path, "/run/dgm")])
+    done = inside(work, socket=SharedSocket(tmp_path / "s", "/run/dgm/s"))
     thread.join()
     server.close()
     assert done.output == b"b'hello'\n"

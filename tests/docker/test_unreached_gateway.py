@@ -8,6 +8,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.errors import Infrastructure
 from dgm.protocols import Job, JobKind
+from dgm.sandboxes import relay
 from dgm.worker.workbench import SandboxWorkbench
 from tests.docker.conftest import spec
 from tests.support.gateway.bench import ACTION, gateway
@@ -16,7 +17,7 @@ TOML = Entry(b'[agent]\ncommand = ["sh", "-c", "echo mended > /work/repo/a.txt"]
 
 
 class SeenElsewhere:
-    """A gateway whose folder the engine sees as an empty one: it has other files than dgm does."""
+    """A gateway whose socket is not where sandboxes look for it."""
 
     def __init__(self, opened, folder):
         self._opened, self.folder = opened, folder
@@ -46,12 +47,15 @@ def patch(engine, tmp_path, *, elsewhere):
     return asyncio.run(asyncio.wait_for(scenario(), 120))
 
 
-def test_an_engine_that_sees_other_files_gives_no_verdict(engine, tmp_path):
-    with pytest.raises(
-        Infrastructure, match=r"does not reach the gateway: there is no /run/dgm/gateway\.sock"
-    ):
+def test_a_gateway_that_is_not_reached_gives_no_verdict(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(relay, "_CONNECT_S", 0.2)
+    found = {
+        "docker": r"/run/dgm/gateway\.sock .* nobody answers",
+        "bubblewrap": r"there is no /run/dgm/gate",
+    }
+    with pytest.raises(Infrastructure, match=f"does not reach the gateway: {found[engine.name]}"):
         patch(engine, tmp_path, elsewhere=True)
 
 
-def test_an_engine_that_sees_the_same_files_starts_the_agent(engine, tmp_path):
+def test_a_gateway_that_is_reached_starts_the_agent(engine, tmp_path):
     assert b"+mended" in patch(engine, tmp_path, elsewhere=False)

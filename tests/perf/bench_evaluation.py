@@ -83,7 +83,9 @@ def docker_by_hand(session: Session, token: str) -> None:
         for f in ("/work", "/agent", "/job", "/tmp")
         for w in ("--tmpfs", f"{f}:rw,exec,size=64m,uid=10001,gid=10001")
     ]
-    mounts = [w for m in spec.mounts for w in ("-v", f"{m.source}:{m.target}:ro")]
+    shown = [(m.source, m.target) for m in spec.mounts]
+    shown += [(spec.socket.source.parent, Path(spec.socket.target).parent)] if spec.socket else []
+    mounts = [w for source, target in shown for w in ("-v", f"{source}:{target}:ro")]
     confined = ["--network", "none", "--cap-drop", "ALL", "--read-only", "--init", "--ipc", "none"]
     confined += ["--security-opt", "no-new-privileges", "--security-opt", f"seccomp={profile()}"]
     confined += ["--memory", f"{spec.memory_mb}m", "--cpus", str(spec.cpus), "--pids-limit", str(spec.pids)]
