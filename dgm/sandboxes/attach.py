@@ -1,4 +1,4 @@
-"""Communication with a program in a container over the engine's socket: input, half-close, output in frames.
+"""Communication with a program in a container over a stream to the engine: input, half-close, output in frames.
 
 The docker library starts such an exchange too, but hands out a blocking socket. This module needs no thread, however
 long the program runs.
@@ -10,22 +10,20 @@ import json
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes.confined import Output
+from dgm.sandboxes.engine_connection import EngineConnection
 
 _FRAME_HEADER_BYTES = 8
 _STDERR = 2
 _STARTED = (101, 200)
 
 
-async def attach(socket: str, path: str, stdin: bytes, output: Output) -> None:
+async def attach(connection: EngineConnection, path: str, stdin: bytes, output: Output) -> None:
     """Start the prepared exec at ``path``, send its input and read until it closes its output.
 
     Raises:
         Infrastructure: the engine does not answer, refuses, or hangs up in the middle of a frame.
     """
-    try:
-        reader, writer = await asyncio.open_unix_connection(socket)
-    except OSError as error:
-        raise Infrastructure(f"the Docker engine at {socket} does not answer: {error}") from error
+    reader, writer = await connection.open_streams()
     try:
         await _upgrade(reader, writer, path)
         feeding = asyncio.ensure_future(_feed(writer, stdin))

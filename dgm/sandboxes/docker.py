@@ -7,25 +7,25 @@ each runs in a thread.
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SandboxSpec
 from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     call_engine,
-    connect_engine,
     convert_engine_errors,
     remove_container,
 )
+from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.processor import (
     SIGNALLED,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SOCKET = "unix:///var/run/docker.sock"
 _PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 """Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _ENVIRONMENT = {
@@ -67,18 +66,25 @@ _OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/mem
 
 
 class DockerEngine:
-    """An engine that opens sandboxes with Docker on this machine."""
+    """An engine that opens sandboxes with Docker, on this machine or another."""
 
     name = "docker"
 
-    def __init__(self) -> None:
-        address = os.environ.get("DOCKER_HOST", _SOCKET)
-        if not address.startswith("unix://"):
-            raise UserError(f"DOCKER_HOST={address}: sandboxes need an engine on this machine (unix://…)")
-        self._socket = address.removeprefix("unix://")
-        self._client: DockerClient = connect_engine()
+    def __init__(self, address: EngineAddress | None = None) -> None:
+        """Connect to the engine at ``address``; by default, the one that the environment names.
+
+        Raises:
+            UserError: the address is no good.
+            Infrastructure: no engine answers there.
+        """
+        self._connection = EngineConnection(address)
+        self._client = self._connection.client
         self._images: set[str] = set()
         self._instances = InstanceStore(self._client)
+
+    def close(self) -> None:
+        """End the connection; it also ends with this object."""
+        self._connection.close()
 
     @property
     def client(self) -> "DockerClient":
@@ -92,8 +98,12 @@ class DockerEngine:
 
     def version(self) -> str:
         """Return the engine's version."""
-        with convert_engine_errors("ask for the version"):
-            return str(self._client.version()["Version"])
+        return str(self._connection.version["Version"])
+
+    @property
+    def address(self) -> EngineAddress:
+        """The address at which it answers."""
+        return self._connection.address
 
     def build(self, recipe: str) -> str:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
@@ -161,10 +171,11 @@ class DockerEngine:
         return await asyncio.to_thread(self._reap, labels)
 
     def _make(self, spec: SandboxSpec) -> "DockerSandbox":
+        self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
             ident, uid = container.create(self._client, spec, base)
-            sandbox = DockerSandbox(self._client, self._socket, ident, base, uid)
+            sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
                 self._client.api.start(ident)
             except BaseException:
@@ -195,11 +206,9 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(
-        self, client: "DockerClient", socket: str, ident: str, base: ContainerBase, uid: int
-    ) -> None:
-        self._client = client
-        self._socket = socket
+    def __init__(self, connection: EngineConnection, ident: str, base: ContainerBase, uid: int) -> None:
+        self._connection = connection
+        self._client = connection.client
         self._id = ident
         self._user = f"{uid}:{base.group}"
         self._environment = {**_ENVIRONMENT, "PATH": ":".join(dict.fromkeys((*_PATH, *base.path)))}
@@ -328,7 +337,7 @@ class DockerSandbox:
         ident = await call_engine("start a program", prepare)
         try:
             async with asyncio.timeout(patience_s):
-                await attach(self._socket, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
+                await attach(self._connection, f"/v{api.api_version}/exec/{ident}/start", stdin, output)
                 return await self._exit_code(ident)
         except TimeoutError:
             return None
