@@ -21,6 +21,10 @@ OWN_VARIABLES: Sequence[Variable] = (
         "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host. It comes before all others; "
         "--engine sets it for one command.",
     ),
+    Variable(
+        "DGM_UNBOUNDED",
+        "1: run agents on a Docker engine that does not bound their processes or memory; else none runs there.",
+    ),
     Variable("DGM_DEBUG", "1: print the traceback of whatever ends a command, before its one line."),
 )
 """Variables of dgm itself."""

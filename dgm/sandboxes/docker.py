@@ -19,6 +19,7 @@ from dgm.sandboxes import container, images, recipes, task_images, transfer
 from dgm.sandboxes.attach import attach
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes.container_commands import bound_command, lacks_processes
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     call_engine,
@@ -26,6 +27,7 @@ from dgm.sandboxes.engine_client import (
     remove_container,
 )
 from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_facts import EngineFacts
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.processor import (
     SIGNALLED,
@@ -49,10 +51,7 @@ _ENVIRONMENT = {
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
 }
-_KILLED, _CANNOT_START = 137, (125, 126, 128)
-_NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
-_FED = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
-"""Command that reads the rest of the program's input: the engine would wait forever for a reader."""
+_KILLED = 137
 _GRACE_S = 15.0
 """Seconds that a program may take to end after its time, before the container is ended."""
 _KILLING_TRIES = 8
@@ -96,9 +95,15 @@ class DockerEngine:
         """Images for benchmarks whose repositories are inside images."""
         return self._instances
 
-    def version(self) -> str:
-        """Return the engine's version."""
-        return str(self._connection.version["Version"])
+    @property
+    def facts(self) -> EngineFacts:
+        """The engine as it describes itself; the first access blocks."""
+        return self._connection.facts
+
+    @property
+    def machine(self) -> str:
+        """The architecture of its sandboxes, as ``uname -m`` says it."""
+        return self.facts.machine
 
     @property
     def address(self) -> EngineAddress:
@@ -233,14 +238,14 @@ class DockerSandbox:
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
         started = time.monotonic()
-        bounded = _bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
+        bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
         meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
             async with meter.watching(self.halt):
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
-            if not _lacks_processes(exit_code, output):
+            if not lacks_processes(exit_code, output):
                 break
             log.warning("the sandbox %s is full of processes: killing them", self._id[:12])
             await asyncio.sleep(0.1 * attempt)
@@ -391,14 +396,3 @@ class DockerSandbox:
         kills = sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
-
-
-def _bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
-    feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
-    timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
-    return [*timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
-
-
-def _lacks_processes(exit_code: int | None, output: Output) -> bool:
-    """Return whether the program never started for lack of processes."""
-    return exit_code in _CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)

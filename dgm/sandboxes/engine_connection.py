@@ -1,6 +1,7 @@
 """The connection to a Docker engine: one for the library's calls and for the streams of programs alike."""
 
 import asyncio
+import functools
 import ssl
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes.engine_address import EngineAddress, TlsFiles, resolve_address
+from dgm.sandboxes.engine_client import convert_engine_errors
+from dgm.sandboxes.engine_facts import EngineFacts, read_facts
 from dgm.sandboxes.ssh_forward import SshForward
 from dgm.sandboxes.tls_stream import open_tls
 
@@ -39,10 +42,15 @@ class EngineConnection:
         self.client = self._make_client(str(self._version["ApiVersion"]))
         """The library's client of the engine, whose calls block."""
 
-    @property
-    def version(self) -> Mapping[str, Any]:
-        """The engine's answer to ``/version``."""
-        return self._version
+    @functools.cached_property
+    def facts(self) -> EngineFacts:
+        """The engine as it describes itself; the first access blocks.
+
+        Raises:
+            Infrastructure: it does not answer any more.
+        """
+        with convert_engine_errors("ask the engine what it is"):
+            return read_facts(self._version, self.client.info())
 
     def ensure(self) -> None:
         """Connect again if a child process of the connection ended; blocks.
