@@ -43,6 +43,7 @@ from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.engine_note import note_engine
 from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability
@@ -311,6 +312,7 @@ async def open_worker(
     """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
     await parts.engine.reap(labels)
+    note_engine(run.config["id"], parts.engine)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}
     models["probe"] = models["solve"]
     journal = RunJournal(run, on_event)

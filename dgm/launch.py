@@ -28,6 +28,7 @@ from dgm.models.reach import list_reach
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.publish.finding import archive_folders
+from dgm.sandboxes.engine_note import check_engine
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import Search
 from dgm.search.mending import change_event, withdraw_refused_verdicts
@@ -248,9 +249,12 @@ async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> a
     """Return the parts for the rest of the run; if the sandbox's kind changed, check that the seed starts in it.
 
     Raises:
-        UserError: no sandbox, no such benchmark or one of another content, or the seed cannot start.
+        UserError: no sandbox, another engine than before, no such benchmark or one of another content, or the seed
+            cannot start.
     """
     sandbox = settings.sandbox if changed else run.sandbox()
+    if sandbox != "bubblewrap":
+        check_engine(run.config["id"], run.name)
     try:
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
     except UserError as error:

@@ -1,9 +1,10 @@
 """The opening of a benchmark by its name: a shipped suite, a folder, a data set, a plug-in, or several with ``+``."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from dgm import plugins
 from dgm.benchmarks.context import BenchmarkContext
@@ -18,8 +19,11 @@ from dgm.paths import asset
 from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
 from dgm.references import is_available
 
+log = logging.getLogger(__name__)
+
 DEFAULTS = BenchmarksSettings()
 GRADING = GradingSettings()
+_SWEBENCH, _IMAGES_FOR = "swebench:", "x86_64"
 HERE = Path()
 """The working folder, the default base of relative paths."""
 SHAPE: Mapping[str, int | None] = {
@@ -32,6 +36,16 @@ SHAPE: Mapping[str, int | None] = {
     "grade": 3,
 }
 """Attributes of a plug-in's benchmark, and the number of arguments of its methods; None for plain attributes."""
+
+
+@runtime_checkable
+class HasMachine(Protocol):
+    """An engine that knows the architecture of its sandboxes."""
+
+    @property
+    def machine(self) -> str:
+        """As ``uname -m`` says it, such as ``x86_64``."""
+        ...
 
 
 def open_suite(
@@ -54,6 +68,8 @@ def open_suite(
         UserError: there is none, or a file of it is missing or wrong.
     """
     names = parts(name_or_path)
+    if any(name.startswith(_SWEBENCH) for name in names) and isinstance(engine, HasMachine):
+        _warn_of_other_machine(engine.machine)
     opened = [_open(BenchmarkContext(name, engine, settings, grading)) for name in names]
     return opened[0] if len(opened) == 1 else MixedBenchmark(opened)
 
@@ -71,6 +87,16 @@ def check_images(benchmark: Benchmark) -> None:
                 check_images(part)
         case SuiteBenchmark():
             benchmark.check_images()
+
+
+def _warn_of_other_machine(machine: str) -> None:
+    if machine != _IMAGES_FOR:
+        log.warning(
+            "SWE-bench publishes images for %s only, and the sandboxes' machine is %s: they run emulated and slowly "
+            "there, or not at all",
+            _IMAGES_FOR,
+            machine,
+        )
 
 
 def parts(name: str, folder: Path = HERE) -> Sequence[str]:

@@ -1,12 +1,14 @@
 """Arguments that several commands share."""
 
 import math
+import os
 from typing import Any
 
 import click
 
 from dgm.archive.run import Run
 from dgm.publish.finding import find_run
+from dgm.sandboxes.engine_address import ENGINE, parse_address
 
 
 class Amount(click.FloatRange):
@@ -49,6 +51,32 @@ class ScoreShare(click.FloatRange):
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 run_argument = click.argument("run_name", metavar="RUN")
 agent_argument = click.argument("agent_name", metavar="AGENT")
+
+
+def _use_engine(context: click.Context, _: click.Parameter, address: str | None) -> None:
+    """Set the variable that names the engine, until the command ends."""
+    if address is None:
+        return
+    parse_address(address, "--engine", None)
+    before = os.environ.get(ENGINE)
+    os.environ[ENGINE] = address
+
+    def restore() -> None:
+        if before is None:
+            del os.environ[ENGINE]
+        else:
+            os.environ[ENGINE] = before
+
+    context.call_on_close(restore)
+
+
+engine_option = click.option(
+    "--engine",
+    metavar="ADDRESS",
+    callback=_use_engine,
+    expose_value=False,
+    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI).",
+)
 
 
 def open_run(name: str) -> Run:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, make_console
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.argument("task_ids", nargs=-1, metavar="[TASK]…")
 @click.option("--yes", is_flag=True, help="Do not ask before anything is downloaded or built.")
 @click.option("--workers", type=click.IntRange(1, 64), default=4, show_default=True, help="Images at once.")
+@engine_option
 @config_option
 @set_option
 @as_json

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, make_console
@@ -29,6 +29,7 @@ Tick = Callable[[TaskId, Sequence[str]], None]
 @click.option(
     "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
 )
+@engine_option
 @config_option
 @set_option
 @as_json

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.commands import FIRST
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
@@ -18,6 +18,7 @@ OPTIONAL = ("key: ", "model server: ", "image polyglot")
 @click.command()
 @click.option("--model", help="Make one small real call to this model, too, with a tool; says what it costs.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as models.….")
+@engine_option
 @as_json
 def doctor(model: str | None, assignments: tuple[str, ...], as_json: bool) -> int:
     """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside.

@@ -11,7 +11,7 @@ import click
 
 from dgm.analysis.agent_names import find_agent
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json
+from dgm.cli.arguments import Amount, as_json, engine_option
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluation import perform_session, report_missing
 from dgm.cli.output import emit_json
@@ -64,6 +64,7 @@ from dgm.simulate import check_performed
 @click.option(
     "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Default: as in the run."
 )
+@engine_option
 @click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in (default: in RUN).")
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.calls."

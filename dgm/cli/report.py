@@ -14,7 +14,7 @@ from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json, run_argument
+from dgm.cli.arguments import Amount, as_json, engine_option, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
@@ -45,6 +45,7 @@ STDOUT = Path("-")
 @click.command()
 @run_argument
 @click.option("--holdout", is_flag=True, help="Run what is missing of the holdout evaluations first.")
+@engine_option
 @click.option("--workers", type=click.IntRange(min=1), help="Steps at once (default: the run's).")
 @click.option(
     "--max-usd",

@@ -15,7 +15,7 @@ from dgm.analysis.summary import run_summary
 from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
-from dgm.cli.arguments import Amount, ScoreShare, as_json, run_argument
+from dgm.cli.arguments import Amount, ScoreShare, as_json, engine_option, run_argument
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.output import emit_json
 from dgm.cli.progress import RunProgress, show_progress
@@ -85,6 +85,7 @@ def budget_options(command: Any) -> Any:
     "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
 )
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Any setting, by dotted name.")
+@engine_option
 @budget_options
 @yes_option
 @as_json
@@ -124,6 +125,7 @@ def run(
     type=click.Choice(["refused"]),
     help="'refused': perform again what was graded unresolved after the model had been refused to the agent.",
 )
+@engine_option
 @budget_options
 @yes_option
 @as_json

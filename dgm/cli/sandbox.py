@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.output import emit_json
 
 
@@ -18,6 +18,7 @@ def sandbox() -> None:
 @sandbox.command()
 @click.argument("names", nargs=-1, metavar="[RECIPE]…")
 @click.option("--all", "everything", is_flag=True, help="Build every recipe: ten minutes and 3 GB.")
+@engine_option
 @as_json
 def build(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Build the images of the named recipes (default: python); what is built already is left alone."""
@@ -34,6 +35,7 @@ def build(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
 
 @sandbox.command(name="list")
+@engine_option
 @as_json
 def list_(as_json: bool) -> None:
     """List recipes and whether their image is built."""
@@ -49,6 +51,7 @@ def list_(as_json: bool) -> None:
 
 
 @sandbox.command()
+@engine_option
 @as_json
 def gc(as_json: bool) -> None:
     """Remove images of recipes that have changed, and sandboxes that dead processes left on this host."""

@@ -11,7 +11,7 @@ import click
 from dgm.analysis.agent_names import find_agent
 from dgm.analysis.summary import spend_record
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.cli.arguments import Amount, as_json, open_run
+from dgm.cli.arguments import Amount, as_json, engine_option, open_run
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, show_patch
 from dgm.cli.watching import TerminalWatcher
@@ -39,6 +39,7 @@ OUTPUT_BYTES = 4000
 @click.option(
     "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
 )
+@engine_option
 @click.option("--timeout", "time_limit_s", type=Amount(1.0), default=600.0, show_default=True)
 @click.option("--yes", is_flag=True, help="Apply the change without asking.")
 @as_json

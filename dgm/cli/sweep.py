@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from dgm import launch
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT
 from dgm.cli.output import emit_json
 from dgm.cli.sweep_progress import SweepProgress, sweep_progress
@@ -31,6 +31,7 @@ from dgm.show.words import count_text
     "--at-once", type=click.IntRange(1, 256), help="Runs at once (default: what the file says, or 1)."
 )
 @click.option("--dry-run", is_flag=True, help="Check everything, and print what would be run.")
+@engine_option
 @as_json
 def sweep(file: Path, at_once: int | None, dry_run: bool, as_json: bool) -> int:
     """Perform every variant of settings in FILE with every seed, each as a run of its own.

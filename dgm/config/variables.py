@@ -16,12 +16,28 @@ class Variable(NamedTuple):
 
 OWN_VARIABLES: Sequence[Variable] = (
     Variable("DGM_ARCHIVE", "Folder in which runs are made and looked for; default: ./archive."),
+    Variable(
+        "DGM_ENGINE",
+        "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host. It comes before all others; "
+        "--engine sets it for one command.",
+    ),
+    Variable(
+        "DGM_UNBOUNDED",
+        "1: run agents on a Docker engine that does not bound their processes or memory; else none runs there.",
+    ),
     Variable("DGM_DEBUG", "1: print the traceback of whatever ends a command, before its one line."),
 )
 """Variables of dgm itself."""
 SYSTEM_VARIABLES: Sequence[Variable] = (
     Variable("HTTPS_PROXY", "Proxy for model calls; NO_PROXY names hosts that are reached without it."),
-    Variable("DOCKER_HOST", "Address of the Docker engine."),
+    Variable("DOCKER_HOST", "Address of the Docker engine; empty is unset."),
+    Variable("DOCKER_CONTEXT", "Context of the Docker CLI; default: its current one."),
+    Variable("DOCKER_CONFIG", "Folder of the Docker CLI's configuration and contexts; default: ~/.docker."),
+    Variable("DOCKER_TLS_VERIFY", "Not empty: encrypt tcp:// addresses, and check who the engine is."),
+    Variable(
+        "DOCKER_CERT_PATH",
+        "Folder with ca.pem, cert.pem and key.pem for tcp:// addresses; default: ~/.docker.",
+    ),
     Variable("NO_COLOR", "Not empty: print without colours."),
     Variable("PAGER", "Program with which the browser shows long texts."),
     Variable("LC_ALL", "C or POSIX (also LC_CTYPE and LANG): draw with ASCII alone."),

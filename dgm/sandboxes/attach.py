@@ -1,4 +1,4 @@
-"""Communication with a program in a container over the engine's socket: input, half-close, output in frames.
+"""Communication with a program in a container over a stream to the engine: input, half-close, output in frames.
 
 The docker library starts such an exchange too, but hands out a blocking socket. This module needs no thread, however
 long the program runs.
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes.confined import Output
+from dgm.sandboxes.engine_connection import EngineConnection
 
 _FRAME_HEADER_BYTES = 8
 _STDERR = 2
@@ -18,13 +19,13 @@ _STARTED = (101, 200)
 _PIECE_BYTES = 1 << 18
 
 
-async def attach(socket: str, path: str, stdin: bytes, output: Output) -> None:
+async def attach(connection: EngineConnection, path: str, stdin: bytes, output: Output) -> None:
     """Start the prepared exec at ``path``, send its input and read until it closes its output.
 
     Raises:
         Infrastructure: the engine does not answer, refuses, or hangs up in the middle of a frame.
     """
-    async with open_exec(socket, path) as stream:
+    async with open_exec(connection, path) as stream:
         feeding = asyncio.ensure_future(stream.feed(stdin))
         try:
             while piece := await stream.read(output):
@@ -35,16 +36,13 @@ async def attach(socket: str, path: str, stdin: bytes, output: Output) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_exec(socket: str, path: str) -> AsyncIterator["ExecStream"]:
+async def open_exec(connection: EngineConnection, path: str) -> AsyncIterator["ExecStream"]:
     """Start the prepared exec at ``path``; hang up when the context ends.
 
     Raises:
         Infrastructure: the engine does not answer, or refuses.
     """
-    try:
-        reader, writer = await asyncio.open_unix_connection(socket)
-    except OSError as error:
-        raise Infrastructure(f"the Docker engine at {socket} does not answer: {error}") from error
+    reader, writer = await connection.open_streams()
     try:
         with _convert_hang_up():
             await _upgrade(reader, writer, path)

@@ -3,14 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dgm.sandboxes.attach import ExecStream, attach, open_exec
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.engine_client import call_engine
-
-if TYPE_CHECKING:
-    from docker import DockerClient
+from dgm.sandboxes.engine_connection import EngineConnection
 
 _ASKS_AGAIN_S = 0.5
 """Maximum seconds between two questions about a program's end."""
@@ -27,9 +25,9 @@ class Program(NamedTuple):
 class ContainerPrograms:
     """The programs of the container ``ident``."""
 
-    def __init__(self, client: "DockerClient", socket: str, ident: str) -> None:
-        self._client = client
-        self._socket = socket
+    def __init__(self, connection: EngineConnection, ident: str) -> None:
+        self._connection = connection
+        self._client = connection.client
         self._id = ident
 
     async def run(self, program: Program, stdin: bytes, output: Output, patience_s: float) -> int | None:
@@ -41,7 +39,7 @@ class ContainerPrograms:
         ident = await self._prepare(program, fed=bool(stdin))
         try:
             async with asyncio.timeout(patience_s):
-                await attach(self._socket, self._path(ident), stdin, output)
+                await attach(self._connection, self._path(ident), stdin, output)
                 return await self._wait(ident)
         except TimeoutError:
             return None
@@ -54,7 +52,7 @@ class ContainerPrograms:
             Infrastructure: the engine failed.
         """
         ident = await self._prepare(program, fed=True)
-        async with open_exec(self._socket, self._path(ident)) as stream:
+        async with open_exec(self._connection, self._path(ident)) as stream:
             yield ident, stream
 
     async def exit_code(self, ident: str) -> int | None:

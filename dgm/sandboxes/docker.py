@@ -10,14 +10,13 @@ each runs in a thread.
 import asyncio
 import contextlib
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SandboxSpec, SharedSocket
 from dgm.sandboxes import container, image_users, images, recipes, shown_folders, transfer
 from dgm.sandboxes.bounded_command import OOM_COUNTERS, bound_command, count_memory_kills, lacks_processes
@@ -25,12 +24,14 @@ from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
 from dgm.sandboxes.container_programs import ContainerPrograms, Program
 from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
+from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     call_engine,
-    connect_engine,
     convert_engine_errors,
     remove_container,
 )
+from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_facts import EngineFacts
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.processor import (
     SIGNALLED,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SOCKET = "unix:///var/run/docker.sock"
 _ENVIRONMENT = {
     "HOME": "/tmp",
     "TMPDIR": "/tmp",
@@ -66,19 +66,26 @@ _COPY_S = 300.0
 
 
 class DockerEngine:
-    """An engine that opens sandboxes with Docker on this machine."""
+    """An engine that opens sandboxes with Docker, on this machine or another."""
 
     name = "docker"
 
-    def __init__(self) -> None:
-        address = os.environ.get("DOCKER_HOST", _SOCKET)
-        if not address.startswith("unix://"):
-            raise UserError(f"DOCKER_HOST={address}: sandboxes need an engine on this machine (unix://…)")
-        self._socket = address.removeprefix("unix://")
-        self._client: DockerClient = connect_engine()
+    def __init__(self, address: EngineAddress | None = None) -> None:
+        """Connect to the engine at ``address``; by default, the one that the environment names.
+
+        Raises:
+            UserError: the address is no good.
+            Infrastructure: no engine answers there.
+        """
+        self._connection = EngineConnection(address)
+        self._client = self._connection.client
         self._images: set[str] = set()
         self._instances = InstanceStore(self._client)
         self._task_images = TaskImageStore(self._client)
+
+    def close(self) -> None:
+        """End the connection; it also ends with this object."""
+        self._connection.close()
 
     @property
     def client(self) -> "DockerClient":
@@ -95,10 +102,20 @@ class DockerEngine:
         """Images that tasks of suites bring or name."""
         return self._task_images
 
-    def version(self) -> str:
-        """Return the engine's version."""
-        with convert_engine_errors("ask for the version"):
-            return str(self._client.version()["Version"])
+    @property
+    def facts(self) -> EngineFacts:
+        """The engine as it describes itself; the first access blocks."""
+        return self._connection.facts
+
+    @property
+    def machine(self) -> str:
+        """The architecture of its sandboxes, as ``uname -m`` says it."""
+        return self.facts.machine
+
+    @property
+    def address(self) -> EngineAddress:
+        """The address at which it answers."""
+        return self._connection.address
 
     def build(self, recipe: str) -> str:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
@@ -147,10 +164,11 @@ class DockerEngine:
         return await asyncio.to_thread(self._reap, labels)
 
     def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> "DockerSandbox":
+        self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
             ident, uid = container.create(self._client, spec, base, shown)
-            sandbox = DockerSandbox(self._client, self._socket, ident, base, uid)
+            sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
                 self._client.api.start(ident)
             except BaseException:
@@ -181,12 +199,10 @@ class DockerEngine:
 class DockerSandbox:
     """One running container."""
 
-    def __init__(
-        self, client: "DockerClient", socket: str, ident: str, base: ContainerBase, uid: int
-    ) -> None:
-        self._client = client
+    def __init__(self, connection: EngineConnection, ident: str, base: ContainerBase, uid: int) -> None:
+        self._client = connection.client
         self._id = ident
-        self._programs = ContainerPrograms(client, socket, ident)
+        self._programs = ContainerPrograms(connection, ident)
         self._user = f"{uid}:{base.group}"
         self._keeper = f"{base.keeper}:{base.keeper}"
         self._environment = {**_ENVIRONMENT, "PATH": base.search_path}

@@ -1,4 +1,4 @@
-"""Connect to the Docker engine, and call it: errors that a person can act on, images by name, locks per image."""
+"""Calls to the Docker engine: errors that a person can act on, images by name, locks per image."""
 
 import asyncio
 import contextlib
@@ -13,20 +13,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 T = TypeVar("T")
-
-
-def connect_engine() -> "DockerClient":
-    """Return a client of the Docker engine that the environment names.
-
-    Raises:
-        Infrastructure: no engine answers.
-    """
-    import docker
-
-    with convert_engine_errors("find an engine"):
-        client = docker.from_env()
-        client.ping()
-    return client
 
 
 async def call_engine(purpose: str, call: Callable[[], T]) -> T:

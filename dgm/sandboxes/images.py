@@ -81,7 +81,7 @@ def _build(client: "DockerClient", recipe: Recipe) -> None:
         f"dgm/{name}": ensure(client, recipes.load(name, recipe.folder.parent)) for name in recipe.stands_on
     }
     foreign = [base for base in recipe.bases if base not in below]
-    if all(find_image(client, base) is not None or is_offered(base) for base in foreign):
+    if all(find_image(client, base) is not None or is_offered(client, base) for base in foreign):
         _build_from_dockerfile(client, recipe, below)
     elif below:
         raise UserError(f"{recipe.folder / 'Dockerfile'}: no registry offers {', '.join(foreign)}")
@@ -92,19 +92,24 @@ def _build(client: "DockerClient", recipe: Recipe) -> None:
     log.info("built the image %s in %.0f s", recipe.tag, time.monotonic() - started)
 
 
-def is_offered(base: str) -> bool:
+def is_offered(client: "DockerClient", base: str) -> bool:
     """Return whether a registry answers for this image, asked through the engine with its mirrors and proxies."""
     import docker
     import requests
+    from docker import auth
 
-    with_patience = docker.from_env(timeout=_REGISTRY_ANSWERS_WITHIN_S)
+    api = client.api
     try:
-        with_patience.api.inspect_distribution(base)  # type: ignore[no-untyped-call]
-    except (docker.errors.APIError, requests.exceptions.RequestException):
+        registry, _ = auth.resolve_repository_name(base)
+        login = auth.get_config_header(api, registry)
+        answer = api.get(
+            f"{api.base_url}/v{api.api_version}/distribution/{base}/json",
+            headers={"X-Registry-Auth": login} if login else {},
+            timeout=_REGISTRY_ANSWERS_WITHIN_S,
+        )
+    except (docker.errors.DockerException, requests.exceptions.RequestException):
         return False
-    finally:
-        with_patience.close()
-    return True
+    return bool(answer.ok)
 
 
 def _build_from_dockerfile(client: "DockerClient", recipe: Recipe, below: Mapping[str, str]) -> None:

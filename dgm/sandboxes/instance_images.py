@@ -58,7 +58,7 @@ class InstanceStore:
         """Return whether a registry answers for the image; one that did not is asked again after a minute."""
         if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
             return False
-        if images.is_offered(reference):
+        if images.is_offered(self._client, reference):
             return True
         self._refused[reference] = time.monotonic()
         return False

@@ -6,12 +6,13 @@ They are installed once into the user's cache, wheels only, so that none of thei
 import asyncio
 import hashlib
 import json
-import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from dgm.errors import Infrastructure, UserError
@@ -22,7 +23,17 @@ TARGET = "/opt/dgm-packages"
 """Folder of the packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
 INSTALL_S = 600
 _VERSION_S = 120.0
-_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
+_VERSION = """
+import platform, sys
+libc, number = platform.libc_ver()
+if not libc:
+    import subprocess
+    said = subprocess.run(["ldd", "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+    libc, number = ("musl", said.split("Version ")[1].split()[0]) if "musl" in said else ("", "")
+print("%d.%d" % sys.version_info[:2], platform.machine(), libc, number)
+"""
+_OLDEST = {"glibc": ("manylinux", 2, 5), "musl": ("musllinux", 1, 0)}
+"""The tag of wheels for a C library, and the oldest version that one is made for."""
 
 
 async def packages_mount(
@@ -40,24 +51,50 @@ async def packages_mount(
         done = await sandbox.exec(["python3", "-c", _VERSION], timeout_s=_VERSION_S)
     if done.timed_out:
         raise Infrastructure(f"the sandbox's python3 did not tell its version within {_VERSION_S:.0f} s")
-    version = done.output.decode("ascii", "replace").strip()
-    if done.exit_code != 0:
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code != 0 or len(words) < 2:
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
-    return (Mount(await asyncio.to_thread(ensure_packages, tuple(requires), version), TARGET),)
+    python = SandboxPython(*words[:4])
+    return (Mount(await asyncio.to_thread(ensure_packages, tuple(requires), python), TARGET),)
 
 
-def ensure_packages(requires: tuple[str, ...], version: str) -> Path:
-    """Return the folder of the packages for that version of Python (``3.11``); install them if they are missing.
+@dataclass(frozen=True, slots=True)
+class SandboxPython:
+    """The Python of a sandbox, which may be another than this machine's."""
+
+    version: str
+    """Such as ``3.11``."""
+    machine: str
+    """As ``uname -m`` says it, such as ``x86_64``."""
+    libc: str = ""
+    """``glibc`` or ``musl``; empty if unknown."""
+    libc_version: str = ""
+    """Such as ``2.36``."""
+
+    @property
+    def platforms(self) -> Sequence[str]:
+        """The tags of the wheels that it can load, the newest first; pip adds those for every platform."""
+        tags = [f"linux_{self.machine}"]
+        if self.libc in _OLDEST and re.fullmatch(r"\d+\.\d+(\.\d+)?", self.libc_version):
+            name, major, oldest = _OLDEST[self.libc]
+            minor = int(self.libc_version.split(".")[1])
+            tags = [f"{name}_{major}_{each}_{self.machine}" for each in range(minor, oldest - 1, -1)] + tags
+        old = ("manylinux2014", "manylinux2010", "manylinux1") if self.libc == "glibc" else ()
+        return [*tags, *(f"{name}_{self.machine}" for name in old)]
+
+
+def ensure_packages(requires: tuple[str, ...], python: SandboxPython) -> Path:
+    """Return the folder of the packages for a sandbox's Python; install them if they are missing.
 
     Raises:
         UserError: they cannot be installed.
     """
-    what = json.dumps([sorted(requires), version, platform.machine()])
+    what = json.dumps([sorted(requires), *astuple(python)])
     folder = cache_folder("packages") / hashlib.sha256(what.encode()).hexdigest()[:24]
     if not folder.exists():
         draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder.parent))
         try:
-            _install(requires, version, draft)
+            _install(requires, python, draft)
             draft.chmod(0o755)
             draft.replace(folder)
         finally:
@@ -65,11 +102,12 @@ def ensure_packages(requires: tuple[str, ...], version: str) -> Path:
     return folder
 
 
-def _install(requires: tuple[str, ...], version: str, target: Path) -> None:
-    same = version == "{}.{}".format(*sys.version_info[:2])
+def _install(requires: tuple[str, ...], python: SandboxPython, target: Path) -> None:
+    same = python.version == "{}.{}".format(*sys.version_info[:2])
     # Use -P and an empty working folder: no file in the user's current folder is run or installed.
     words = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    words += ["--target", str(target), "--only-binary", ":all:", "--python-version", version]
+    words += ["--target", str(target), "--only-binary", ":all:", "--python-version", python.version]
+    words += [word for tag in python.platforms for word in ("--platform", tag)]
     # Bytecode of another version would be useless.
     words += ["--compile" if same else "--no-compile", "--", *requires]
     try:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_facts import EngineKind
 
 _PROBE_S = 30.0
 _PIDS, _MEMORY_MB = 32, 128
@@ -87,6 +88,23 @@ class DiagnosisRow:
     """The finding; when not ``ok``, also the remedy."""
 
 
+BOUNDS = ("forks bounded", "memory bounded")
+"""Names of the checks that a person may do without."""
+
+
+def is_fit(rows: Iterable[DiagnosisRow], name: str, *, unbounded: bool) -> bool:
+    """Return whether the rows say that a search can run in sandboxes of the engine called ``name``.
+
+    Args:
+        rows: of all engines.
+        name: of one engine.
+        unbounded: whether a person accepts that processes and memory are not bounded.
+    """
+    accepted = {f"{name}: {check}" for check in BOUNDS} if unbounded else set()
+    own = [row for row in rows if row.name.startswith(f"{name}: ") and row.name not in accepted]
+    return bool(own) and all(row.ok for row in own)
+
+
 async def probe(name: EngineName) -> list[DiagnosisRow]:
     """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
@@ -149,7 +167,9 @@ def probe_images() -> list[DiagnosisRow]:
 def _version(engine: SandboxEngine) -> str:
     match engine:
         case DockerEngine():
-            return f"version {engine.version()}"
+            facts = engine.facts
+            kind = "" if facts.kind is EngineKind.DOCKER else f"{facts.kind.capitalize()}, "
+            return f"{kind}version {facts.version} for {facts.machine} at {engine.address}"
         case BubblewrapEngine():
             return f"bounds by {engine.bounds}"
         case _:

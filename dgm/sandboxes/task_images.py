@@ -138,7 +138,7 @@ def _find_base(client: "DockerClient", base: str) -> str:
         return images.ensure(client, recipes.load(recipe))
     if find_image(client, base) is not None:
         return base
-    if images.is_offered(base):
+    if images.is_offered(client, base):
         return base
     raise UserError(
         f"a task's Dockerfile stands on {base}: the engine has no such image and no registry offers it; "

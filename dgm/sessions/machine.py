@@ -16,12 +16,13 @@ from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
 from dgm.models.provider import Provider
 from dgm.models.providers import PROVIDERS
-from dgm.sandboxes.choose import choose
-from dgm.sandboxes.probes import probe, probe_images
+from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
+from dgm.sandboxes.probes import is_fit, probe, probe_images
 from dgm.search.model_checks import check_models, prices_of
 
 SHOWN = 3
 """Maximum number of a server's models that are named."""
+CHOSEN = "sandbox chosen by auto"
 
 
 class CheckRow(NamedTuple):
@@ -51,10 +52,13 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
     found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [CheckRow(row.name, row.ok, row.detail) for row in found]
     try:
-        chosen = choose("auto")
+        chosen, why = choose_auto()
     except DgmError as error:
-        return MachineChecks([*rows, CheckRow("sandbox chosen by auto", False, str(error))], False)
-    return MachineChecks([*rows, CheckRow("sandbox chosen by auto", True, chosen.name)], True)
+        return MachineChecks([*rows, CheckRow(CHOSEN, False, str(error))], False)
+    usable = is_fit(found, chosen.name, unbounded=is_unbounded_accepted())
+    detail = f"{chosen.name}, since {why}" if why else chosen.name
+    flaw = "" if usable else ", which fails a check above: no search can run in it"
+    return MachineChecks([*rows, CheckRow(CHOSEN, usable, f"{detail}{flaw}")], usable)
 
 
 async def check_model(model: str, assignments: Sequence[str]) -> Sequence[CheckRow]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import platform
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -30,11 +31,13 @@ def environment(agent: str) -> Mapping[str, str]:
 
 def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
-    from dgm.sandboxes.packages import ensure_packages
+    from dgm.sandboxes.packages import SandboxPython, ensure_packages
 
     requires = tomllib.loads((AGENTS / agent / "agent.toml").read_text())["agent"]["requires"]
     with patch.dict(os.environ, environment(agent)):
-        return ensure_packages(tuple(requires), "{}.{}".format(*sys.version_info[:2]))
+        version = "{}.{}".format(*sys.version_info[:2])
+        own = SandboxPython(version, platform.machine(), *platform.libc_ver())
+        return ensure_packages(tuple(requires), own)
 
 
 def main(agents: list[str]) -> int:

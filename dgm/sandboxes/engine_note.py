@@ -1,0 +1,53 @@
+"""The engine that a run's sandboxes were on, noted on this machine so that no later session changes it silently.
+
+An address is this machine's matter: it decides no verdict and is not recorded in the run, which may travel.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+from dgm.errors import UserError
+from dgm.paths import state_folder
+from dgm.protocols import SandboxEngine
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import ENGINE, resolve_address
+
+_FOLDER = "engines"
+
+
+def note_engine(run: str, engine: SandboxEngine) -> None:
+    """Note the address of a run's engine, if a person named one by whatever means.
+
+    Args:
+        run: the run's id.
+        engine: of its sandboxes.
+    """
+    if isinstance(engine, DockerEngine) and engine.address.origin:
+        _note_of(run).write_text(engine.address.url, encoding="utf-8")
+
+
+def check_engine(run: str, name: str) -> None:
+    """Make sure that the environment leads to the engine that the run was on; ``--engine`` may name another.
+
+    Args:
+        run: the run's id.
+        name: of the run, for people.
+
+    Raises:
+        UserError: it leads to another one.
+    """
+    note = _note_of(run)
+    if os.environ.get(ENGINE) or not note.is_file():
+        return
+    before, now = note.read_text(encoding="utf-8"), resolve_address()
+    if before != now.url:
+        raise UserError(
+            f"{name}: its sandboxes were on the engine {before}, and now would be on {now}: "
+            "say which with --engine"
+        )
+
+
+def _note_of(run: str) -> Path:
+    # The id is the run's, which may be a stranger's: it is no name of a file.
+    return state_folder(_FOLDER) / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:32]

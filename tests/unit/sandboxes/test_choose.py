@@ -1,0 +1,65 @@
+"""The choice of an engine where the one that is meant does not answer."""
+
+import logging
+
+import pytest
+
+from dgm.errors import UserError
+from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.choose import choose
+from tests.support.fake_engine import ROOTLESS, serve_engine
+
+
+@pytest.fixture(autouse=True)
+def _machine(tmp_path, monkeypatch):
+    """A machine where bubblewrap works, whatever is installed."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    for name in ("DGM_ENGINE", "DOCKER_HOST", "DOCKER_CONTEXT", "DGM_UNBOUNDED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(BubblewrapEngine, "__init__", lambda _: None)
+    monkeypatch.setattr(BubblewrapEngine, "prove", lambda _: None)
+
+
+def test_auto_says_why_the_engine_that_was_meant_is_not_used(monkeypatch, caplog, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/gone.sock")
+    with caplog.at_level(logging.WARNING):
+        assert choose("auto").name == "bubblewrap"
+    (record,) = caplog.records
+    assert "gone.sock (DOCKER_HOST)" in record.message
+    assert record.message.endswith("using bubblewrap")
+
+
+def test_auto_takes_no_other_engine_than_the_named_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("DGM_ENGINE", f"unix://{tmp_path}/gone.sock")
+    with pytest.raises(UserError, match=r"no Docker engine answers at unix://.*gone\.sock \(DGM_ENGINE\)"):
+        choose("auto")
+
+
+def test_a_context_that_is_no_good_is_said_too(monkeypatch, caplog):
+    monkeypatch.setenv("DOCKER_CONTEXT", "nope")
+    with caplog.at_level(logging.WARNING):
+        assert choose("auto").name == "bubblewrap"
+    assert "there is no such context" in caplog.text
+
+
+def test_an_engine_that_bounds_nothing_is_refused(monkeypatch, tmp_path):
+    with serve_engine(tmp_path / "engine.sock", info=ROOTLESS) as address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+        with pytest.raises(UserError, match=r"does not bound processes and memory .*DGM_UNBOUNDED=1$"):
+            choose("docker")
+        monkeypatch.setenv("DGM_UNBOUNDED", "1")
+        assert choose("docker").name == "docker"
+
+
+def test_auto_says_that_an_engine_bounds_nothing(monkeypatch, tmp_path, caplog):
+    with serve_engine(tmp_path / "engine.sock", info=ROOTLESS) as address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+        assert choose("auto").name == "bubblewrap"
+    assert "does not bound processes and memory" in caplog.text
+
+
+def test_what_is_no_engine_is_refused(monkeypatch, tmp_path):
+    with serve_engine(tmp_path / "engine.sock", version={"hello": "world"}) as address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+        with pytest.raises(UserError, match="what answers there is no Docker engine"):
+            choose("docker")

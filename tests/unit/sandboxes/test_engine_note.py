@@ -1,0 +1,54 @@
+"""A run goes on with the engine that it was on, or says that it would be another."""
+
+import pytest
+
+from dgm.errors import UserError
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import parse_address
+from dgm.sandboxes.engine_note import check_engine, note_engine
+
+
+class Elsewhere(DockerEngine):
+    """An engine that is only an address."""
+
+    def __init__(self, url, origin):
+        self._at = parse_address(url, origin, None)
+
+    @property
+    def address(self):
+        return self._at
+
+
+@pytest.fixture(autouse=True)
+def _machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    for name in ("DGM_ENGINE", "DOCKER_HOST", "DOCKER_CONTEXT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_run_does_not_move_to_another_engine_by_itself(monkeypatch):
+    note_engine("id", Elsewhere("ssh://me@far", "--engine"))
+    with pytest.raises(
+        UserError, match=r"^r: .* on the engine ssh://me@far, and now .*docker\.sock: say which"
+    ):
+        check_engine("id", "r")
+    monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
+    check_engine("id", "r")
+
+
+def test_a_person_may_move_it(monkeypatch):
+    note_engine("id", Elsewhere("ssh://me@far", "--engine"))
+    monkeypatch.setenv("DGM_ENGINE", "unix://")
+    check_engine("id", "r")
+
+
+def test_nothing_is_noted_of_an_engine_that_nobody_named(monkeypatch):
+    note_engine("id", Elsewhere("unix://", ""))
+    monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
+    check_engine("id", "r")
+
+
+def test_the_id_of_a_run_is_no_path(tmp_path):
+    note_engine("../../outside", Elsewhere("ssh://me@far", "--engine"))
+    assert not (tmp_path / "outside").exists()
