@@ -28,7 +28,7 @@ class Place:
 
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
-    limits, wire_model = CallLimits(calls=80), None
+    limits, takes_tools = CallLimits(calls=80), True
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached = None, True
 
