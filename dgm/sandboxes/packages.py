@@ -43,7 +43,8 @@ async def packages_mount(
     version = done.output.decode("ascii", "replace").strip()
     if done.exit_code != 0:
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
-    return (Mount(await asyncio.to_thread(ensure_packages, tuple(requires), version), TARGET),)
+    folder = await asyncio.to_thread(ensure_packages, tuple(requires), version)
+    return (Mount(folder, TARGET, constant=True),)
 
 
 def ensure_packages(requires: tuple[str, ...], version: str) -> Path:
