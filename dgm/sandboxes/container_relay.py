@@ -14,6 +14,14 @@ from dgm.sandboxes.relay import Relay
 
 MEMORY_MB = 16
 """Memory of the relay itself, for which no agent is charged."""
+_START = """
+import os, sys
+source = b""
+while len(source) < int(sys.argv[2]):
+    source += os.read(0, int(sys.argv[2]) - len(source)) or sys.exit("no program came")
+exec(source)
+"""
+"""Program that runs the source that comes first on its standard input: no file of it is needed inside."""
 _KILLED = 137
 _SHOWN = 200
 
@@ -116,9 +124,10 @@ async def open_relay(
     if shared is None:
         yield None
         return
-    source = files("dgm.sandboxes").joinpath("relay_inside.py").read_text(encoding="utf-8")
-    program = Program(["python3", "-I", "-c", source, shared.target], user, {"PATH": path})
-    async with programs.open(program) as (ident, stream):
+    source = files("dgm.sandboxes").joinpath("relay_inside.py").read_bytes()
+    argv = ["python3", "-I", "-c", _START, shared.target, str(len(source))]
+    async with programs.open(Program(argv, user, {"PATH": path})) as (ident, stream):
+        stream.write(source)
         relay = ContainerRelay(programs, ident, stream, shared)
         try:
             try:

@@ -55,7 +55,8 @@ async def packages_mount(
     if done.exit_code != 0 or len(words) < 2:
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
     python = SandboxPython(*words[:4])
-    return (Mount(await asyncio.to_thread(ensure_packages, tuple(requires), python), TARGET),)
+    folder = await asyncio.to_thread(ensure_packages, tuple(requires), python)
+    return (Mount(folder, TARGET, constant=True),)
 
 
 @dataclass(frozen=True, slots=True)

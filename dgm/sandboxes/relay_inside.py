@@ -1,6 +1,6 @@
 """Listen on a unix socket inside a sandbox, and carry its connections over this program's standard input and output.
 
-dgm runs it inside a sandbox as ``python3 -I -c SOURCE PATH``, as a user whom no agent can signal or trace. Standard
+It runs inside a sandbox with the socket's path as its argument, as a user whom no agent can signal or trace. Standard
 library only, Python >= 3.8, one thread. ``relay`` is the other end, which shares only the constants.
 
 A frame has a head (number of the connection, kind, bytes of the body) and a body. Each end may send ``WINDOW`` bytes

@@ -47,7 +47,7 @@ def write(path):
     with open(path, "wb") as opened:
         opened.write(b"x")
 others = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if os.stat("/proc/" + pid).st_uid != os.getuid()]
-assert any(b"relay" in open("/proc/" + pid + "/cmdline", "rb").read() for pid in others)
+assert any(b"gateway.sock" in open("/proc/" + pid + "/cmdline", "rb").read() for pid in others)
 for pid in others:
     for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGHUP):
         attempt(os.kill, int(pid), number)
