@@ -122,7 +122,7 @@ def test_stop_is_asked_for_from_elsewhere(dgm, busy):
 
 
 def test_the_same_run_twice_is_the_same_run(dgm, searched):
-    dgm(*SMALL, "--name", "again")
+    dgm(*SMALL, "--name", "again", cold=True)
     logs = []
     for name in ("small", "again"):
         agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
