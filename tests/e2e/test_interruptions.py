@@ -161,12 +161,12 @@ def test_a_full_disk_stops_the_run_and_room_lets_it_go_on(dgm, started, tiny_dis
     before = graded(tiny_disk / "full")
     filler.unlink()
     subprocess.run(["mount", "-o", "remount,size=60m", tiny_disk], check=True)
-    words = [sys.executable, "-m", "dgm", "resume", "full", "--max-evaluations", str(before + 1), "--json"]
+    words = [sys.executable, "-m", "dgm", "resume", "full", "--max-evaluations", str(before + 2), "--json"]
     done = subprocess.run(
         words, env={**os.environ, "DGM_ARCHIVE": str(tiny_disk)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["evaluations"]["graded"] == before + 1
+    assert json.loads(done.stdout)["evaluations"]["graded"] == before + 2
 
 
 def damage(run: Path, how: str) -> None:
