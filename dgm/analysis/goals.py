@@ -181,8 +181,10 @@ def refuse_unreachable(budget: Budget, tasks: int) -> None:
     Raises:
         UserError: it cannot.
     """
+    if budget.score is None or not tasks:
+        return
     highest = lower_bound(Tally(tasks, 0))
-    if budget.score is not None and tasks and budget.score > highest:
+    if budget.score > highest:
         raise UserError(
             f"--until-score {budget.score:g}: can never be reached: an agent that resolves all {tasks} search tasks "
             f"has a lower bound of {highest:.2f}; choose less, or a benchmark with more tasks"

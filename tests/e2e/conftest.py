@@ -12,10 +12,21 @@ from tests.support.warm import WarmStart
 
 
 @pytest.fixture(scope="session")
-def dgm(tmp_path_factory):
+def shared(tmp_path_factory):
+    """A folder that all test processes of a session share."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def dgm(tmp_path_factory, shared):
     """The program."""
+    started = shared / "started"
+    started.mkdir(exist_ok=True)
     with WarmStart() as warm:
-        yield Program(tmp_path_factory.mktemp("archive"), warm)
+        yield Program(tmp_path_factory.mktemp("archive"), warm, started)
 
 
 EVALUATIONS = 8
@@ -36,15 +47,10 @@ SMALL = (
 
 
 @pytest.fixture(scope="session")
-def searched(dgm, tmp_path_factory):
+def searched(dgm, shared):
     """A finished run of ``EVALUATIONS`` in bubblewrap; made by the first of several test processes that wants it."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    several = "PYTEST_XDIST_WORKER" in os.environ
-    shared = (
-        tmp_path_factory.getbasetemp().parent / "searched" if several else tmp_path_factory.mktemp("searched")
-    )
-    shared.mkdir(exist_ok=True)
     with (shared / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / "said.json").exists():

@@ -87,7 +87,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
 
     assert "when the run goes on: dgm resume asked" in dgm("approve", "asked", "--yes", child).stdout
     others = [each["child"] for each in dgm.json("approve", "asked")["children"] if each["child"] != child]
-    dgm("resume", "asked", "--max-evaluations", graded + 2)
+    dgm("resume", "asked", "--max-evaluations", graded + 1)
     born = [each for _, action, each in bodies(folder, "agent_born") if action == child]
     assert [(each["id"], each["commit"], each["decided"]) for each in born] == [
         (1, body["commit"], "a person")
@@ -100,7 +100,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     if waiting:
         no = [word for each in waiting for word in ("--no", each)]
         dgm("approve", "asked", *no, "--reason", "enough for today")
-        dgm("resume", "asked", "--max-evaluations", graded + 3)
+        dgm("resume", "asked", "--max-evaluations", graded + 2)
         dead = {action: each for _, action, each in bodies(folder, "agent_stillborn")}
         assert all(dead[each]["stage"] == "rejected" for each in waiting)
         assert all(dead[each]["reason"] == "enough for today" for each in waiting)

@@ -51,6 +51,13 @@ def predicted(tmp_path_factory):
     return file
 
 
+@pytest.fixture(scope="module")
+def tried(dgm, run, tmp_path_factory):
+    """The words that try one task once, with the folder for it, and what they print."""
+    words = ["evaluate", "evaluated", "0", *TASKS[:4], "--into", tmp_path_factory.mktemp("tried") / "it"]
+    return words, dgm.json(*words)
+
+
 def test_agents_are_evaluated_compared_and_paid_once(dgm, run, mine):
     words = ["evaluate", "evaluated", "seed", "--seed-agent", mine, *TASKS, *PRICES]
     found = dgm.json(*words)
@@ -87,18 +94,15 @@ def test_money_ends_it_and_more_money_goes_on(dgm, run, tmp_path):
     assert "has cost" in dgm(*words, "--task", HARD, "--max-usd", spent / 2, code=2).stderr
 
 
-def test_each_attempt_is_made_once_and_every_task_counts_once(dgm, run, tmp_path):
-    words = ["evaluate", "evaluated", "0", *TASKS[:4], "--into", tmp_path / "it"]
-    once = dgm.json(*words)
+def test_each_attempt_is_made_once_and_every_task_counts_once(dgm, tried):
+    words, once = tried
     twice = dgm.json(*words, "--attempts", 2)
     (agent,) = twice["agents"]
     assert agent["tally"] == once["agents"][0]["tally"]
     assert agent["all_attempts"]["n"] == 2
     assert agent["any_attempt"]["n"] == 1
     starts = [
-        (body["task"], body["attempt"])
-        for body in events(tmp_path / "it", "action_started")
-        if "attempt" in body
+        (body["task"], body["attempt"]) for body in events(words[-1], "action_started") if "attempt" in body
     ]
     assert starts == [(EASY, 0), (EASY, 1)]
 
@@ -161,9 +165,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(dgm, run, words, said):
     assert left_in(run) == before
 
 
-def test_what_was_begun_otherwise_is_not_mixed_up(dgm, run, tmp_path):
-    words = ["evaluate", "evaluated", "seed", *TASKS[:4], "--into", tmp_path / "it"]
-    dgm(*words)
+def test_what_was_begun_otherwise_is_not_mixed_up(dgm, run, tried):
+    words, _ = tried
     refused = dgm(*words, "--set", "limits.calls=7", code=2).stderr
     assert "was begun with limits.calls 80, not 7" in refused
     assert "holds something else than an evaluation" in dgm(*words[:-1], run, code=2).stderr

@@ -113,8 +113,10 @@ def test_policies_for_simulations_are_listed_with_those_installed(dgm, site, tmp
 
 def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
     # One process imports what all of these commands need, the packages of the examples in reach.
+    (started := tmp_path / "started").mkdir()
+    (started / "run, refused").touch()
     with WarmStart() as warm:
-        unknown_names_list_what_is_installed(Program(tmp_path / "archive", warm, started={"run"}))
+        unknown_names_list_what_is_installed(Program(tmp_path / "archive", warm, started))
 
 
 def unknown_names_list_what_is_installed(dgm):

@@ -14,8 +14,6 @@ from tests.support.warm import WarmStart
 
 PATIENCE_S = 900
 """Of whoever waits for a command: longer than any takes, however busy the machine."""
-COLD = {"run", "resume", "simulate"}
-"""What searches is always a process from its first import on: with hashes and processes of its own."""
 
 
 def without_keys(environment):
@@ -29,22 +27,24 @@ class Program:
 
     archive: object
     warm: WarmStart
+    started: Path
+    """A folder with a file for each command that was a process from its first import on, as each is the first time that
+    it is performed and the first time that it is refused."""
     environment: dict = field(default_factory=dict)
-    started: set = field(default_factory=set)
-    """Commands that were processes from their first import on, as each is the first time."""
 
     @property
     def variables(self):
         """The whole environment of a command."""
         return {**without_keys(os.environ), "DGM_ARCHIVE": str(self.archive), **self.environment}
 
-    def __call__(self, *words, code=0, stdin="", cwd=None):
+    def __call__(self, *words, code=0, stdin="", cwd=None, cold=False):
+        """The command's end; ``cold``: as a process from its first import on, with hashes of its own."""
         words = [*map(str, words)]
-        imported = words[0] in self.started and self.warm.fits(self.variables)
-        if imported and (code == 2 or words[0] not in COLD):
+        begun = self.started / (f"{words[0]}, refused" if code == 2 else words[0])
+        if not cold and begun.exists() and self.warm.fits(self.variables):
             done = self.warm(words, self.variables, said=stdin, cwd=cwd, timeout_s=PATIENCE_S)
         else:
-            self.started.add(words[0])
+            begun.touch()
             done = self._start(words, stdin, cwd)
         assert done.returncode == code, (
             f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

@@ -1,6 +1,7 @@
 """What reaches the terminal: patches, complaints, help."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -52,14 +53,36 @@ def test_help_names_every_command_and_imports_next_to_nothing():
     assert done.stdout.splitlines()[-1] == "False False False"
 
 
+HELPS = """
+import os, sys
+import asyncio, click, numpy, pydantic, rich.console, scipy.special, sqlite3
+for name in sys.argv[1:]:
+    if not os.fork():
+        from dgm.cli.main import main
+        try:
+            main([name, "--help"])
+        except SystemExit as end:
+            sys.stdout.flush()
+            os._exit(end.code)
+    print(f"ended {name} {os.wait()[1]}", flush=True)
+"""
+"""A process of its own for each command, in which none of dgm's modules was imported for another one."""
+
+
 @pytest.mark.starts_processes
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_has_a_help_of_its_own(name):
+def test_every_command_has_a_help_of_its_own():
     done = subprocess.run(
-        [sys.executable, "-m", "dgm", name, "--help"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", HELPS, *COMMANDS], capture_output=True, text=True, check=True
     )
-    assert done.returncode == 0
-    assert done.stdout.startswith(f"Usage: dgm {name}")
+    assert done.stderr == ""
+    *helps, rest = re.split(r"^ended (\S+) (\d+)\n", done.stdout, flags=re.MULTILINE)
+    assert rest == ""
+    ended = {
+        name: (text, code) for text, name, code in zip(helps[::3], helps[1::3], helps[2::3], strict=True)
+    }
+    assert ended.keys() == COMMANDS.keys()
+    for name, (text, code) in ended.items():
+        assert (text.partition(" [")[0].split("\n")[0], code) == (f"Usage: dgm {name}", "0"), name
 
 
 def test_a_complaint_neutralises_what_it_quotes(capsys):

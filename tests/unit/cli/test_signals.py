@@ -17,7 +17,9 @@ from dgm.cli.signals import allow_interrupts, print_line
 with allow_interrupts():
     try:
         print_line("ready")
-        time.sleep(60)
+        # In pieces: a signal that comes right before a sleep begins does not cut it short.
+        for _ in range(1200):
+            time.sleep(0.05)
     except KeyboardInterrupt:
         print_line("said to nobody")
         sys.stderr.write("nor this\\n")

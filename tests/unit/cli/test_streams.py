@@ -23,8 +23,8 @@ def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archive")
     record = {"id": "x", "settings": Settings().model_dump(mode="json"), "versions": {"benchmark": "1"}}
     with Run.create(folder / "begun", {**record, "name": "begun", "created": 0.0, "sandbox": "none"}) as run:
-        for number in range(2_000):
-            run.append(RunStarted(Budget(evaluations=number + 1), (), resumed=number > 0))
+        sessions = range(2_000)
+        run.append_many([RunStarted(Budget(evaluations=n + 1), (), resumed=n > 0) for n in sessions])
     return folder
 
 

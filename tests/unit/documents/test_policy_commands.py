@@ -25,12 +25,14 @@ PUTS_AWAY = """\
 import pathlib, time
 try:
     pathlib.Path("began").touch()
-    time.sleep(60)
+    for _ in range(1200):
+        time.sleep(0.05)
 except KeyboardInterrupt:
     time.sleep(1)
     pathlib.Path("put-away").touch()
     raise SystemExit(130)
 """
+"""Sleeps in pieces: a signal that comes right before a sleep begins does not cut it short."""
 ENDS_ALL_THE_SAME = PUTS_AWAY.replace("raise SystemExit(130)", "print('whole')")
 IGNORES = """\
 import os, signal, sys
