@@ -182,6 +182,7 @@ def test_whole_blocks_of_a_reply_that_was_cut_off_are_run_and_its_rest_is_forgot
 def test_what_is_answered_again_and_again_is_asked_with_a_higher_temperature(solid, provider, repository):
     script = [said(bash="ls"), said(bash="ls"), said(bash="pwd"), said("Hm."), SUBMIT]
     assert work(solid, provider, repository, *script) == 0
+    assert ["did this before" in told(provider, number)[-1] for number in (1, 2, 3)] == [False, True, False]
     assert [body["temperature"] > 0 for body in provider.asked] == [False, False, True, False, True, False]
 
 

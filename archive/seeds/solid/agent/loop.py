@@ -56,7 +56,9 @@ class Session:
         self.form = text_format if job.get("actions") == "text" else native_format
         self.may_switch = "actions" not in job
         self.steps = self.idle = self.written = 0
-        self.warned = False
+        self.warned = self.stuck = False
+        command, output = self.history.look
+        self.seen = {("bash", str({"command": command})): output}
 
     def run(self):
         """Ask and act until something ends it."""
@@ -81,7 +83,7 @@ class Session:
         while True:
             try:
                 body = self.form.request(self.kind, self.history)
-                temperature = model.LIVELY if self.history.stuck() else model.TEMPERATURE
+                temperature = model.LIVELY if self.stuck else model.TEMPERATURE
                 message, cut = model.reply(body, self.limits.end, temperature)
                 break
             except model.TooLong as error:
@@ -111,11 +113,23 @@ class Session:
             result = call.fault or self.toolbox.run(call.name, call.arguments, self.limits.left_s())
             turn.results.append(result)
         self.idle = 0 if turn.calls else self.idle + 1
+        self.stuck = not turn.calls or self.repeats(turn)
+        if self.stuck and turn.calls:
+            turn.note = (turn.note + " " + prompts.REPEATED).strip()
         if not turn.calls and not turn.note:
             self.answer(turn)
         if not self.warned and self.limits.near(self.steps):
             self.warned = True
             turn.note = (turn.note + "\n\n" + prompts.LAST).strip()
+
+    def repeats(self, turn):
+        """Tell whether all calls of a reply gave what the same calls gave before."""
+        made = {
+            (call.name, str(call.arguments)): text.strip() for call, text in zip(turn.calls, turn.results)
+        }
+        known = all(self.seen.get(call) == text for call, text in made.items())
+        self.seen.update(made)
+        return known
 
     def answer(self, turn):
         """Answer a reply without a call: it ends the work if it says so."""
