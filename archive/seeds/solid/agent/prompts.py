@@ -83,9 +83,13 @@ REMINDER = {
 }
 # The first turn of a conversation in text: small models follow an example better than rules.
 FIRST_LOOK = "I look at the files first.\n\n```bash\n%s\n```"
+GO_ON = "Go on with the next command: read the code that the problem speaks of."
 WRITTEN = "You wrote a call as text, so nothing was done. Use the tools that you were given."
 CUT = "Your reply was cut off at its length limit. Write less at once: shorter thoughts, smaller edits."
-REPEATED = "[You did the same before, with the same result. Try something else, or submit.]"
+REPEATED = (
+    "You did this before, and the result is the same. Do something else now: read the code that the problem speaks of, "
+    "change a file, or run the tests."
+)
 LAST = "[Little time or few replies are left. Bring the repository into a good state, then submit.]"
 
 

@@ -19,7 +19,7 @@ def request(kind, history):
     messages = [{"role": "system", "content": system}, {"role": "user", "content": history.opening}]
     command, output = history.look
     messages += [{"role": "assistant", "content": prompts.FIRST_LOOK % command}]
-    messages += [{"role": "user", "content": output or "(no files)"}]
+    messages += [{"role": "user", "content": "%s\n\n%s" % (output, prompts.GO_ON)}]
     for turn in history.turns:
         # Calls from before a change to text are written out.
         written = turn.calls if turn.message.get("tool_calls") else []

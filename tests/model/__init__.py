@@ -1,0 +1,1 @@
+"""Searches with a real language model on this machine; run by ``make test-model``."""
