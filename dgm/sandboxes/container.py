@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import image_users, recipes, users
+from dgm.sandboxes import image_users, podman, recipes, users
 from dgm.sandboxes.engine_client import find_image
+from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_facts import EngineKind
 from dgm.sandboxes.seccomp import profile
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _OWN_PIDS = 4
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
-_CONFLICT, _NAME_TAKEN = 409, "already in use"
+_NAME_TAKEN = "already in use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +56,25 @@ class ContainerBase:
         return self.group + 1
 
 
-def create(client: "DockerClient", spec: SandboxSpec, base: ContainerBase) -> tuple[str, int]:
+def create(connection: EngineConnection, spec: SandboxSpec, base: ContainerBase) -> tuple[str, int]:
     """Create a container, and return its id and the uid of its programs, which no other one has.
 
     Raises:
+        UserError: the engine cannot confine it from here.
         Infrastructure: all user ids are taken.
     """
     import docker
 
+    client = connection.client
     passwd = image_users.passwd_file(client, base.image, base.group)
     for uid in users.in_random_order(users.DOCKER):
         try:
-            made = client.containers.create(**creation_arguments(spec, base, uid, passwd))
+            arguments = creation_arguments(spec, base, uid, passwd)
+            if connection.facts.kind is EngineKind.PODMAN:
+                arguments = podman.adapt_creation(arguments, connection.address)
+            made = client.containers.create(**arguments)
         except docker.errors.APIError as error:
-            if error.status_code == _CONFLICT and _NAME_TAKEN in str(error.explanation):
+            if _NAME_TAKEN in str(error.explanation):
                 continue
             raise
         return str(made.id), uid
@@ -131,6 +138,13 @@ def _tmpfs(spec: SandboxSpec, base: ContainerBase, uid: int) -> dict[str, str]:
 def _options(size: int, uid: int, gid: int) -> str:
     bound = f"size={size},nr_inodes={max(64, size // _BYTES_PER_FILE)}"
     return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={gid}"
+
+
+def start(connection: EngineConnection, ident: str, spec: SandboxSpec, base: ContainerBase, uid: int) -> None:
+    """Start a container that ``create`` made."""
+    connection.client.api.start(ident)
+    if connection.facts.kind is EngineKind.PODMAN:
+        podman.give_folders(connection.client, ident, _tmpfs(spec, base, uid), uid, base.group)
 
 
 def find_base(client: "DockerClient", reference: str) -> ContainerBase:

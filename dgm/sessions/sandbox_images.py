@@ -8,7 +8,7 @@ from typing import Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxEngine
-from dgm.sandboxes import images, recipes
+from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
 
@@ -28,8 +28,8 @@ def build_images(names: Sequence[str]) -> Mapping[str, str]:
         UserError: there is no such recipe.
         Infrastructure: no Docker engine answers, or a build failed.
     """
-    client = DockerEngine().client
-    return {name: images.ensure(client, recipes.load(name)) for name in names or USUAL}
+    engine = DockerEngine()
+    return {name: engine.build(name) for name in names or USUAL}
 
 
 def list_images() -> Sequence[dict[str, Any]]:
@@ -38,7 +38,7 @@ def list_images() -> Sequence[dict[str, Any]]:
     Raises:
         Infrastructure: no Docker engine answers.
     """
-    present = set(images.list_images(DockerEngine().client))
+    present = set(DockerEngine().images())
     tags = {name: recipes.load(name).tag for name in recipes.names()}
     return [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in tags.items()]
 
@@ -50,7 +50,7 @@ async def remove_remains() -> dict[str, int]:
     engines: list[SandboxEngine] = []
     try:
         docker = DockerEngine()
-        removed["images"] = len(await asyncio.to_thread(images.collect, docker.client))
+        removed["images"] = len(await asyncio.to_thread(docker.collect))
         engines.append(docker)
     except Infrastructure as error:
         log.info("no Docker engine: %s", error)
