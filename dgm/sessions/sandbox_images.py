@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from dgm.protocols import SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
+from dgm.this_machine import machine_name
 
 USUAL = ("python",)
 """Recipes that are built where none is named."""
@@ -45,7 +45,7 @@ def list_images() -> Sequence[dict[str, Any]]:
 
 async def remove_remains() -> dict[str, int]:
     """Remove images of recipes that have changed, and sandboxes of dead processes; return how many of each."""
-    labels = {"dgm.host": socket.gethostname()}
+    labels = {"dgm.host": machine_name()}
     removed = {"images": 0, "sandboxes": 0}
     engines: list[SandboxEngine] = []
     try:
