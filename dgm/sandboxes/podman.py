@@ -4,7 +4,7 @@ Seen with Podman 4.3; the report of each difference is named. Nothing here appli
 """
 
 import io
-import sys
+import platform
 import tarfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ def adapt_creation(arguments: Mapping[str, Any], address: EngineAddress) -> dict
     """
     from docker.types import Ulimit
 
-    if address.scheme != "unix" or sys.platform != "linux":
+    if address.scheme != "unix" or platform.system() != "Linux":
         raise UserError(
             f"Podman at {address} reads seccomp profiles from its own machine alone: run dgm there, or use Docker there"
         )
