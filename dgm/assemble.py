@@ -4,7 +4,6 @@ import asyncio
 import logging
 import platform
 import shutil
-import socket
 import tempfile
 import time
 import uuid
@@ -51,6 +50,7 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
+from dgm.this_machine import machine_name
 from dgm.worker.worker import Worker, commit_seed
 
 log = logging.getLogger(__name__)
@@ -310,7 +310,7 @@ async def open_worker(
     run: Run, settings: Settings, parts: RunParts, on_event: OnEvent = lambda _: None
 ) -> AsyncIterator[Worker]:
     """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
-    labels = {"dgm.run": run.config["id"], "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": run.config["id"], "dgm.host": machine_name()}
     await parts.engine.reap(labels)
     note_engine(run.config["id"], parts.engine)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}

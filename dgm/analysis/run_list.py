@@ -1,6 +1,5 @@
 """All runs below a folder, each as one row; an unreadable run is a row that says so and hides no other."""
 
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.publish.container import SUFFIX
 from dgm.publish.finding import archive_folders
+from dgm.this_machine import machine_name
 
 SCHEMA = 1
 """Version of the JSON document that lists runs."""
@@ -56,7 +56,7 @@ class RunRow:
     def elsewhere(self) -> str:
         """The other host whose process wrote the run last; empty if it was this one, or there is none."""
         host = self.seen.writer[1] if self.seen and self.seen.writer else ""
-        return host if host != socket.gethostname() else ""
+        return host if host != machine_name() else ""
 
     @property
     def pid(self) -> int | None:

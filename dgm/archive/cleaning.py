@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from dgm.archive.history import LIVING, writer
 from dgm.archive.lock import error_of_write, keep_writers_out
 from dgm.archive.overview import read_overview
 from dgm.errors import DgmError, UserError
+from dgm.this_machine import machine_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def check_not_written(folder: Path) -> None:
     if holder is None:
         return
     pid, host = holder
-    if host == socket.gethostname():
+    if host == machine_name():
         raise UserError(f"is being written by pid {pid}")
     if read_overview(folder).state in LIVING:
         raise UserError(

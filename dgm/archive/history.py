@@ -1,16 +1,17 @@
 """Questions about a run that only its log can answer: an agent's evaluations, and whether a process is writing."""
 
-import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
+from dgm.archive.lock import is_locked
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.bounded_reading import parse_json, read_file
 from dgm.domain import ActionId, AgentId, Born, Evaluation
+from dgm.this_machine import machine_name
 
 _LOCK_BYTES = 1_000
 LIVING = ("running", "paused")
@@ -104,8 +105,8 @@ def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5
 def writer(folder: Path) -> tuple[int, str] | None:
     """Return the pid and host of the process that is writing the run in this folder; None if there is none.
 
-    The lock is not touched, so asking never disturbs a writer. A process on another host cannot be checked; it is
-    assumed to be alive.
+    The lock itself is asked; a process that takes it at that very moment tries again. A process on another host cannot
+    be checked; it is assumed to be alive.
     """
     lock = folder / "events.lock"
     try:
@@ -113,23 +114,4 @@ def writer(folder: Path) -> tuple[int, str] | None:
         pid, host = int(holder["pid"]), str(holder["host"])
     except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return None
-    return (pid, host) if host != socket.gethostname() or _has_open(pid, lock) else None
-
-
-def _has_open(pid: int, lock: Path) -> bool:
-    """Return whether a process of this host has the file open."""
-    wanted = str(lock.resolve())
-    try:
-        return any(_is_link_to(opened, wanted) for opened in Path(f"/proc/{pid}/fd").iterdir())
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-
-
-def _is_link_to(opened: Path, wanted: str) -> bool:
-    """Return whether an entry of ``/proc/PID/fd`` links to the file; False if it was closed meanwhile."""
-    try:
-        return str(opened.readlink()) == wanted
-    except FileNotFoundError:
-        return False
+    return (pid, host) if host != machine_name() or is_locked(lock) else None

@@ -1,15 +1,19 @@
 """One writer per run: an advisory lock that the kernel releases when its holder dies for any reason."""
 
+import contextlib
 import errno
 import fcntl
 import json
 import os
-import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
+from dgm.this_machine import machine_name
+
+_PAUSES_S = (0.001, 0.01, 0.05)
 
 
 class WriterLock:
@@ -27,7 +31,7 @@ class WriterLock:
         except OSError as error:
             raise error_of_write(path, error) from error
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(self._fd)
             self._write_holder()
         except BlockingIOError as error:
             message = f"{path.parent}: already being written by {self._read_holder()}; stop that one first"
@@ -44,7 +48,7 @@ class WriterLock:
             self._fd = -1
 
     def _write_holder(self) -> None:
-        holder = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
+        holder = json.dumps({"pid": os.getpid(), "host": machine_name()}).encode()
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, holder, 0)
 
@@ -70,12 +74,45 @@ def keep_writers_out(path: Path) -> Iterator[None]:
         raise error_of_write(path, error) from error
     try:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(held)
         except BlockingIOError as error:
             raise ArchiveBusy(f"{path.parent}: a process writes it; stop that one first") from error
         yield
     finally:
         os.close(held)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock; True also if it cannot be asked."""
+    try:
+        asking = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(asking, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(asking)
+    return False
+
+
+def _take(descriptor: int) -> None:
+    """Take the lock.
+
+    Whoever asks ``is_locked`` holds it for a moment, so that the first refusals mean nothing.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    for pause_s in _PAUSES_S:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(pause_s)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def error_of_write(path: Path, error: OSError) -> UserError | Infrastructure:

@@ -89,6 +89,8 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         _check(path, connection)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        # On a Mac, the log is else only in the disk's own memory; nothing changes elsewhere.
+        connection.execute("PRAGMA fullfsync=ON")
         _check_pages(path, connection)
         connection.executescript(UPGRADE if version_of(connection) < SCHEMA_VERSION else INDICES)
         connection.executescript(VIEWS)

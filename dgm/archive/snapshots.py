@@ -8,6 +8,7 @@ import io
 import os
 import stat
 import tarfile
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -141,20 +142,36 @@ def write_folder(files: Snapshot, folder: Path) -> None:
     """Write the snapshot below ``folder`` (created if missing), replacing files of the same names.
 
     Raises:
-        UserError: a name leads outside, or a part of it is a link or a file where a folder is needed.
+        UserError: a name leads outside, or a part of it is a link or a file where a folder is needed, or two names
+            are one for this disk.
         Infrastructure: the disk is full or failing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        written: dict[str, str] = {}
         for name in sorted(files):
-            _write(root, check_name(name), files[name])
+            key = unicodedata.normalize("NFC", check_name(name)).casefold()
+            if key in written and _is_same_file(root, written[key], name):
+                raise UserError(
+                    f"{folder}: this disk takes {written[key]!r} and {name!r} for one file: use one that does not"
+                )
+            _write(root, name, files[name])
+            written[key] = name
     except (NotADirectoryError, IsADirectoryError) as error:
         raise UserError(f"{folder}: {name!r} would be written through a link or over a folder") from error
     except OSError as error:
         raise Infrastructure(error.errno, f"cannot write {folder}/{name}: {error.strerror}") from error
     finally:
         os.close(root)
+
+
+def _is_same_file(root: int, one: str, other: str) -> bool:
+    try:
+        first, second = (os.stat(name, dir_fd=root, follow_symlinks=False) for name in (one, other))
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(first, second)
 
 
 def check_name(name: str) -> str:

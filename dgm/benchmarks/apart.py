@@ -53,7 +53,7 @@ def confine() -> None:
     rules = libc.syscall(CREATE_RULESET, about, ctypes.c_size_t(SIZES[version]), 0)
     for each in Path("/").iterdir():
         if each.name not in HIDDEN and each.exists():
-            place = os.open(each, os.O_PATH | os.O_CLOEXEC)
+            place = os.open(each, os.O_PATH | os.O_CLOEXEC)  # type: ignore[attr-defined, unused-ignore]
             allowed = rights if each.is_dir() else rights & FILE_RIGHTS
             libc.syscall(ADD_RULE, rules, BENEATH, struct.pack("=Qi", allowed, place), 0)
             os.close(place)

@@ -22,8 +22,16 @@ COMPLETE = "_DGM_COMPLETE"
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit the process."""
+    if sys.platform == "win32":
+        sys.exit(refuse_windows())
     open_streams()
     sys.exit(close_streams(_run_command(sys.argv[1:] if arguments is None else arguments)))
+
+
+def refuse_windows() -> int:
+    """Say where dgm runs, and return the exit code."""
+    sys.stderr.write("dgm: does not run on Windows itself: install and start it in WSL2 (wsl --install)\n")
+    return 2
 
 
 def _run_command(words: list[str]) -> int:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Protocol
 
 from dgm.archive.history import writer
 from dgm.errors import Infrastructure
+from dgm.this_machine import machine_name
 
 LOOK_S = 1.0
 """Seconds between looks at a run that another process writes."""
@@ -116,7 +116,7 @@ def read_last_line(log: Path) -> str:
 def is_written_here(folder: Path) -> bool:
     """Return whether a process of this machine writes the run in a folder."""
     holder = writer(folder)
-    return holder is not None and holder[1] == socket.gethostname()
+    return holder is not None and holder[1] == machine_name()
 
 
 def _dgm_command() -> Sequence[str]:

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dgm.archive.garbage import Leftover, disk_bytes
+from dgm.gateway.socket_paths import short_address
 
 GATEWAY = "folders of dead gateways"
 OLD_S = 3600.0
@@ -54,16 +55,15 @@ def _is_dead(path: Path, gateway: Path, now: float) -> bool:
 
 
 def _is_listening(path: Path) -> bool:
-    # Connect by way of the folder's descriptor: the path of a socket must be shorter than 108 bytes.
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as asking:
+        with (
+            closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as asking,
+            short_address(path) as address,
+        ):
             asking.settimeout(1.0)
-            asking.connect(f"/proc/self/fd/{folder}/{path.name}")
+            asking.connect(address)
     except ConnectionRefusedError:
         return False
     except OSError:
         return True  # busy, or cannot be asked
-    finally:
-        os.close(folder)
     return True

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.errors import Infrastructure
+from dgm.gateway.socket_paths import short_address
 
 if TYPE_CHECKING:
     import uvicorn
@@ -110,17 +111,14 @@ def open_folder(folder: Path) -> None:
 
 
 def _bind_socket(path: Path) -> socket.socket:
-    """Return a socket bound by way of the folder's descriptor: a socket's path must be shorter than 108 bytes."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        listener.bind(f"/proc/self/fd/{folder}/{path.name}")
+        with short_address(path) as address:
+            listener.bind(address)
     except OSError:
         listener.close()
         raise
-    finally:
-        os.close(folder)
     path.chmod(0o666)
     return listener
 

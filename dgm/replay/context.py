@@ -1,7 +1,6 @@
 """A worker for replays: the usual sandboxes and gateway, with recorded replies behind them and no money."""
 
 import shutil
-import socket
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Mapping
@@ -21,6 +20,7 @@ from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.sandboxes import recipes
+from dgm.this_machine import machine_name
 from dgm.worker.worker import Worker
 
 
@@ -44,7 +44,7 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
     Raises:
         Infrastructure: the sandboxes' engine failed.
     """
-    labels = {"dgm.run": f"replay-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": f"replay-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     folder = Path(tempfile.mkdtemp(prefix="dgm-replay-"))
     models = {**make_recorded_models(run, settings), "dry-run": DryRun()}
     ledger = Ledger(_prices_by_name(settings, {model.name for model in models.values()}), Usage, Budget)

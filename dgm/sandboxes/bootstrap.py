@@ -19,11 +19,12 @@ _APT = Path("/etc/apt")
 _EMPTIED = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man")
 _FOLDERS = ("work", "agent", "job")
 _TAIL_LINES = 5
+_FOLDERS_OF_ROOT = "/usr/sbin:/sbin"
 
 
 def obstacle() -> str:
     """Return why no image can be bootstrapped here, in one line; empty if it can."""
-    if shutil.which("debootstrap") is None:
+    if shutil.which("debootstrap", path=_program_path()) is None:
         return "debootstrap is not installed: install the package 'debootstrap'"
     if os.geteuid() != 0:
         return "debootstrap needs root: run 'dgm sandbox build' once as root"
@@ -123,8 +124,13 @@ def _add_user(root: Path, uid: int) -> None:
             file.write(line)
 
 
+def _program_path() -> str:
+    """Return where programs are looked for: an ordinary user's own path need not name the folders of root's."""
+    return f"{os.environ.get('PATH', '')}:{_FOLDERS_OF_ROOT}"
+
+
 def _run(argv: list[str]) -> None:
-    environment = {**os.environ, "LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+    environment = {**os.environ, "LC_ALL": "C", "PATH": _program_path()}
     tail: list[str] = []
     with subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment

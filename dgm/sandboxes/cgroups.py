@@ -14,6 +14,7 @@ from pathlib import Path
 from dgm.errors import Infrastructure
 
 _ROOT = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 _CONTROLLERS = ("pids", "memory", "cpu")
 _ACCOUNT = "cpuacct"
 """Accounting controller of version 1, which may have a tree of its own; it bounds nothing."""
@@ -163,7 +164,11 @@ def with_account(parents: Sequence[Path], account: Path) -> Sequence[Path]:
 
 def _own_group(controller: str) -> Path:
     """Return this process's own group, so that its bounds include its sandboxes; else the top of the tree."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    try:
+        lines = _OWN_GROUPS.read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
             own = _ROOT / controller / path.lstrip("/")

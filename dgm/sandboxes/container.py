@@ -4,14 +4,16 @@ Each has a user id of its own, taken by the container's name, which the engine g
 """
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container_relay, image_users, recipes, users
+from dgm.sandboxes import container_relay, image_users, podman, recipes, users
 from dgm.sandboxes.engine_client import find_image
+from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_facts import EngineKind
 from dgm.sandboxes.seccomp import profile
 from dgm.sandboxes.shown_folders import ShownFolder
 
@@ -35,7 +37,7 @@ _SOCKET_FOLDER_BYTES = 1 << 16
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
 _OPEN_FILES = 1024
-_CONFLICT, _NAME_TAKEN = 409, "already in use"
+_NAME_TAKEN = "already in use"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +70,26 @@ class ContainerBase:
 
 
 def create(
-    client: "DockerClient", spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFolder]
+    connection: EngineConnection, spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFolder]
 ) -> tuple[str, int]:
     """Create a container, and return its id and the uid of its programs, which no other one has.
 
     Raises:
+        UserError: the engine cannot confine it from here.
         Infrastructure: all user ids are taken.
     """
     import docker
 
+    client = connection.client
     etc = image_users.ensure_etc(client, base.image, base.group)
     for uid in users.in_random_order(users.DOCKER):
         try:
-            made = client.containers.create(**creation_arguments(spec, base, uid, etc, shown))
+            arguments = creation_arguments(spec, base, uid, etc, shown)
+            if connection.facts.kind is EngineKind.PODMAN:
+                arguments = podman.adapt_creation(arguments, connection.address)
+            made = client.containers.create(**arguments)
         except docker.errors.APIError as error:
-            if error.status_code == _CONFLICT and _NAME_TAKEN in str(error.explanation):
+            if _NAME_TAKEN in str(error.explanation):
                 continue
             raise
         return str(made.id), uid
@@ -162,6 +169,21 @@ def _kept_tmpfs(spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFol
 def _options(size: int, entries: int, uid: int, gid: int) -> str:
     bound = f"size={size},nr_inodes={entries}"
     return f"rw,exec,nosuid,nodev,{bound},mode=0755,uid={uid},gid={gid}"
+
+
+def owners(
+    spec: SandboxSpec, base: ContainerBase, uid: int, shown: Sequence[ShownFolder]
+) -> dict[str, tuple[int, int]]:
+    """Return the uid and gid of each folder that can be written in a container."""
+    kept = dict.fromkeys(_kept_tmpfs(spec, base, shown), (base.keeper, base.keeper))
+    return dict.fromkeys(_tmpfs(spec, base, uid), (uid, base.group)) | kept
+
+
+def start(connection: EngineConnection, ident: str, owned: Mapping[str, tuple[int, int]]) -> None:
+    """Start a container that ``create`` made, with the ``owners`` of its folders."""
+    connection.client.api.start(ident)
+    if connection.facts.kind is EngineKind.PODMAN:
+        podman.give_folders(connection.client, ident, owned)
 
 
 def find_base(client: "DockerClient", reference: str) -> ContainerBase:

@@ -167,10 +167,10 @@ class DockerEngine:
         self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            ident, uid = container.create(self._client, spec, base, shown)
+            ident, uid = container.create(self._connection, spec, base, shown)
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
-                self._client.api.start(ident)
+                container.start(self._connection, ident, container.owners(spec, base, uid, shown))
             except BaseException:
                 sandbox.close()
                 raise

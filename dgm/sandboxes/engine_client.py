@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
+from dgm.sandboxes import podman
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -40,8 +41,10 @@ def convert_engine_errors(purpose: str) -> Iterator[None]:
     except docker.errors.NotFound as error:
         raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
     except docker.errors.APIError as error:
+        said = str(error.explanation or error)
+        remedy = podman.find_remedy(said)
         raise Infrastructure(
-            f"cannot {purpose}: the Docker engine says: {error.explanation or error}"
+            f"cannot {purpose}: the Docker engine says: {said}{remedy and f': {remedy}'}"
         ) from error
     except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
         raise Infrastructure(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure, UserError
-from dgm.sandboxes import recipes
+from dgm.sandboxes import podman, recipes
 from dgm.sandboxes.bootstrap import bootstrap
 from dgm.sandboxes.engine_client import find_image, lock_image
 from dgm.sandboxes.recipes import Recipe
@@ -49,7 +49,7 @@ def list_images(client: "DockerClient") -> list[str]:
     return sorted(
         tag
         for image in images
-        for tag in image["RepoTags"] or ()
+        for tag in map(podman.strip_registry, image["RepoTags"] or ())
         # An image based on a recipe's image inherits its label.
         if tag.startswith(f"dgm/{image['Labels'][_LABEL]}:")
     )
@@ -165,5 +165,7 @@ def _import(client: "DockerClient", recipe: Recipe, archive: Path) -> None:
     client.api.import_image_from_file(
         str(archive), repository=name, tag=tag, changes=[f"LABEL {_LABEL}={recipe.name}"]
     )
+    if find_image(client, recipe.tag) is None and find_image(client, f"{name}:latest") is not None:
+        podman.name_import(client, recipe.tag)
     if find_image(client, recipe.tag) is None:
         raise Infrastructure(f"the engine did not import {archive} as {recipe.tag}")

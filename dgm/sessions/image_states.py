@@ -1,12 +1,9 @@
 """The presence of a benchmark's images on this machine."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from dgm.errors import DgmError, UserError
-
-if TYPE_CHECKING:
-    from docker import DockerClient
+from dgm.sandboxes.podman import strip_registry
 
 HERE, MISSING, UNKNOWN = "here", "not here", "not known: no Docker engine answers"
 IN_ENGINE = "docker:"
@@ -27,7 +24,7 @@ def _image_state(image: str, tags: frozenset[str]) -> str:
     if image.startswith(IN_ENGINE):
         reference = image.removeprefix(IN_ENGINE)
         tagged = reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
-        return HERE if tagged in tags or f"docker.io/{tagged}" in tags else MISSING
+        return HERE if strip_registry(tagged) in tags else MISSING
     try:
         tag = recipes.load(image).tag
     except UserError:
@@ -38,5 +35,6 @@ def _image_state(image: str, tags: frozenset[str]) -> str:
 def _list_tags() -> frozenset[str]:
     from dgm.sandboxes.docker import DockerEngine
 
-    client: DockerClient = DockerEngine().client
-    return frozenset(tag for image in client.api.images() for tag in image["RepoTags"] or ())
+    engine = DockerEngine()
+    every = (tag for image in engine.client.api.images() for tag in image["RepoTags"] or ())
+    return frozenset(map(strip_registry, every))

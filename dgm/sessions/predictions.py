@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.sessions.evaluation_folder import EvaluationSession, OpenSearch, make_slug, open_evaluation
 from dgm.show.evaluate_rows import EvaluationReport
+from dgm.this_machine import machine_name
 
 NOBODY = "none"
 """Placeholder for a model's name."""
@@ -132,7 +132,7 @@ async def prepare_grading(request: GradingRequest) -> GradingSession:
 def _searching(
     made: Run, wanted: EvaluationPlan, predictions: Predictions, settings: Settings, parts: assemble.RunParts
 ) -> OpenSearch:
-    labels = {"dgm.run": str(made.config["id"]), "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": str(made.config["id"]), "dgm.host": machine_name()}
 
     @asynccontextmanager
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:

@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxEngine
-from dgm.sandboxes import images, recipes
+from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
+from dgm.this_machine import machine_name
 
 USUAL = ("python",)
 """Recipes that are built where none is named."""
@@ -28,8 +28,8 @@ def build_images(names: Sequence[str]) -> Mapping[str, str]:
         UserError: there is no such recipe.
         Infrastructure: no Docker engine answers, or a build failed.
     """
-    client = DockerEngine().client
-    return {name: images.ensure(client, recipes.load(name)) for name in names or USUAL}
+    engine = DockerEngine()
+    return {name: engine.build(name) for name in names or USUAL}
 
 
 def list_images() -> Sequence[dict[str, Any]]:
@@ -38,19 +38,19 @@ def list_images() -> Sequence[dict[str, Any]]:
     Raises:
         Infrastructure: no Docker engine answers.
     """
-    present = set(images.list_images(DockerEngine().client))
+    present = set(DockerEngine().images())
     tags = {name: recipes.load(name).tag for name in recipes.names()}
     return [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in tags.items()]
 
 
 async def remove_remains() -> dict[str, int]:
     """Remove images of recipes that have changed, and sandboxes of dead processes; return how many of each."""
-    labels = {"dgm.host": socket.gethostname()}
+    labels = {"dgm.host": machine_name()}
     removed = {"images": 0, "sandboxes": 0}
     engines: list[SandboxEngine] = []
     try:
         docker = DockerEngine()
-        removed["images"] = len(await asyncio.to_thread(images.collect, docker.client))
+        removed["images"] = len(await asyncio.to_thread(docker.collect))
         engines.append(docker)
     except Infrastructure as error:
         log.info("no Docker engine: %s", error)

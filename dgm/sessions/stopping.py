@@ -2,12 +2,12 @@
 
 import os
 import signal
-import socket
 import time
 from pathlib import Path
 
 from dgm.archive.history import writer
 from dgm.errors import UserError
+from dgm.this_machine import machine_name
 
 PAUSE_S = 0.5
 """Time between the two signals that stop a search at once, in seconds."""
@@ -30,7 +30,7 @@ def stop_run(folder: Path, *, now: bool = False) -> int | None:
     if holder is None:
         return None
     pid, host = holder
-    if host != socket.gethostname():
+    if host != machine_name():
         raise UserError(f"{name} is running on {host} (pid {pid}); stop it there")
     _terminate(pid, name)
     if now:

@@ -1,7 +1,6 @@
 """Task suites: what there is, what is in one, and whether its tasks are sound."""
 
 import asyncio
-import socket
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from dgm.plugins import find_installed
 from dgm.protocols import Benchmark, InImage, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sessions.image_states import find_image_states
+from dgm.this_machine import machine_name
 
 FOLDER = ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)")
 SEVERAL = ("A+B", "several of these as one")
@@ -185,7 +185,7 @@ async def verify_tasks(
         workers: tasks at once.
         tick: is called with each task when it is done.
     """
-    labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": f"verify-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     slots = asyncio.Semaphore(workers)
 
     async def one(task: TaskId) -> TaskVerification:

@@ -5,7 +5,6 @@ run, and agents from folders.
 """
 
 import asyncio
-import socket
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from dgm.models.dry_run import DryRun
 from dgm.protocols import Grade, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.packages import packages_mount
+from dgm.this_machine import machine_name
 from dgm.worker.solving import IMAGE, UsageJournal
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -65,7 +65,7 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
 async def _workbench(
     source: Snapshot, engine: SandboxEngine, limits: LimitSettings
 ) -> AsyncIterator[SandboxWorkbench]:
-    labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}
+    labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = recipes.load(IMAGE).spec(labels)
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
     folder = Path(mkdtemp(prefix="dgm-gateway-"))

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import shutil
-import socket
 import tempfile
 import time
 import uuid
@@ -26,6 +25,7 @@ from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.packages import packages_mount
+from dgm.this_machine import machine_name
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -124,7 +124,7 @@ async def solve(
     engine = choose(means.sandbox)
     job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
     spec = SandboxSpec(
-        IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": socket.gethostname()}, disk_mb=1024
+        IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}, disk_mb=1024
     )
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
     async with _open_bench(engine, spec, means, spent) as bench:

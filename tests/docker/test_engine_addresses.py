@@ -10,6 +10,7 @@ import pytest
 
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_address
+from dgm.sessions.sandbox_images import list_images
 from tests.docker.conftest import spec
 from tests.support.engine_forward import (
     forward_tcp,
@@ -109,3 +110,10 @@ def test_a_connection_by_ssh_that_broke_is_made_again(socket_path, home, monkeyp
         os.kill(pid, signal.SIGKILL)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         assert runner.run(work()) == 0
+
+
+def test_images_are_listed_by_ssh(socket_path, home, monkeypatch):
+    install_ssh(home)
+    monkeypatch.setenv("PATH", str(home), prepend=":")
+    monkeypatch.setenv("DGM_ENGINE", f"ssh://far{socket_path}")
+    assert "python" in [row["recipe"] for row in list_images() if row["built"]]

@@ -213,3 +213,22 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 def test_missing_folder_is_the_users_to_mend(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a folder"):
         from_folder(tmp_path / "nowhere")
+
+
+def test_names_that_differ_by_case_are_two_files_where_the_disk_says_so(tmp_path):
+    names = {"A.py": Entry(b"1"), "a.py": Entry(b"2")}
+    for _ in range(2):
+        write_folder(names, tmp_path)
+        assert [(tmp_path / name).read_bytes() for name in names] == [b"1", b"2"]
+
+
+def test_names_that_are_one_for_the_disk_are_refused(tmp_path, monkeypatch):
+    real = os.stat
+
+    def blind(path, **given):
+        """A disk that takes a small letter for a capital one."""
+        return real(path.upper() if isinstance(path, str) else path, **given)
+
+    monkeypatch.setattr(os, "stat", blind)
+    with pytest.raises(UserError, match=r"takes 'A' and 'a' for one file"):
+        write_folder({"A": Entry(b"1"), "a": Entry(b"2")}, tmp_path)

@@ -1,0 +1,75 @@
+"""Podman's own form of what dgm asks of an engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import SandboxSpec
+from dgm.sandboxes.container import ContainerBase, creation_arguments
+from dgm.sandboxes.engine_address import parse_address
+from dgm.sandboxes.engine_client import convert_engine_errors
+from dgm.sandboxes.podman import adapt_creation, strip_registry
+
+LOCAL = parse_address("unix:///run/podman/podman.sock", "", None)
+
+
+@pytest.fixture
+def arguments():
+    return creation_arguments(
+        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, "etc", []
+    )
+
+
+def test_everything_else_confines_as_in_docker(arguments):
+    made = adapt_creation(arguments, LOCAL)
+    assert made.keys() == arguments.keys()
+    changed = {name for name in made if made[name] != arguments[name]}
+    assert changed == {"security_opt", "tmpfs", "ulimits"}
+
+
+def test_the_seccomp_profile_is_a_file(arguments):
+    security = adapt_creation(arguments, LOCAL)["security_opt"]
+    (profile,) = [each for each in security if each.startswith("seccomp=")]
+    assert json.loads(Path(profile.removeprefix("seccomp=")).read_text())["defaultAction"] == "SCMP_ACT_ERRNO"
+    assert "no-new-privileges" in security
+
+
+def test_a_tmpfs_keeps_its_size_without_options_that_podman_refuses(arguments):
+    made = adapt_creation(arguments, LOCAL)["tmpfs"]
+    assert made.keys() == arguments["tmpfs"].keys()
+    for target, options in made.items():
+        before, after = arguments["tmpfs"][target].split(","), options.split(",")
+        assert [each for each in before if each not in after] == [
+            each for each in before if each.startswith(("nr_inodes=", "uid=", "gid="))
+        ]
+        assert any(each.startswith("size=") for each in after)
+
+
+def test_a_podman_elsewhere_is_refused_since_it_would_get_no_profile(arguments):
+    with pytest.raises(UserError, match="reads seccomp profiles from its own machine"):
+        adapt_creation(arguments, parse_address("ssh://far", "--engine", None))
+
+
+@pytest.mark.parametrize(
+    ("tag", "name"),
+    [
+        ("docker.io/dgm/python:1", "dgm/python:1"),
+        ("localhost/dgm/python:1", "dgm/python:1"),
+        ("example.org/dgm/python:1", "example.org/dgm/python:1"),
+        ("dgm/python:1", "dgm/python:1"),
+    ],
+)
+def test_names_of_images_are_those_that_dgm_gave(tag, name):
+    assert strip_registry(tag) == name
+
+
+def test_the_package_that_is_missing_is_named():
+    from docker.errors import APIError
+
+    with (
+        pytest.raises(Infrastructure, match=r"container-init .*: install the package 'catatonit'"),
+        convert_engine_errors("start a sandbox"),
+    ):
+        raise APIError("500", explanation="container create: container-init binary not found on the host")
