@@ -81,7 +81,7 @@ def create(
     import docker
 
     client = connection.client
-    etc = image_users.ensure_etc(client, base.image, base.group)
+    etc = image_users.ensure_etc(connection, base.image, base.group)
     for uid in users.in_random_order(users.DOCKER):
         try:
             arguments = creation_arguments(spec, base, uid, etc, shown)

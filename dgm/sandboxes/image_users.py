@@ -12,7 +12,10 @@ import tarfile
 from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure
+from dgm.sandboxes import podman
 from dgm.sandboxes.engine_client import find_image, remove_container
+from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_facts import EngineKind
 from dgm.sandboxes.users import DOCKER, list_users
 
 if TYPE_CHECKING:
@@ -22,13 +25,16 @@ log = logging.getLogger(__name__)
 
 _ETC, _PASSWD = "/etc", "passwd"
 _MOST_BYTES = 1 << 20
+_NOBODY, _PROCESSES, _MEMORY = "65534:65534", 16, "64m"
+_LIMIT = 1024
+"""Limit on open files and on processes of the user: Podman's own defaults fail where root may not raise limits."""
 _LABEL = "dgm.users"
 """Label of a volume: the image whose ``/etc`` it is."""
 _FILLED = "dgm.users.filled"
 """Label of a volume that only names another: the one that was filled."""
 
 
-def ensure_etc(client: "DockerClient", image: str, gid: int) -> str:
+def ensure_etc(connection: EngineConnection, image: str, gid: int) -> str:
     """Return the volume for an image, by a name or id that never gets other contents; make it once.
 
     A volume is filled under a name of its own, and then named by a second, empty one, which the engine makes only
@@ -37,6 +43,7 @@ def ensure_etc(client: "DockerClient", image: str, gid: int) -> str:
     Raises:
         Infrastructure: the image's own list of users is too large to be true.
     """
+    client = connection.client
     which = f"{image} {gid} {DOCKER.start} {DOCKER.stop}"
     name = f"dgm-etc-{hashlib.sha256(which.encode()).hexdigest()[:32]}"
     filled = _find_filled(client, name)
@@ -44,7 +51,7 @@ def ensure_etc(client: "DockerClient", image: str, gid: int) -> str:
         return filled
     made = f"{name}-{secrets.token_hex(4)}"
     client.volumes.create(made, labels={_LABEL: image})
-    _fill(client, image, gid, made)
+    _fill(connection, image, gid, made)
     client.volumes.create(name, labels={_LABEL: image, _FILLED: made})
     return _find_filled(client, name) or made
 
@@ -78,21 +85,31 @@ def _find_filled(client: "DockerClient", name: str) -> str:
     return filled
 
 
-def _fill(client: "DockerClient", image: str, gid: int, volume: str) -> None:
-    """Fill a volume with the image's own files and the list of users, through a container that is never started."""
-    from docker.types import Mount
+def _fill(connection: EngineConnection, image: str, gid: int, volume: str) -> None:
+    """Fill a volume with the image's own files, through a container that mounts it, and with the list of users."""
+    from docker.types import Mount, Ulimit
 
+    client = connection.client
     made = client.api.create_container(
         image,
         command=["true"],
         entrypoint=[],
         use_config_proxy=False,
+        user=_NOBODY,
         host_config=client.api.create_host_config(
-            network_mode="none", mounts=[Mount(target=_ETC, source=volume, type="volume")]
+            network_mode="none",
+            mounts=[Mount(target=_ETC, source=volume, type="volume")],
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            pids_limit=_PROCESSES,
+            mem_limit=_MEMORY,
+            ulimits=[Ulimit(name=name, soft=_LIMIT, hard=_LIMIT) for name in ("nofile", "nproc")],
         ),
     )
     ident = str(made["Id"])
     try:
+        if connection.facts.kind is EngineKind.PODMAN:
+            podman.copy_into_volumes(client, ident)
         text = list_users(_read_passwd(client, ident, image), DOCKER, gid)
         client.api.put_archive(ident, _ETC, _pack(text.encode("utf-8", "surrogateescape")))
     finally:

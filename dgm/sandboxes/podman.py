@@ -66,6 +66,15 @@ def give_folders(client: "DockerClient", ident: str, owned: Mapping[str, tuple[i
     client.api.put_archive(ident, "/", stream.getvalue())
 
 
+def copy_into_volumes(client: "DockerClient", ident: str) -> None:
+    """Start a container, whose command ends at once: Podman copies the image's files into empty volumes only then.
+
+    It mounts files of its own below /etc, which have to be in a volume that is mounted there read-only.
+    """
+    client.api.start(ident)
+    client.api.wait(ident)
+
+
 def name_import(client: "DockerClient", tag: str) -> None:
     """Give an imported image its tag, which Podman ignores in favour of ``latest`` (containers/podman#18597)."""
     name, _, version = tag.rpartition(":")

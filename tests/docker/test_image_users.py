@@ -4,6 +4,7 @@ import pytest
 
 from dgm.sandboxes import image_users, recipes
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_connection import EngineConnection
 from tests.docker.conftest import Inside
 
 
@@ -12,6 +13,13 @@ def docker(engine):
     if not isinstance(engine, DockerEngine):
         pytest.skip("bubblewrap has no images")
     return engine
+
+
+@pytest.fixture
+def connection(docker):
+    made = EngineConnection(docker.address)
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -25,18 +33,18 @@ def image(docker):
     image_users.collect(docker.client)
 
 
-def test_a_volume_is_made_once_and_again_where_it_is_gone(docker, image):
-    made = image_users.ensure_etc(docker.client, image, 10001)
-    assert image_users.ensure_etc(docker.client, image, 10001) == made
+def test_a_volume_is_made_once_and_again_where_it_is_gone(docker, connection, image):
+    made = image_users.ensure_etc(connection, image, 10001)
+    assert image_users.ensure_etc(connection, image, 10001) == made
     docker.client.volumes.get(made).remove()
-    again = image_users.ensure_etc(docker.client, image, 10001)
+    again = image_users.ensure_etc(connection, image, 10001)
     assert again != made
-    assert image_users.ensure_etc(docker.client, image, 10001) == again
+    assert image_users.ensure_etc(connection, image, 10001) == again
 
 
-def test_volumes_of_images_that_are_gone_are_removed_and_others_stay(docker, image):
-    gone = image_users.ensure_etc(docker.client, image, 10001)
-    kept = image_users.ensure_etc(docker.client, recipes.load("python").tag, 10001)
+def test_volumes_of_images_that_are_gone_are_removed_and_others_stay(docker, connection, image):
+    gone = image_users.ensure_etc(connection, image, 10001)
+    kept = image_users.ensure_etc(connection, recipes.load("python").tag, 10001)
     docker.client.images.remove(image, noprune=True)
     image_users.collect(docker.client)
     left = {volume.name for volume in docker.client.volumes.list()}

@@ -1,6 +1,8 @@
 """A program's output as the engine sends it: in frames, which may be empty, cut anywhere, and broken off."""
 
 import asyncio
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -9,6 +11,13 @@ from dgm.sandboxes.attach import attach, open_exec
 from dgm.sandboxes.confined import Output
 
 SWITCHED = b"HTTP/1.1 101 UPGRADED\r\n\r\n"
+
+
+class Engine(NamedTuple):
+    path: Path
+
+    async def open_streams(self):
+        return await asyncio.open_unix_connection(self.path)
 
 
 def frame(stream, body):
@@ -31,7 +40,7 @@ def talk(tmp_path, answer, use, step=5):
 
     async def scenario():
         async with await asyncio.start_unix_server(serve, tmp_path / "engine"):
-            return await asyncio.wait_for(use(str(tmp_path / "engine")), 20)
+            return await asyncio.wait_for(use(Engine(tmp_path / "engine")), 20)
 
     return asyncio.run(scenario()), bytes(heard)
 
