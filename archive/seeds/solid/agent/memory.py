@@ -80,8 +80,6 @@ class History:
 def cut_middle(text):
     """The beginning and the end of a long text."""
     left_out = len(text) - 2 * PIECE
-    return (
-        text
-        if left_out < PIECE
-        else "%s\n[%d characters left out]\n%s" % (text[:PIECE], left_out, text[-PIECE:])
-    )
+    if left_out < PIECE:
+        return text
+    return "%s\n[%d characters left out]\n%s" % (text[:PIECE], left_out, text[-PIECE:])
