@@ -19,9 +19,9 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SandboxSpec, SharedSocket
 from dgm.sandboxes import container, image_users, images, recipes, shown_folders, transfer
-from dgm.sandboxes.bounded_command import OOM_COUNTERS, bound_command, count_memory_kills, lacks_processes
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes.container_commands import OOM_COUNTERS, bound_command, count_memory_kills, lacks_processes
 from dgm.sandboxes.container_programs import ContainerPrograms, Program
 from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
 from dgm.sandboxes.engine_address import EngineAddress

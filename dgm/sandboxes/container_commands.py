@@ -1,4 +1,4 @@
-"""A program in a container: the command that bounds it in time, and whether it was ended or kept from starting."""
+"""The command line with which a program is started in a container, and what says that it never was."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,14 @@ _FED = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $co
 
 
 def bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool) -> list[str]:
-    """Return the command that runs ``argv`` in ``cwd`` and kills it at its time; ``fed``: it may leave input unread."""
+    """Return the command that runs a program in a folder and kills it after its time.
+
+    Args:
+        argv: the program.
+        cwd: the folder.
+        timeout_s: the program's time in seconds.
+        fed: whether it gets input.
+    """
     feeding = ["/bin/sh", "-c", _FED, "sh"] if fed else []
     timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
     return [*timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
