@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,14 +100,8 @@ async def run(
 
 
 def memory_file(content: bytes) -> int:
-    """Return a descriptor at the start of a nameless file with this content.
-
-    Raises:
-        Infrastructure: this is not Linux.
-    """
-    if sys.platform != "linux":
-        raise Infrastructure("bubblewrap confines programs on Linux alone: use Docker")
-    descriptor = os.memfd_create("dgm")
+    """Return a descriptor at the start of a nameless file with this content; only Linux has such files."""
+    descriptor: int = os.memfd_create("dgm")  # type: ignore[attr-defined, unused-ignore]
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
