@@ -9,6 +9,7 @@ from dgm.archive.events import AgentStillborn, CallStarted, ModelCalled, TaskGra
 from dgm.archive.journal import read_recorded_request, read_reply
 from dgm.archive.run import Run
 from dgm.domain import Evaluation
+from dgm.gateway.blame import QUESTION
 from dgm.messages import Reply, WireRequest
 
 
@@ -27,6 +28,7 @@ class Record:
     """What a run's log holds."""
 
     calls: list[Call] = field(default_factory=list)
+    """Without the neutral questions by which dgm finds out whose fault a refusal is."""
     graded: list[Evaluation] = field(default_factory=list)
     stillborn: list[AgentStillborn] = field(default_factory=list)
     started: list[tuple[int, int]] = field(default_factory=list)
@@ -42,6 +44,8 @@ class Record:
                     case ModelCalled(action, _, role=role, request=asked, reply=digest):
                         request = read_recorded_request(run, asked)
                         assert isinstance(request, WireRequest)
+                        if request.body["messages"][-1]["content"] == QUESTION:
+                            continue
                         reply = read_reply(run, digest, asked)
                         found.calls.append(Call(action, role, request.body["messages"], reply))
                     case TaskGraded(_, outcome):

@@ -38,7 +38,7 @@ sys.exit(code)
 def loading(dgm, tmp_path_factory):
     """A server whose context is soon full and that has just begun to load; the command that asks it is imported."""
     dgm("doctor", "--model", "offline")
-    with serving(find_weights(), ALIAS, tmp_path_factory.mktemp("small") / "log", context=1536) as server:
+    with serving(find_weights(), ALIAS, tmp_path_factory.mktemp("small") / "log", context=2048) as server:
         server.wait_for(503)
         yield server
 
