@@ -48,7 +48,7 @@ def title(act: str) -> str:
 
 def acts() -> Sequence[str]:
     """All hostile acts; those that must wait for a time limit first."""
-    slow = ("improve_without_end", "solve_kill_the_forwarder", "grading_hang", "solve_ten_thousand_calls")
+    slow = ("improve_without_end", "solve_kill_the_forwarder", "grading_hang", "solve_thousand_calls")
     return sorted((file.stem for file in ACTS.glob("*_*.py")), key=lambda name: (name not in slow, name))
 
 

@@ -1,4 +1,4 @@
-"""Calls the model 10,000 times"""
+"""Calls the model 1,000 times"""
 
 import collections
 import http.client
@@ -11,10 +11,10 @@ connection = http.client.HTTPConnection(address.hostname, address.port, timeout=
 body = json.dumps({"model": "default", "messages": [{"role": "user", "content": "again"}]})
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 answers = collections.Counter()
-for n in range(10_000):
+for n in range(1_000):
     connection.request("POST", "/v1/chat/completions", body, headers)
     response = connection.getresponse()
     response.read()
     answers[response.status] += 1
-    if n % 500 == 499:
+    if n % 100 == 99:
         print("answers:", dict(answers), flush=True)
