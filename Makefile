@@ -40,7 +40,8 @@ check: $(READY)
 	$(BIN)/python tests/module_size.py
 
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
-# come first by their folders' names (docker, e2e), so that no process ends alone.
+# come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,
+# come between those of e2e (tests/support/order.py).
 test test-fast test-docker test-all test-agents: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox

@@ -1,9 +1,13 @@
 """What holds for all tests."""
 
+from itertools import groupby
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
 from tests.support.fast import NoProcesses
+from tests.support.order import mix_modules
 
 # A busy machine holds an example up for seconds; no test here is about how long one takes.
 settings.register_profile("dgm", deadline=None)
@@ -25,3 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--fast"):
         config.pluginmanager.register(NoProcesses(), "no-processes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mixes modules; the tests of each stay together and in their order."""
+    modules: dict[Path, list[pytest.Item]] = {}
+    for path, found in groupby(items, lambda item: item.path):
+        modules.setdefault(path, []).extend(found)
+    order = mix_modules(modules, Path(__file__).parent)
+    if order != [*modules]:
+        items[:] = [item for path in order for item in modules[path]]
