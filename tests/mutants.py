@@ -36,7 +36,7 @@ LEFT_OUT = (".*", "dist", "build", "__pycache__", "node_modules")
 TYPES_ONLY = "BinaryOperator_BitOr"
 """Operators that nearly always change an annotation such as ``int | None``, which no test sees."""
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-MARKERS = "not minutes and not docker and not agents"
+MARKERS = "not minutes and not docker and not agents and not model"
 NO_TESTS = 5
 """The exit code of pytest where markers leave nothing to run."""
 REGISTERED = re.compile(r"\A(dgm[.\w]+):\w+\Z")
