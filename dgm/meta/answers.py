@@ -7,12 +7,12 @@ never taken as it is. The meaning of the keys is left to the caller.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from dgm.errors import AgentFault
-from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop
+from dgm.messages import CONTEXT_LENGTH, Message, Reply, Request, RequestRefused, Role, Stop
 from dgm.meta.answer_objects import MAX_CHARS, MalformedAnswer, match_fields, read_object
 from dgm.meta.lenient_json import MAX_DEPTH
 
@@ -21,6 +21,8 @@ __all__ = [
     "MAX_DEPTH",
     "CanAsk",
     "MalformedAnswer",
+    "QuestionTooLong",
+    "ask_shortened",
     "ask_until_readable",
     "read_flag",
     "read_object",
@@ -43,7 +45,15 @@ _SHOWN = 60
 """Characters that are shown of a value in a message."""
 _FLAG = re.compile(r"\W*(true|false|yes|no)\W*(?:$|[,.;:(\u2013-])", re.I)
 
+_LEAST_CHARS = 4_000
+"""Characters of evidence below which a question that is too long is not shortened any more."""
+
 T = TypeVar("T")
+Q = TypeVar("Q")
+
+
+class QuestionTooLong(AgentFault):
+    """A question that does not fit into the model's context."""
 
 
 class CanAsk(Protocol):
@@ -57,6 +67,31 @@ class CanAsk(Protocol):
             Infrastructure: the model failed.
         """
         ...
+
+
+async def ask_shortened(build: Callable[[int], Q], chars: int, ask: Callable[[Q], Awaitable[T]]) -> T:
+    """Ask a question, with half of its evidence again and again while it is too long for the model.
+
+    Args:
+        build: makes the question with about so many characters of evidence.
+        chars: characters at first.
+        ask: sends it, and returns what came of it.
+
+    Raises:
+        QuestionTooLong: it is too long with little evidence, too.
+        AgentFault, Infrastructure: as ``ask`` raises.
+    """
+    question = build(chars)
+    while True:
+        try:
+            return await ask(question)
+        except QuestionTooLong:
+            refused = question
+            while question == refused:
+                chars //= 2
+                if chars < _LEAST_CHARS:
+                    raise
+                question = build(chars)
 
 
 async def ask_until_readable(
@@ -73,6 +108,7 @@ async def ask_until_readable(
         skeleton: the wanted form, shown to a model whose answer cannot be read.
 
     Raises:
+        QuestionTooLong: stage ``answer``: the request was refused for its length.
         AgentFault: stage ``answer``: no answer was readable, the same one came twice, or the request was refused.
         Infrastructure: the model failed.
     """
@@ -131,12 +167,15 @@ class _Asking:
         try:
             reply = await self.bench.ask(request, self.role)
         except RequestRefused as error:
-            raise AgentFault(
-                "answer", f"the model was refused the question: {error.code}: {error}"
-            ) from error
+            raise _refusal(error.code, str(error)) from error
         if reply.error:
-            raise AgentFault("answer", f"the model was refused the question: {reply.error}: {reply.text}")
+            raise _refusal(reply.error, reply.text)
         return reply
+
+
+def _refusal(code: str, said: str) -> AgentFault:
+    kind = QuestionTooLong if code == CONTEXT_LENGTH else AgentFault
+    return kind("answer", f"the model was refused the question: {code}: {said}")
 
 
 def _read_first(read: Callable[[str], T], texts: Sequence[str], reply: Reply) -> T:

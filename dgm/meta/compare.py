@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dgm.domain import TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import ask_until_readable
+from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence import fit_to_budget
 from dgm.meta.generality import TaskWords
@@ -51,23 +51,29 @@ class Compare:
         compared = _Comparison(brief)
         if compared.failure is None:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
+        tasks = TaskWords.of(brief)
+        retries = self.making.settings.retries
+        issue = await ask_shortened(
+            lambda chars: self._question(brief, fit_to_budget(compared.parts(), chars)),
+            self.making.evidence.prompt_chars,
+            lambda question: ask_until_readable(
+                bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
+            ),
+        )
+        return await implement(issue, brief, bench, self.making)
+
+    def _question(self, brief: Brief, parts: str) -> Request:
         agent, prompts = brief.parents[0].agent, self.making.prompts
         values = {
             **brief.facts,
             "agent": agent.id,
             "last": describe_last_change(agent),
-            "parts": fit_to_budget(compared.parts(), self.making.evidence.prompt_chars),
+            "parts": parts,
         }
         said = prompts.fill("compare-question", values)
-        question = Request(
+        return Request(
             (Message(Role.SYSTEM, prompts.fill("compare", {})), Message(Role.USER, said)), form=FORM
         )
-        tasks = TaskWords.of(brief)
-        retries = self.making.settings.retries
-        issue = await ask_until_readable(
-            bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
-        )
-        return await implement(issue, brief, bench, self.making)
 
 
 class _Comparison:

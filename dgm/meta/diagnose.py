@@ -6,7 +6,7 @@ Source: arXiv:2505.22954 (the Darwin Gödel Machine), section 3 and its program,
 from dgm.domain import Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import ask_until_readable
+from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import fit_to_budget
@@ -49,13 +49,16 @@ class Diagnose:
             raise AgentFault("evidence", "the parent has failed at nothing that could be diagnosed")
         tasks = TaskWords.of(brief)
         retries = self.making.settings.retries
-        question = self._question(brief, own, failed)
-        issue = await ask_until_readable(
-            bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
+        issue = await ask_shortened(
+            lambda chars: self._question(brief, own, failed, chars),
+            self.making.evidence.prompt_chars,
+            lambda question: ask_until_readable(
+                bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
+            ),
         )
         return await implement(issue, brief, bench, self.making)
 
-    def _question(self, brief: Brief, own: list[Case], failed: list[Case]) -> Request:
+    def _question(self, brief: Brief, own: list[Case], failed: list[Case], chars: int) -> Request:
         prompts, parent = self.making.prompts, brief.parents[0]
         entry = brief.aim if brief.aim in ENTRIES else UNRESOLVED
         about = next((case for case in failed if case.action == brief.case), failed[0])
@@ -68,7 +71,7 @@ class Diagnose:
             **brief.facts,
             "last": describe_last_change(parent.agent),
             "entry": prompts.fill(f"diagnose-{entry}", brief.facts).strip(),
-            "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
+            "parts": fit_to_budget(parts, chars),
         }
         said = prompts.fill("diagnose-question", values)
         return Request(

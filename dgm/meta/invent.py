@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import ask_until_readable
+from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.drafting import FORM, SKELETON, Changes, InvalidAnswer, apply_changes, read_changes
@@ -45,7 +45,11 @@ class Invent:
         """
         prompts, settings = self.making.prompts, self.making.settings
         draft = _Draft(brief, prompts.fill("invent", {}), bench, settings.retries)
-        await draft.ask_next(self._opening(brief, draft.contract))
+        await ask_shortened(
+            lambda chars: self._opening(brief, draft.contract, chars),
+            self.making.evidence.prompt_chars,
+            draft.ask_next,
+        )
         try:
             for number in range(1, settings.reflections + 1):
                 await draft.ask_next(
@@ -68,14 +72,14 @@ class Invent:
             draft.source, draft.rationale, "\n".join(draft.log).encode("utf-8", "replace") + b"\n"
         )
 
-    def _opening(self, brief: Brief, contract: Contract) -> str:
+    def _opening(self, brief: Brief, contract: Contract, chars: int) -> str:
         parent = brief.parents[0]
         everyone = [parent, *(member for member in brief.members if member.agent.id != parent.agent.id)]
         parts = [(_title(member), _source(member, parent)) for member in everyone]
         values = {
             **brief.facts,
             "members": "\n".join(_line(member) for member in everyone),
-            "parts": fit_to_budget(parts, self.making.evidence.prompt_chars),
+            "parts": fit_to_budget(parts, chars),
             "fixed": ", ".join(f"`{pattern}`" for pattern in contract.protected),
             "check": " ".join(contract.check),
             "child_number": brief.child_number,

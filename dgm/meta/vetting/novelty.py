@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import CanAsk, ask_until_readable, read_flag, read_object, read_text
+from dgm.meta.answers import CanAsk, ask_shortened, ask_until_readable, read_flag, read_object, read_text
 from dgm.meta.forms import FLAG, TEXT, make_form
 from dgm.meta.prompts import Prompts
 from dgm.meta.similarity import nearest
@@ -49,13 +49,17 @@ class Judge:
             AgentFault: stage ``answer``: no answer could be read.
             Infrastructure: the model failed.
         """
-        most = self.prompt_chars // 2
-        shown = {"edit": _cut(edit, most), "other": _cut(other, most)}
-        said = self.prompts.fill(NAME, shown)
-        request = Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)), form=FORM)
-        return await ask_until_readable(
-            self.bench, request, read_judgement, self.retries, "diagnose", SKELETON
+        return await ask_shortened(
+            lambda chars: self._question(edit, other, chars // 2),
+            self.prompt_chars,
+            lambda request: ask_until_readable(
+                self.bench, request, read_judgement, self.retries, "diagnose", SKELETON
+            ),
         )
+
+    def _question(self, edit: bytes, other: bytes, most: int) -> Request:
+        said = self.prompts.fill(NAME, {"edit": _cut(edit, most), "other": _cut(other, most)})
+        return Request((Message(Role.SYSTEM, SYSTEM), Message(Role.USER, said)), form=FORM)
 
 
 async def check_novel(

@@ -11,6 +11,8 @@ from dgm.meta.answers import (
     MAX_CHARS,
     MAX_DEPTH,
     MalformedAnswer,
+    QuestionTooLong,
+    ask_shortened,
     ask_until_readable,
     read_flag,
     read_object,
@@ -320,3 +322,67 @@ def test_a_refused_question_is_not_asked_again(refusal):
 def test_an_outage_is_no_fault_of_an_agent():
     with pytest.raises(Infrastructure):
         ask(Bench(Infrastructure("down")))
+
+
+class SmallModel:
+    """A model that takes questions of at most ``most`` characters; its provider refuses others, or a recording does."""
+
+    def __init__(self, most, *, recorded=False):
+        self.most, self.recorded = most, recorded
+        self.asked = []
+
+    async def ask(self, request, role):
+        said = request.messages[-1].text
+        self.asked.append(len(said))
+        if len(said) <= self.most:
+            return Reply(json.dumps(GOOD))
+        if self.recorded:
+            return Reply("too many tokens", error="context_length_exceeded")
+        raise RequestRefused("context_length_exceeded", "too many tokens")
+
+
+def ask_about(model, chars):
+    return asyncio.run(
+        ask_shortened(
+            lambda most: Request((Message(Role.USER, "x" * most),)),
+            chars,
+            lambda request: ask_until_readable(model, request, lambda text: read_object(text, KEYS), 1, "r"),
+        )
+    )
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_question_that_is_too_long_is_asked_with_less_evidence(recorded):
+    model = SmallModel(20_000, recorded=recorded)
+    assert ask_about(model, 60_000) == GOOD
+    assert model.asked == [60_000, 30_000, 15_000]
+
+
+def test_a_question_that_never_fits_is_given_up():
+    model = SmallModel(10)
+    with pytest.raises(QuestionTooLong, match="refused the question: context_length_exceeded: too many"):
+        ask_about(model, 20_000)
+    assert model.asked == [20_000, 10_000, 5_000]
+
+
+def test_a_question_that_less_evidence_does_not_shorten_is_asked_once():
+    model = SmallModel(10)
+    question = Request((Message(Role.USER, "x" * 50),))
+    ask = lambda request: ask_until_readable(model, request, lambda text: text, 1, "r")  # noqa: E731
+    with pytest.raises(QuestionTooLong):
+        asyncio.run(ask_shortened(lambda _: question, 60_000, ask))
+    assert model.asked == [50]
+
+
+def test_another_refusal_is_not_asked_again():
+    class Refusing:
+        asked = 0
+
+        async def ask(self, request, role):
+            self.asked += 1
+            raise RequestRefused("content_policy", "no")
+
+    model = Refusing()
+    with pytest.raises(AgentFault, match="content_policy"):
+        ask_about(model, 60_000)
+    assert model.asked == 1
