@@ -161,7 +161,7 @@ def test_without_a_usable_answer_there_is_no_child():
 )
 def test_a_question_that_is_refused_is_the_childs_fault_and_an_outage_is_not(error, raised):
     with pytest.raises(raised):
-        make(Bench(error), brief())
+        make(Bench(*[error] * 5), brief())
 
 
 def test_an_agent_that_has_failed_at_nothing_is_not_diagnosed():
