@@ -2,6 +2,7 @@
 
 import ast
 import threading
+from typing import Any
 
 _one_at_a_time = threading.Lock()
 
@@ -16,3 +17,13 @@ def parse(source: str | bytes) -> ast.Module:
     """
     with _one_at_a_time:
         return ast.parse(source)
+
+
+def literal(source: str) -> Any:  # noqa: ANN401  (any literal)
+    """Call ``ast.literal_eval``, with the parsing under the same lock.
+
+    :raises SyntaxError, ValueError: the source is no literal; also as ``parse`` raises, or ``TypeError``.
+    """
+    with _one_at_a_time:
+        tree = ast.parse(source.lstrip(" \t"), mode="eval")
+    return ast.literal_eval(tree)

@@ -15,6 +15,7 @@ from dgm.benchmarks.perturbation_likely import likely_sites
 from dgm.benchmarks.perturbation_sites import CertainSites
 from dgm.benchmarks.perturbation_syntax import Function, Site, SourceText, called_name
 from dgm.benchmarks.perturbation_values import make_word, other_value
+from dgm.syntax import literal
 
 AT_LEAST = 3
 """Minimum number of tests that are changed, where there are so many."""
@@ -128,7 +129,7 @@ def _change(
             return (site.begin, site.end), rng.choice(site.choices)
         new = other_value(text.cut(site.begin, site.end), rng, taken, site.tolerance)
         if new is not None and _differs(text, site, new):
-            taken.add(repr(ast.literal_eval(new)))
+            taken.add(repr(literal(new)))
             return (site.begin, site.end), new
     return None
 
@@ -137,8 +138,8 @@ def _differs(text: SourceText, site: Site, new: str) -> bool:
     """Return whether the whole comparand has another value, where it consists of literals only."""
     begin, end = site.whole
     try:
-        old = ast.literal_eval(text.cut(begin, end))
-        return bool(old != ast.literal_eval(text.cut(begin, site.begin) + new + text.cut(site.end, end)))
+        old = literal(text.cut(begin, end))
+        return bool(old != literal(text.cut(begin, site.begin) + new + text.cut(site.end, end)))
     except (ValueError, SyntaxError, TypeError):
         return True
 

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dgm.syntax import parse
+
 EQUALITIES = frozenset(
     f"assert{kind}"
     for kind in (
@@ -42,7 +44,7 @@ class SourceText:
     def __init__(self, source: bytes) -> None:
         try:
             self.text = source.decode("utf-8")
-            self.tree = ast.parse(self.text)
+            self.tree = parse(self.text)
         except (ValueError, RecursionError, MemoryError) as error:
             raise SyntaxError(str(error)) from error
         self.data = source

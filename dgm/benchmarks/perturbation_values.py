@@ -3,10 +3,11 @@
 A changed test must not be recognisable by its values, so each word keeps its length and each number its digits.
 """
 
-import ast
 import random
 import re
 from collections.abc import Collection
+
+from dgm.syntax import literal
 
 TRIES = 200
 FAR = 100
@@ -29,7 +30,7 @@ def other_value(text: str, rng: random.Random, taken: Collection[str], tolerance
         tolerance: maximum difference at which the assertion takes two numbers as equal.
     """
     try:
-        old = ast.literal_eval(text)
+        old = literal(text)
     except (ValueError, SyntaxError):
         return None
     match old:
@@ -64,7 +65,7 @@ def _other_number(
         # Short numbers may all be in use; then a digit is added.
         digits = _other_digits(text, rng, number // (TRIES // 4))
         try:
-            new = ast.literal_eval(digits)
+            new = literal(digits)
         except (ValueError, SyntaxError):
             continue
         if type(new) is type(old) and abs(new - old) > far and repr(new) not in taken:
@@ -119,7 +120,7 @@ def _longer_text(text: str, old: str | bytes, rng: random.Random, taken: Collect
 
 def _is_other(text: str, old: str | bytes, taken: Collection[str]) -> bool:
     try:
-        new = ast.literal_eval(text)
+        new = literal(text)
     except (ValueError, SyntaxError):
         return False
     return type(new) is type(old) and new != old and repr(new) not in taken

@@ -41,6 +41,7 @@ def test_threads_parse_at_the_same_time(restless):
                 Dying()
             try:
                 syntax.parse(text)
+                syntax.literal("[1, {'a': (2, 3)}]")
             except SystemError as error:
                 failures.append(error)
 
@@ -50,6 +51,17 @@ def test_threads_parse_at_the_same_time(restless):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+@pytest.mark.parametrize("text", ["[1, (2,)]", " 'a'", "-1.5", "{'a': None}", "b'x'"])
+def test_literals_are_read_as_python_reads_them(text):
+    assert syntax.literal(text) == ast.literal_eval(text)
+
+
+@pytest.mark.parametrize("text", ["f()", "a", "1 +", "[x]"])
+def test_what_is_no_literal_is_refused(text):
+    with pytest.raises((SyntaxError, ValueError)):
+        syntax.literal(text)
 
 
 def test_what_is_not_python_is_a_syntax_error():
