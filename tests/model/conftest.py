@@ -13,7 +13,7 @@ ALIAS = "smollm2-135m"
 def dgm(tmp_path_factory):
     """The program."""
     with WarmStart() as warm:
-        yield Program(tmp_path_factory.mktemp("archive"), warm)
+        yield Program(tmp_path_factory.mktemp("archive"), warm, tmp_path_factory.mktemp("started"))
 
 
 @pytest.fixture(scope="session")
