@@ -83,7 +83,7 @@ class AnswerForm:
     """
 
     name: str
-    """Of letters, digits and underscores."""
+    """The schema's name: letters, digits and underscores."""
     schema: Mapping[str, Any]
     """Its JSON schema."""
 
@@ -156,7 +156,7 @@ class WireRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of the agent's request that are passed on, such as ``anthropic-beta``."""
     form_optional: bool = False
-    """Whether the body's form of the answer is dgm's own wish, and left out where the model refuses it."""
+    """The body's form of the answer is dgm's own wish: it is left out where the model refuses it."""
 
 
 @dataclass(frozen=True, slots=True)

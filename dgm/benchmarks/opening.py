@@ -44,7 +44,7 @@ class HasMachine(Protocol):
 
     @property
     def machine(self) -> str:
-        """As ``uname -m`` says it, such as ``x86_64``."""
+        """The architecture, in the words of ``uname -m``, such as ``x86_64``."""
         ...
 
 

@@ -85,7 +85,7 @@ class LimitSettings(Section):
     usd: Positive | None = None
     """Money for the model calls of one action; the agent is told when it is spent. Counted as ``calls``."""
     output_tokens: Count | None = None
-    """Of one reply, reasoning included; a larger wish is cut down to this. Default: as many as the model gives, up to
+    """Maximum tokens of one reply, reasoning included; a larger wish is cut to this. Default: the model's own, up to
     32,000, and 16,000 where that is not known; never more than half of a known context."""
     child_calls: Count | None = None
     """Model calls for making one child, over all agents at work on it and all questions of its operator, where they are
@@ -165,7 +165,7 @@ class ProviderSettings(Section):
     tools: bool = True
     """Whether agents call tools. False: the check of the model asks for none, for agents that act by text alone."""
     answer_schema: bool | Mapping[str, bool] = {}
-    """Whether dgm's own questions ask for JSON by a schema: for all models, or by the provider's name of each. Default:
+    """Ask dgm's own questions with a JSON schema: for all models, or by the provider's name of each. Default:
     where OpenAI and Anthropic document it; a server of your own is asked only if this says so. Where it is refused, the
     question is asked again without."""
     api: Literal["responses", "chat", "messages"] | None = None

@@ -127,7 +127,7 @@ class Lease:
 
     @property
     def takes_tools(self) -> bool:
-        """Whether the model takes tools, as far as is known; of a recorded one, whether the action offered it any."""
+        """The model is not known to refuse tools; in a replay, the action offered it some."""
         return self.wire_model.takes_tools if self.wire_model else self.memory.offers_tools
 
     @property

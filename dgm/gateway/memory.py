@@ -65,7 +65,7 @@ class LeaseMemory:
 
     @property
     def offers_tools(self) -> bool:
-        """Whether a recorded raw request offers tools, or no such request is recorded whole."""
+        """A recorded raw request offers tools, or none is recorded whole."""
         raw = [each.request for each in self._paid.values() if isinstance(each.request, WireRequest)]
         whole = [request.body for request in raw if not is_withheld(request)]
         return not whole or any(body.get("tools") or body.get("functions") for body in whole)

@@ -9,18 +9,15 @@ from collections.abc import Sequence
 from dgm.domain import TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence import fit_to_budget
-from dgm.meta.generality import TaskWords
 from dgm.meta.implementing import (
     FORM,
-    SKELETON,
     Part,
+    ask_for_issue,
     case_parts,
     describe_last_change,
     implement,
-    read_issue,
     source_part,
 )
 from dgm.protocols import Brief, Case, Member, Needs, Proposal, Workbench
@@ -51,14 +48,12 @@ class Compare:
         compared = _Comparison(brief)
         if compared.failure is None:
             raise AgentFault("evidence", "the parent has failed at nothing that could be compared")
-        tasks = TaskWords.of(brief)
-        retries = self.making.settings.retries
-        issue = await ask_shortened(
+        issue = await ask_for_issue(
             lambda chars: self._question(brief, fit_to_budget(compared.parts(), chars)),
-            self.making.evidence.prompt_chars,
-            lambda question: ask_until_readable(
-                bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
-            ),
+            brief,
+            bench,
+            self.making,
+            ROLE,
         )
         return await implement(issue, brief, bench, self.making)
 

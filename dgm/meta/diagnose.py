@@ -6,19 +6,16 @@ Source: arXiv:2505.22954 (the Darwin Gödel Machine), section 3 and its program,
 from dgm.domain import Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Request, Role
-from dgm.meta.answers import ask_shortened, ask_until_readable
 from dgm.meta.context import OperatorContext
 from dgm.meta.entries import ENTRIES, STOCHASTIC, UNRESOLVED
 from dgm.meta.evidence import fit_to_budget
-from dgm.meta.generality import TaskWords
 from dgm.meta.implementing import (
     FORM,
-    SKELETON,
     Part,
+    ask_for_issue,
     case_parts,
     describe_last_change,
     implement,
-    read_issue,
     source_part,
 )
 from dgm.protocols import Brief, Case, Needs, Proposal, Workbench
@@ -47,14 +44,12 @@ class Diagnose:
         failed = [case for case in own if case.evaluation.verdict is Verdict.UNRESOLVED]
         if not failed:
             raise AgentFault("evidence", "the parent has failed at nothing that could be diagnosed")
-        tasks = TaskWords.of(brief)
-        retries = self.making.settings.retries
-        issue = await ask_shortened(
+        issue = await ask_for_issue(
             lambda chars: self._question(brief, own, failed, chars),
-            self.making.evidence.prompt_chars,
-            lambda question: ask_until_readable(
-                bench, question, lambda text: read_issue(text, tasks), retries, ROLE, SKELETON
-            ),
+            brief,
+            bench,
+            self.making,
+            ROLE,
         )
         return await implement(issue, brief, bench, self.making)
 

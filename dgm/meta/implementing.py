@@ -1,10 +1,18 @@
 """Shared part of diagnosing and comparing: an issue about the agent, which its own program then implements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dgm.domain import Agent, Snapshot
-from dgm.meta.answers import MalformedAnswer, read_flag, read_object, read_text
+from dgm.messages import Request
+from dgm.meta.answers import (
+    MalformedAnswer,
+    ask_shortened,
+    ask_until_readable,
+    read_flag,
+    read_object,
+    read_text,
+)
 from dgm.meta.context import OperatorContext
 from dgm.meta.evidence.layout import plain
 from dgm.meta.forms import FLAG, TEXT, make_form
@@ -52,6 +60,32 @@ def read_issue(text: str, tasks: TaskWords) -> Issue:
     tasks.check_general(issue.problem, "the problem")
     tasks.check_general(issue.proposal, "the proposal")
     return issue
+
+
+async def ask_for_issue(
+    build: Callable[[int], Request], brief: Brief, bench: Workbench, making: OperatorContext, role: str
+) -> Issue:
+    """Ask a model for an issue about the agent, with less evidence where the question is too long for it.
+
+    Args:
+        build: makes the question with about so many characters of evidence.
+        brief: the inputs of the operator.
+        bench: sends the question.
+        making: the operator's settings.
+        role: the role that is charged.
+
+    Raises:
+        AgentFault: stage ``answer``: there was no usable issue.
+        Infrastructure: the model failed.
+    """
+    tasks, retries = TaskWords.of(brief), making.settings.retries
+
+    async def ask(question: Request) -> Issue:
+        return await ask_until_readable(
+            bench, question, lambda text: read_issue(text, tasks), retries, role, SKELETON
+        )
+
+    return await ask_shortened(build, making.evidence.prompt_chars, ask)
 
 
 def describe_last_change(agent: Agent) -> str:

@@ -50,7 +50,7 @@ class Abilities:
     max_output: int | None = None
     tools: bool = True
     forms: bool = True
-    """Whether it takes a form of the answer; only dgm's own wish for one is left out."""
+    """It takes a form of the answer; where it does not, only dgm's own wish is left out."""
 
     def apply(self, body: JsonObject, protocol: WireProtocol) -> JsonObject:
         """Return the body as this model accepts it; the same object if nothing has to change.

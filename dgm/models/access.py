@@ -47,6 +47,6 @@ class Access:
     output_tokens: int = REPLY_TOKENS
     """Output limit of the check, equal to that of agents."""
     half_context: bool = False
-    """Whether a reply may fill at most half of the context that the server tells."""
+    """A reply may fill at most half of the context that the server tells."""
     forms: bool = False
-    """Whether dgm's own questions may ask for an answer by a JSON schema."""
+    """Permission for dgm's own questions to ask for an answer by a JSON schema."""

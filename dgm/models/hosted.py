@@ -114,7 +114,7 @@ class HostedModel:
 
     @property
     def takes_form(self) -> bool:
-        """Whether its requests may hold a form of the answer; what refusals taught is applied to each try."""
+        """Requests may hold a form of the answer; what refusals taught is applied to each try."""
         return self._access.forms
 
     def adopt(self, listener: ModelListener, abilities: Mapping[str, Any] | None) -> None:

@@ -123,7 +123,7 @@ class WireModel(Protocol):
 
     @property
     def takes_form(self) -> bool:
-        """Whether requests may hold a form of the answer (``Request.form``), by settings and documents alone."""
+        """Requests may hold a form of the answer (``Request.form``), by settings and documents alone."""
         ...
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:

@@ -7,7 +7,6 @@ that are no frames end the relay.
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +24,7 @@ from dgm.sandboxes.relay_inside import (
     STREAMS,
     WINDOW,
 )
+from dgm.socket_paths import short_address
 
 ANSWER_S = 60.0
 """Maximum seconds for the answer to a ping, on a machine that may be busy."""
@@ -35,8 +35,6 @@ _BODIES = {OPEN: (0, 0), DATA: (1, CHUNK), END: (0, 0), RESET: (0, 0), CREDIT: (
 """Kinds of frames → minimum and maximum bytes of the body."""
 _TASKS = 4 * STREAMS
 """Maximum number of tasks: two a connection, and those of reset ones that are ending."""
-_PATH_BYTES = 104
-"""Bytes from which the path of a unix socket may be too long for the system."""
 
 log = logging.getLogger(__name__)
 
@@ -280,11 +278,5 @@ async def connect(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWrite
 
 
 async def _connect_once(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if len(os.fsencode(path)) < _PATH_BYTES:
-        return await asyncio.open_unix_connection(path, limit=CHUNK)
-    # The path is too long for the system: go by way of the folder's descriptor.
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        return await asyncio.open_unix_connection(f"/proc/self/fd/{folder}/{path.name}", limit=CHUNK)
-    finally:
-        os.close(folder)
+    with short_address(path) as address:
+        return await asyncio.open_unix_connection(address, limit=CHUNK)

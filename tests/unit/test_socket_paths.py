@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
+from dgm import socket_paths
 from dgm.errors import Infrastructure
-from dgm.gateway import socket_paths
-from dgm.gateway.socket_paths import short_address
+from dgm.socket_paths import short_address
 
 
 @pytest.fixture
