@@ -25,6 +25,7 @@ from dgm.meta.seeds import read_seed, seed_of
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import list_reach
+from dgm.paths import NOT_RUNS
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.publish.finding import archive_folders
@@ -38,7 +39,6 @@ from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-RESERVED = ("seed", "seeds", "example")
 
 
 class Watcher:
@@ -124,9 +124,9 @@ def new_folder(name: str | None) -> Path:
         UserError: the name is invalid, or the folder exists already.
     """
     chosen = time.strftime("run-%Y%m%d-%H%M%S") if name is None else name
-    if not NAME.fullmatch(chosen) or chosen in RESERVED:
+    if not NAME.fullmatch(chosen) or chosen in NOT_RUNS:
         raise UserError(
-            f"--name '{chosen}': a run's name is made of letters, digits, '.', '_' and '-' (not {RESERVED})"
+            f"--name '{chosen}': a run's name is made of letters, digits, '.', '_' and '-' (not {', '.join(NOT_RUNS)})"
         )
     folder = next(archive_folders()) / chosen
     if folder.exists():

@@ -3,10 +3,29 @@
 Nothing here depends on the working directory.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 SEEDS = ("plain", "solid")
 """Names of the shipped agents that a search can start from."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A recorded run that comes with dgm: a packed file below ``archive/example``, and what it is."""
+
+    file: str
+    what: str
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "example": Example("example.dgm", "a recorded search with the offline model"),
+    "real-example": Example("real.dgm", "a recorded search with a small real model"),
+}
+"""Names that mean a recorded run in commands that only read, unless a run of the user's has the name."""
+NOT_RUNS = (*EXAMPLES, "seed", "seeds")
+"""Names in an archive that no run may have."""
 _PACKAGE = Path(__file__).resolve().parent
 
 

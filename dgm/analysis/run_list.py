@@ -12,14 +12,13 @@ from dgm.analysis.summary import tally_record
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
+from dgm.paths import NOT_RUNS
 from dgm.publish.container import SUFFIX
 from dgm.publish.finding import archive_folders
 from dgm.this_machine import machine_name
 
 SCHEMA = 1
 """Version of the JSON document that lists runs."""
-NO_RUNS = ("seed", "example")
-"""Folders of an archive that are shipped beside runs."""
 KINDS = ("evaluation", "simulation", "replay")
 """Keys of a run's configuration that mark it as something else than a search."""
 _BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -119,7 +118,7 @@ def list_runs(folder: Path, *, sizes: bool = False) -> Iterator[RunRow]:
     if not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.name in NO_RUNS:
+        if path.name.startswith(".") or path.name in NOT_RUNS:
             continue
         if path.is_dir():
             yield read_row(path, disk_bytes(path) if sizes else None)

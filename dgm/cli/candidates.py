@@ -114,12 +114,14 @@ def find_candidates(kind: str, asked: CompletionQuery) -> Sequence[CompletionCan
 
 
 def _run_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
-    from dgm.publish.finding import EXAMPLE, archive_folders, find_runs_in
+    from dgm.paths import EXAMPLES
+    from dgm.publish.finding import archive_folders, find_runs_in
 
     names = dict.fromkeys(path.name for folder in archive_folders() for path in find_runs_in(folder))
     for name in names:
         yield CompletionCandidate(name, "run")
-    yield CompletionCandidate(EXAMPLE, "the run that comes with dgm")
+    for name, example in EXAMPLES.items():
+        yield CompletionCandidate(name, example.what)
     if _is_path(asked.typed):
         yield CompletionCandidate(asked.typed, kind="file")
 

@@ -11,11 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dgm.errors import UserError
-from dgm.paths import asset, cache_folder
+from dgm.paths import EXAMPLES, asset, cache_folder
 from dgm.publish.container import SUFFIX
-
-EXAMPLE = "example"
-"""Name of the shipped recorded run, unless a run of the user's has this name."""
 
 
 def find_run(
@@ -74,9 +71,10 @@ def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str,
     for candidate in candidates:
         if (candidate / "run.json").is_file() or (name.endswith(SUFFIX) and candidate.is_file()):
             return candidate
-    shipped = asset("archive", EXAMPLE, EXAMPLE + SUFFIX)
-    if name == EXAMPLE and shipped.is_file():
-        return shipped
+    if name in EXAMPLES:
+        shipped = asset("archive", "example", EXAMPLES[name].file)
+        if shipped.is_file():
+            return shipped
     known = [path.name for folder in folders for path in find_runs_in(folder)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
