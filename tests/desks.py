@@ -136,11 +136,12 @@ class Desk:
             while len(self.verdicts("killed")) < 2 and process.poll() is None and time.monotonic() < ends:
                 time.sleep(1)
             time.sleep(1.5)
-            was_under_way = process.poll() is None
+            if process.poll() is not None:
+                return [], False, f"it ended by itself: {process.communicate()[0].strip()[-300:]}"
             process.send_signal(signal.SIGKILL)
             process.communicate()
         code, out, error = self.call("resume", "killed", *self.engine)
-        return self.verdicts("killed"), was_under_way and code == 0, (error or out).strip()[-300:]
+        return self.verdicts("killed"), code == 0, (error or out).strip()[-300:]
 
 
 def main():
