@@ -6,7 +6,8 @@ from dgm.sandboxes.confined import Output
 
 OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
 """Files in a container, of which one exists."""
-_CANNOT_START = (125, 126, 128)
+CANNOT_START = (125, 126, 128)
+"""Exit codes of a program that an engine could not start; programs end with them, too."""
 _NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
 _FED = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code'
 """Command that reads the rest of the program's input: the engine would wait forever for a reader."""
@@ -28,7 +29,7 @@ def bound_command(argv: Sequence[str], cwd: str, timeout_s: float, *, fed: bool)
 
 def lacks_processes(exit_code: int | None, output: Output) -> bool:
     """Return whether the program never started for lack of processes."""
-    return exit_code in _CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)
+    return exit_code in CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)
 
 
 def count_memory_kills(counters: bytes) -> int:

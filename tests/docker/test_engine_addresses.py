@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from dgm.errors import Infrastructure
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_address
 from dgm.sessions.sandbox_images import list_images
@@ -61,6 +62,23 @@ def test_by_tcp(socket_path, home, monkeypatch, runner):
     with forward_tcp(socket_path) as port:
         monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{port}")
         assert echo_input(runner) == (f"tcp://127.0.0.1:{port}", INPUT)
+
+
+def test_a_connection_that_ends_before_its_program_is_an_outage(socket_path, home, monkeypatch, runner):
+    monkeypatch.setattr("dgm.sandboxes.container_programs._NOTED_WITHIN_S", 1.0)
+    with forward_tcp(socket_path, ends_early=True) as port:
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{port}")
+        engine = DockerEngine()
+
+        async def work() -> None:
+            async with engine.open(spec()) as sandbox:
+                await sandbox.exec(
+                    ["sh", "-c", "cat >/dev/null; sleep 5; echo late"], timeout_s=60, stdin=INPUT
+                )
+
+        with pytest.raises(Infrastructure, match="connection to the engine ended before a program's output"):
+            runner.run(work())
+        engine.close()
 
 
 def test_by_tcp_with_tls(socket_path, home, monkeypatch, runner):

@@ -51,34 +51,42 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def forward_tcp(path: str, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Pass connections to a port of this machine on to the socket at ``path``; yield the port."""
+def forward_tcp(
+    path: str, context: ssl.SSLContext | None = None, *, ends_early: bool = False
+) -> Iterator[int]:
+    """Pass connections to a port of this machine on to the socket at ``path``; yield the port.
+
+    Args:
+        path: the socket.
+        context: the encryption on the port's side.
+        ends_early: whether a connection ends when the near side has said all that it wants to say.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_accept, args=(listener, path, context), daemon=True).start()
+        threading.Thread(target=_accept, args=(listener, path, context, ends_early), daemon=True).start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket, path: str, context: ssl.SSLContext | None) -> None:
+def _accept(listener: socket.socket, path: str, context: ssl.SSLContext | None, ends_early: bool) -> None:
     while True:
         try:
             near, _ = listener.accept()
         except OSError:
             return
-        threading.Thread(target=_serve, args=(near, path, context), daemon=True).start()
+        threading.Thread(target=_serve, args=(near, path, context, ends_early), daemon=True).start()
 
 
-def _serve(near: socket.socket, path: str, context: ssl.SSLContext | None) -> None:
+def _serve(near: socket.socket, path: str, context: ssl.SSLContext | None, ends_early: bool) -> None:
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         opened.enter_context(near)
         far = opened.enter_context(socket.socket(socket.AF_UNIX))
         if context is not None:
             near = opened.enter_context(context.wrap_socket(near, server_side=True))
         far.connect(path)
-        _copy(near, far)
+        _copy(near, far, ends_early)
 
 
-def _copy(near: socket.socket, far: socket.socket) -> None:
+def _copy(near: socket.socket, far: socket.socket, ends_early: bool) -> None:
     """Copy both ways in one thread, since a TLS socket is not for two; a closed half is passed on as one."""
     chosen = selectors.DefaultSelector()
     for one, other in ((near, far), (far, near)):
@@ -90,7 +98,7 @@ def _copy(near: socket.socket, far: socket.socket) -> None:
                 other.sendall(data)
                 continue
             chosen.unregister(one)
-            if one is far:
+            if one is far or ends_early:
                 return
             far.shutdown(socket.SHUT_WR)
 
