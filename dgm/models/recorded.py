@@ -23,10 +23,15 @@ class RecordedModel:
         Raises:
             Infrastructure: always; the message shows the request.
         """
-        last = request.messages[-1].text if request.messages else ""
+        # A request in a provider's own form comes without its messages.
+        last = (
+            f" (last message of {len(request.messages)}: {request.messages[-1].text[:SHOWN]!r})"
+            if request.messages
+            else ""
+        )
         raise Infrastructure(
-            f"the recording has no reply to this call (last message of {len(request.messages)}: "
-            f"{last[:SHOWN]!r}); replay with the agent, tasks and settings that were recorded"
+            f"the recording has no reply to this call{last}; "
+            "replay with the agent, tasks and settings that were recorded"
         )
 
     async def check(self) -> None:

@@ -25,6 +25,8 @@ from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
+LATE = 0.8
+"""Share of its time after which an agent that made no further call may have ended because of the clock."""
 ENDING = " (the agent "
 """Start of the text that a worker adds to a reason if the agent's program ended badly."""
 
@@ -159,7 +161,14 @@ async def _perform_again(run: Run, action: ActionId, recorded: Evaluation, worke
     divergence = await asyncio.to_thread(_compare_evaluations, run, action, recorded, now, worker.run.traces)
     if divergence is None:
         return Match.SAME, now, None
+    limit_s = worker.settings.limits.solve_limit_s(worker.benchmark.task(recorded.task).timeout_s)
     cut = await asyncio.to_thread(_explain_cut_short, recorded, now, run.traces, worker.run.traces)
+    if (
+        not cut
+        and divergence.call == recorded.cost.usage.calls + 1
+        and recorded.cost.seconds > LATE * limit_s
+    ):
+        cut = f"the agent worked for {recorded.cost.seconds:.0f} s then, with a limit of {limit_s:.0f} s"
     if cut:
         return Match.CUT_SHORT, now, Divergence(action, f"{divergence.what} ({cut})", divergence.call)
     if now.verdict is Verdict.INVALID and divergence.call is None:

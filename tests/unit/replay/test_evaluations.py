@@ -9,7 +9,20 @@ import pytest
 
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
-from dgm.domain import ActionId, AgentId, Born, Budget, Cost, Entry, Evaluate, Evaluation, TaskId, Verdict
+from dgm.config import Settings
+from dgm.domain import (
+    ActionId,
+    AgentId,
+    Born,
+    Budget,
+    Cost,
+    Entry,
+    Evaluate,
+    Evaluation,
+    TaskId,
+    Usage,
+    Verdict,
+)
 from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 from dgm.protocols import Grade
 from dgm.replay.evaluations import How, find_graded, replay_evaluations
@@ -33,10 +46,15 @@ class Again:
     grades: object = None
     answer: object = None
     spec: object = field(default_factory=lambda: SimpleNamespace(labels={}))
+    settings: object = field(default_factory=Settings)
 
     @property
     def benchmark(self):
         return self
+
+    def task(self, task):
+        assert task == TASK
+        return SimpleNamespace(timeout_s=100.0)
 
     async def grade(self, task, patch, labels):
         assert (task, patch) == (TASK, PATCH)
@@ -58,10 +76,10 @@ def run(tmp_path):
         yield made
 
 
-def outcome(traces, verdict, reason, patch=PATCH, signs=WELL):
+def outcome(traces, verdict, reason, patch=PATCH, signs=WELL, seconds=0.0):
     kept = {} if patch is None else {"patch": traces.put(patch)}
     kept["circumstances"] = traces.put(json.dumps(signs).encode())
-    return Evaluation(AgentId(0), TASK, 0, verdict, reason, 0.0, Cost(traces=kept))
+    return Evaluation(AgentId(0), TASK, 0, verdict, reason, 0.0, Cost(Usage(calls=3), seconds, kept))
 
 
 def record(run, verdict=Verdict.UNRESOLVED, reason="2 of 3 tests fail", **more):
@@ -151,6 +169,20 @@ def test_work_that_a_time_out_ended_may_come_out_otherwise(run, tmp_path, when):
     found = performed(run, tmp_path, patch=b"", signs=RAN_OUT if when == "now" else WELL)
     assert found.match is Match.CUT_SHORT
     assert f"(the agent ran out of time {when})" in found.divergence.what
+
+
+@pytest.mark.parametrize(
+    ("seconds", "call", "match"),
+    [(90, 4, Match.CUT_SHORT), (70, 4, Match.DIFFERENT), (90, 3, Match.DIFFERENT)],
+)
+def test_an_agent_that_went_by_the_clock_may_go_on_now(run, tmp_path, seconds, call, match):
+    record(run, seconds=seconds)
+    said = f"action 1, call {call}: the recording has no reply to this call"
+    found = performed(run, tmp_path, verdict=Verdict.INVALID, reason=said, patch=None)
+    assert found.match is match
+    assert ("(the agent worked for 90 s then, with a limit of 100 s)" in found.divergence.what) == (
+        match is Match.CUT_SHORT
+    )
 
 
 def test_work_that_was_killed_for_its_memory_may_too(run, tmp_path):
