@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model wheel-check docs consoles perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model wheel-check docs consoles perf policy-tables example real-example pictures clean
 
 setup: $(READY)
 
@@ -130,6 +130,21 @@ example: $(READY) sandbox
 	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout --no-control
 	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
+
+# A search with a small real model behind a server on loopback, for 84 minutes; GGUF names the file of its weights.
+GGUF ?=
+REAL_PORT := 18205
+real-example: $(READY) sandbox $(MODEL_VENV)/.ready
+	@test -f "$(GGUF)" || { echo 'name the weights of Qwen2.5-Coder-0.5B-Instruct: make real-example GGUF=FILE'; exit 2; }
+	rm -rf dist/real-example archive/example/real.dgm
+	$(MODEL_VENV)/bin/python tests/model/serve.py "$(GGUF)" --alias qwen2.5-coder-0.5b --port $(REAL_PORT) --context 12288 \
+		--slots 2 & server=$$!; trap "kill $$server" EXIT; \
+	until $(BIN)/python -c "import socket; socket.create_connection(('127.0.0.1', $(REAL_PORT)))" 2>/dev/null; do \
+		kill -0 $$server || exit 1; sleep 1; done; \
+	DGM_ARCHIVE=dist/real-example $(BIN)/dgm run tests/model/real-example.toml --name real --sandbox bubblewrap \
+		--operator self-edit+diagnose+invent --seed 1 --workers 2 --max-evaluations 30 --max-hours 1.4 --yes
+	$(BIN)/dgm archive pack dist/real-example/real archive/example/real.dgm
+	rm -rf dist/real-example
 
 # The browser's screens for docs/browser.md and the page for docs/report.md; look at them before they are committed.
 pictures: $(READY) sandbox

@@ -33,12 +33,14 @@ class Record:
     stillborn: list[AgentStillborn] = field(default_factory=list)
     started: list[tuple[int, int]] = field(default_factory=list)
     """Action and number of every call that was sent."""
+    suite: str = ""
+    """Version of the benchmark."""
 
     @classmethod
     def read(cls, folder: Path) -> "Record":
         """Read a run's log."""
-        found = cls()
         with Run.open(folder) as run:
+            found = cls(suite=str(run.config["versions"]["benchmark"]))
             for recorded in run.store.read():
                 match recorded.event:
                     case ModelCalled(action, _, role=role, request=asked, reply=digest):

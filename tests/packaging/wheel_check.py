@@ -18,6 +18,7 @@ SHIPPED = (
     "dgm/_assets/archive/seeds/solid/agent/loop.py",
     "dgm/_assets/sandboxes/python/sandbox.toml",
     "dgm/_assets/archive/example/example.dgm",
+    "dgm/_assets/archive/example/real.dgm",
     "dgm/_assets/sandboxes/polyglot-rust/sandbox.toml",
     "dgm/_assets/benchmarks/starter/suite.toml",
     "dgm/_assets/benchmarks/polyglot/python/exercises/practice/toll-road/.meta/config.json",
