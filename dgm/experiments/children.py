@@ -11,6 +11,7 @@ from typing import Protocol
 
 from dgm.archive.history import writer
 from dgm.errors import Infrastructure
+from dgm.sandboxes.engine_address import OPTION, find_given_engine
 from dgm.this_machine import machine_name
 
 LOOK_S = 1.0
@@ -77,6 +78,8 @@ class ForeignProcess:
 async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
     """Start ``dgm`` with these words; its output is appended to ``log``.
 
+    An engine that this command or call names is passed on.
+
     The process is in a session of its own: neither a Ctrl-C at the terminal nor the terminal's end reaches it.
 
     Raises:
@@ -88,6 +91,7 @@ async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
                 await asyncio.create_subprocess_exec(
                     *_dgm_command(),
                     *words,
+                    *_engine_words(),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -100,6 +104,11 @@ async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
         raise Infrastructure(
             error.errno, f"{log}: dgm {words[0]} cannot be started: {error.strerror}"
         ) from error
+
+
+def _engine_words() -> Sequence[str]:
+    given = find_given_engine()
+    return [OPTION, given.address] if given else []
 
 
 def read_last_line(log: Path) -> str:

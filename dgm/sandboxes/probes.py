@@ -12,7 +12,7 @@ from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import SandboxKind, open_kind
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_facts import EngineKind
 
@@ -105,10 +105,10 @@ def is_fit(rows: Iterable[DiagnosisRow], name: str, *, unbounded: bool) -> bool:
     return bool(own) and all(row.ok for row in own)
 
 
-async def probe(name: EngineName) -> list[DiagnosisRow]:
+async def probe(name: SandboxKind) -> list[DiagnosisRow]:
     """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
-        engine = choose(name)
+        engine = open_kind(name)
         rows = [DiagnosisRow(f"{engine.name}: engine", ok=True, detail=_version(engine))]
         async with _open_socket() as shared, engine.open(_probe_spec(shared)) as sandbox:
             rows += [await check(engine.name, sandbox) for check in (_seccomp, _identity, _network, _reach)]
@@ -149,7 +149,7 @@ def probe_images() -> list[DiagnosisRow]:
     found = shutil.which("bwrap")
     rows.append(DiagnosisRow("bwrap", found is not None, found or "install the package 'bubblewrap'"))
     try:
-        engine = choose("docker")
+        engine = open_kind("docker")
     except UserError as error:
         return [*rows, DiagnosisRow("images", ok=False, detail=str(error))]
     assert isinstance(engine, DockerEngine)
