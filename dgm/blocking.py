@@ -45,7 +45,7 @@ _PYTHON = (
     (re.compile(r"\bdgm (evaluate|sweep) command"), r"dgm.\1 call"),
     (re.compile(r"\bdgm (evaluate|solve|sweep|compare|doctor)\b"), r"dgm.\1"),
     (re.compile(r"--seed-agent\b"), "seed_agent"),
-    (re.compile(r"--(name|model|seed|benchmark|sandbox|workers|policy|operator)\b"), r"\1"),
+    (re.compile(r"--(name|model|seed|benchmark|sandbox|engine|workers|policy|operator)\b"), r"\1"),
     (re.compile(r"--(kind|after|tail|into|split|attempts?|predictions|evaluation|transcript)\b"), r"\1"),
     (re.compile(r"--(seeds|record|figures)\b"), r"\1"),
     (re.compile(r"--tasks?\b"), "tasks"),

@@ -15,7 +15,6 @@ from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
 from dgm.publish.container import SUFFIX
 from dgm.publish.finding import archive_folders
-from dgm.this_machine import machine_name
 
 SCHEMA = 1
 """Version of the JSON document that lists runs."""
@@ -53,14 +52,15 @@ class RunRow:
 
     @property
     def elsewhere(self) -> str:
-        """The other host whose process wrote the run last; empty if it was this one, or there is none."""
-        host = self.seen.writer[1] if self.seen and self.seen.writer else ""
-        return host if host != machine_name() else ""
+        """The other host or container whose process writes the run, or may; empty if there is none."""
+        holder = self.seen.writer if self.seen else None
+        return "" if holder is None or holder.is_reachable else holder.host
 
     @property
     def pid(self) -> int | None:
-        """Id of the process on this host that writes the run; None if there is none."""
-        return self.seen.writer[0] if self.seen and self.seen.writer and not self.elsewhere else None
+        """Id of the process that writes the run, if it can be seen from here; None if there is none."""
+        holder = self.seen.writer if self.seen else None
+        return holder.pid if holder is not None and holder.is_reachable else None
 
     @property
     def never_written_here(self) -> bool:

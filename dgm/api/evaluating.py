@@ -14,6 +14,7 @@ from dgm.domain import Split, Tally
 from dgm.errors import UserError
 from dgm.protocols import Benchmark
 from dgm.publish.finding import check_unpacked
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import evaluation
 from dgm.sessions.predictions import GradingRequest, prepare_grading
 from dgm.show.evaluate_rows import EvaluationReport, report_record
@@ -44,6 +45,8 @@ class EvaluateArguments(TypedDict, total=False):
     """Tasks at once, from 1 to 256."""
     sandbox: str | None
     """``auto``, ``docker`` or ``bubblewrap``; as in the run unless it is given."""
+    engine: str | None
+    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
     into: str | Path | None
     """Folder to record it in; one in the run's unless it is given."""
     settings: Mapping[str, Any] | None
@@ -61,6 +64,8 @@ class GradeArguments(TypedDict, total=False):
     """Only predictions on these tasks."""
     workers: int | None
     sandbox: str | None
+    engine: str | None
+    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
     into: str | Path | None
     """Folder to record it in; one of its own for these predictions unless it is given."""
     settings: Mapping[str, Any] | None
@@ -161,6 +166,7 @@ async def _evaluate(  # noqa: PLR0913  (all have their usual value)
     max_usd: float | None = None,
     workers: int | None = None,
     sandbox: str | None = None,
+    engine: str | None = None,
     into: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     allow_paid: bool = False,
@@ -187,10 +193,11 @@ async def _evaluate(  # noqa: PLR0913  (all have their usual value)
         into=path_of(into),
         assignments=assignments_of(settings),
     )
-    request = evaluation.make_request(run, [_contestant_of(each) for each in named], chosen, session)
-    prepared = await evaluation.prepare(request, session)
-    with prepared.made:
-        found = prepared.report(await prepared.perform(session))
+    with use_engine(engine):
+        request = evaluation.make_request(run, [_contestant_of(each) for each in named], chosen, session)
+        prepared = await evaluation.prepare(request, session)
+        with prepared.made:
+            found = prepared.report(await prepared.perform(session))
     return EvaluationView(found, report_record(found))
 
 
@@ -203,6 +210,7 @@ async def _grade(  # noqa: PLR0913  (all have their usual value)
     tasks: Sequence[str] = (),
     workers: int | None = None,
     sandbox: str | None = None,
+    engine: str | None = None,
     into: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> EvaluationView:
@@ -216,9 +224,10 @@ async def _grade(  # noqa: PLR0913  (all have their usual value)
         sandbox=sandbox,
         assignments=assignments_of(settings),
     )
-    prepared = await prepare_grading(request)
-    with prepared.session.made:
-        found = prepared.session.report(await prepared.session.perform(session))
+    with use_engine(engine):
+        prepared = await prepare_grading(request)
+        with prepared.session.made:
+            found = prepared.session.report(await prepared.session.perform(session))
     return EvaluationView(found, {**report_record(found), "report": prepared.write_report(found)})
 
 

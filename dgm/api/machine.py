@@ -7,6 +7,7 @@ from typing import Any
 from dgm.api.arguments import assignments_of
 from dgm.api.records import Records, records_of
 from dgm.blocking import block, in_python
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions.machine import check_machine, check_model
 from dgm.sessions.setting_search import find_matching
 
@@ -21,14 +22,17 @@ class MachineView:
     """A row for each check: ``check``, ``ok``, and ``detail``, which is what was seen or the remedy."""
 
 
-def doctor(model: str | None = None, settings: Mapping[str, Any] | None = None) -> MachineView:
+def doctor(
+    model: str | None = None, settings: Mapping[str, Any] | None = None, *, engine: str | None = None
+) -> MachineView:
     """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside. Blocks.
 
     Args:
         model: also make one small real call to this model, with a tool; this may cost money.
         settings: of the model, such as ``models.compatible.base_url``.
+        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
     """
-    return block(lambda _: _check(model, settings or {}), None)
+    return block(lambda _: _check(model, settings or {}, engine), None)
 
 
 def settings(pattern: str = "") -> Records:
@@ -52,9 +56,10 @@ def variables(pattern: str = "") -> Records:
     return records_of([variable._asdict() for variable in found])
 
 
-async def _check(model: str | None, settings: Mapping[str, Any]) -> MachineView:
-    # Nobody is asked here, and what a person agreed to on a terminal does not hold for a program.
-    rows, usable = await check_machine(lambda _: False)
+async def _check(model: str | None, settings: Mapping[str, Any], engine: str | None) -> MachineView:
+    with use_engine(engine):
+        # Nobody is asked here, and what a person agreed to on a terminal does not hold for a program.
+        rows, usable = await check_machine(lambda _: False)
     if model is not None:
         asked = await check_model(model, assignments_of(settings))
         rows, usable = [*rows, *asked], usable and all(row.ok for row in asked)

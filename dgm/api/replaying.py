@@ -3,10 +3,10 @@
 ``dgm.replay`` has the same for programs with a loop of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from dgm import replay
 from dgm.api.arguments import assignments_of, check_amount, path_of
@@ -14,7 +14,10 @@ from dgm.archive.run import Run
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import AgentId, TaskId
 from dgm.publish.finding import check_unpacked
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions.live_settings import choose_live_settings
+
+T = TypeVar("T")
 
 
 class LiveArguments(TypedDict, total=False):
@@ -28,6 +31,8 @@ class LiveArguments(TypedDict, total=False):
     """Such as ``models.*``."""
     sandbox: str | None
     """The sandbox of the run is used unless another is given."""
+    engine: str | None
+    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
     allow_paid: bool
     """If true, the model ``auto`` may become one that costs money."""
 
@@ -43,9 +48,17 @@ class RunReplay:
         with in_python():
             return replay.decisions(self.run)
 
-    def lineage(self, agent: int, *, sandbox: str | None = None) -> Sequence[replay.StepAgain]:
-        """Perform every expansion from the seed to an agent again, on recorded replies. As ``dgm.replay.lineage``."""
-        return block(lambda _: replay.lineage(self.run, AgentId(agent), sandbox), None)
+    def lineage(
+        self, agent: int, *, sandbox: str | None = None, engine: str | None = None
+    ) -> Sequence[replay.StepAgain]:
+        """Perform every expansion from the seed to an agent again, on recorded replies. As ``dgm.replay.lineage``.
+
+        Args:
+            agent: its number.
+            sandbox: as there.
+            engine: address of the Docker engine; None: as the environment says.
+        """
+        return _block_with(engine, lambda _: replay.lineage(self.run, AgentId(agent), sandbox))
 
     def evaluations(
         self,
@@ -54,10 +67,19 @@ class RunReplay:
         how: replay.How | None = None,
         *,
         sandbox: str | None = None,
+        engine: str | None = None,
     ) -> Sequence[replay.EvaluationAgain]:
-        """Grade recorded patches again, or let agents work again. As ``dgm.replay.evaluations``."""
+        """Grade recorded patches again, or let agents work again. As ``dgm.replay.evaluations``.
+
+        Args:
+            agents: whose evaluations, by number; None: all.
+            task: only of this task.
+            how: as there.
+            sandbox: as there.
+            engine: address of the Docker engine; None: as the environment says.
+        """
         chosen, named = _numbers(agents), None if task is None else TaskId(task)
-        return block(lambda _: replay.evaluations(self.run, chosen, named, how, sandbox), None)
+        return _block_with(engine, lambda _: replay.evaluations(self.run, chosen, named, how, sandbox))
 
     def live_lineage(self, agent: int, model: str, **given: Unpack[LiveArguments]) -> replay.LiveLineage:
         """Perform every expansion from the seed to an agent again by a model, for real, and compare.
@@ -71,7 +93,9 @@ class RunReplay:
             UserError: what is wrong, before anything is spent.
             Infrastructure: a sandbox or the model failed.
         """
-        return block(lambda session: self._live_lineage(session, agent, model, given), None)
+        return _block_with(
+            given.get("engine"), lambda session: self._live_lineage(session, agent, model, given)
+        )
 
     def live_evaluations(
         self,
@@ -102,7 +126,7 @@ class RunReplay:
             live = self._live(session, model, given, where)
             return await replay.live_evaluations(self.run, live, chosen, named)
 
-        return block(perform, None)
+        return _block_with(given.get("engine"), perform)
 
     async def _live_lineage(
         self, session: ProgramWatcher, agent: int, model: str, given: LiveArguments
@@ -121,6 +145,14 @@ class RunReplay:
         chosen = assignments_of(given.get("settings"))
         settings = choose_live_settings(self.run, model, benchmark, chosen, own, session)
         return replay.Live(settings, into, given.get("max_usd"))
+
+
+def _block_with(engine: str | None, work: Callable[[ProgramWatcher], Awaitable[T]]) -> T:
+    async def perform(session: ProgramWatcher) -> T:
+        with use_engine(engine):
+            return await work(session)
+
+    return block(perform, None)
 
 
 def _numbers(agents: Sequence[int] | None) -> Sequence[AgentId] | None:

@@ -3,35 +3,51 @@
 from collections.abc import Mapping
 
 from dgm.api.records import Records, records_of
-from dgm.blocking import block
+from dgm.blocking import ProgramWatcher, block, in_python
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import sandbox_images
 
 
-def images() -> Records:
+def images(*, engine: str | None = None) -> Records:
     """Return a row for each recipe: the tag of its image, and whether that is built.
 
+    Args:
+        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+
     Raises:
+        UserError: it is no address.
         Infrastructure: no Docker engine answers.
     """
-    return records_of(sandbox_images.list_images())
+    with in_python(), use_engine(engine):
+        return records_of(sandbox_images.list_images())
 
 
-def build_images(*recipes: str) -> Mapping[str, str]:
+def build_images(*recipes: str, engine: str | None = None) -> Mapping[str, str]:
     """Build the images of recipes that are not built yet, and return recipe → tag.
 
     Args:
         recipes: their names; none: ``python``.
+        engine: as for ``images``.
 
     Raises:
         UserError: there is no such recipe.
         Infrastructure: no Docker engine answers, or a build failed.
     """
-    return sandbox_images.build_images(recipes)
+    with in_python(), use_engine(engine):
+        return sandbox_images.build_images(recipes)
 
 
-def clean_sandboxes() -> Mapping[str, int]:
+def clean_sandboxes(*, engine: str | None = None) -> Mapping[str, int]:
     """Remove images of recipes that have changed, and sandboxes that dead processes left; return how many of each.
 
     Blocks. Of bubblewrap, sandboxes are removed where Docker does not answer.
+
+    Args:
+        engine: as for ``images``.
     """
-    return block(lambda _: sandbox_images.remove_remains(), None)
+
+    async def perform(_: ProgramWatcher) -> Mapping[str, int]:
+        with use_engine(engine):
+            return await sandbox_images.remove_remains()
+
+    return block(perform, None)

@@ -24,6 +24,7 @@ from dgm.evaluation.evaluating import apply_assignments
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.publish.finding import check_unpacked
+from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
 from dgm.simulate import check_performed
@@ -67,6 +68,8 @@ class EvolveArguments(TypedDict, total=False):
     seed: int | None
     """The number that all decisions follow from."""
     sandbox: str | None
+    engine: str | None
+    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
     name: str | None
     """Name of the run: of its folder under ``./archive`` or ``$DGM_ARCHIVE``."""
     settings: Mapping[str, Any] | None
@@ -86,6 +89,8 @@ class ResumeArguments(TypedDict, total=False):
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
     """``models.*``, ``limits.*``, ``workers`` or ``sandbox`` from here on."""
+    engine: str | None
+    """Address of the Docker engine, for this session; the run's unless it is given."""
     regrade: bool
     """If true, evaluations of agents whose model was refused are performed again."""
 
@@ -113,7 +118,7 @@ class Evolution(Results):
         with in_python():
             return await self._resume(ProgramWatcher(on_event), **changes)
 
-    async def _resume(
+    async def _resume(  # noqa: PLR0913  (all have their usual value)
         self,
         session: ProgramWatcher,
         *,
@@ -121,10 +126,11 @@ class Evolution(Results):
         workers: int | None = None,
         benchmark: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
+        engine: str | None = None,
         regrade: bool = False,
     ) -> "Evolution":
         check_unpacked(self.folder)
-        with Run.open(self.folder, write=True) as run:
+        with use_engine(engine), Run.open(self.folder, write=True) as run:
             launch.check_is_search(run)
             before = assemble.settings_of(run)
             after = apply_assignments(
@@ -139,7 +145,7 @@ class Evolution(Results):
             ending = await launch.perform(run, ready, session)
         return type(self).open(self.folder, ending)
 
-    def report(
+    def report(  # noqa: PLR0913  (all have their usual value)
         self,
         *,
         holdout: bool = False,
@@ -147,6 +153,7 @@ class Evolution(Results):
         control: bool = False,
         control_attempts: int = MOST,
         workers: int | None = None,
+        engine: str | None = None,
         on_event: OnEvent | None = None,
     ) -> ReportView:
         """Return the report; blocks while the seed and the best agent work on the holdout tasks.
@@ -157,6 +164,7 @@ class Evolution(Results):
             control: also give the seed as many attempts as the search's spend would have bought.
             control_attempts: of the control: attempts at each task at most.
             workers: tasks at once; None: as in the run.
+            engine: of the examination: address of the Docker engine; None: as the environment says.
             on_event: is called with each event of the examination.
 
         Raises:
@@ -164,7 +172,12 @@ class Evolution(Results):
         """
         if holdout:
             attempts = control_attempts if control else None
-            over = block(lambda session: self._examine(session, max_usd, attempts, workers), on_event)
+
+            async def examine(session: ProgramWatcher) -> Ending | None:
+                with use_engine(engine):
+                    return await self._examine(session, max_usd, attempts, workers)
+
+            over = block(examine, on_event)
             self.ending = over or self.ending
         return super().report()
 
@@ -235,6 +248,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     workers: int | None = None,
     seed: int | None = None,
     sandbox: str | None = None,
+    engine: str | None = None,
     name: str | None = None,
     settings: Mapping[str, Any] | None = None,
     allow_paid: bool = False,
@@ -256,9 +270,10 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     layers = [*_read_layers(config), ("dgm.evolve", table)]
     resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
     folder = launch.new_folder(name)
-    prepared = await launch.prepare(resolved, session)
-    with launch.create(folder, prepared) as run:
-        ending = await launch.perform(run, prepared, session)
+    with use_engine(engine):
+        prepared = await launch.prepare(resolved, session)
+        with launch.create(folder, prepared) as run:
+            ending = await launch.perform(run, prepared, session)
     return Evolution.open(folder, ending)
 
 

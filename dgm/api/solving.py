@@ -11,6 +11,7 @@ from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.sandboxes.choose import EngineName
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import repairing
 from dgm.simulate import check_performed
 from dgm.worker.solving import SolveContext, SolveResult, UsageJournal
@@ -27,6 +28,8 @@ class SolveArguments(TypedDict, total=False):
     """Limit on all its model calls in USD."""
     sandbox: EngineName
     """``auto`` unless it is given, ``docker`` or ``bubblewrap``."""
+    engine: str | None
+    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
     timeout_s: float
     """Time for the agent in seconds; 600 unless it is given."""
     allow_paid: bool
@@ -131,6 +134,7 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     model: str | None = None,
     max_usd: float | None = None,
     sandbox: EngineName = "auto",
+    engine: str | None = None,
     timeout_s: float = TIMEOUT_S,
     allow_paid: bool = False,
 ) -> Solution:
@@ -143,4 +147,5 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     settings = repairing.choose_settings(agent.run, model, max_usd, session)
     context = SolveContext(settings, sandbox, timeout_s)
     repair = repairing.prepare(f"{agent.run.name}:{agent.id}", agent.source, repo, problem, context)
-    return Solution(repo, await repair.perform(UsageJournal()), repair.given.absent)
+    with use_engine(engine):
+        return Solution(repo, await repair.perform(UsageJournal()), repair.given.absent)

@@ -16,6 +16,7 @@ from dgm.errors import UserError
 from dgm.protocols import Benchmark
 from dgm.sandboxes.choose import EngineName, choose
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import subsets
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suites import (
@@ -61,9 +62,14 @@ class SuiteView:
             raise UserError(f"split {split!r}: there are {names}") from error
         return [task for each in splits for task in self.opened.tasks(each)]
 
-    def record(self) -> Mapping[str, Any]:
-        """Return the document that ``dgm benchmark show --json`` prints: tasks, tags, images and their state."""
-        return describe_suite(self.name, self.opened)
+    def record(self, engine: str | None = None) -> Mapping[str, Any]:
+        """Return the document that ``dgm benchmark show --json`` prints: tasks, tags, images and their state.
+
+        Args:
+            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+        """
+        with in_python(), use_engine(engine):
+            return describe_suite(self.name, self.opened)
 
     def task(self, task: str) -> Mapping[str, Any]:
         """Return a task as an agent sees it: prompt, files, image, time. Never a hidden test.
@@ -80,6 +86,7 @@ class SuiteView:
         *,
         workers: int = 2,
         sandbox: EngineName = "auto",
+        engine: str | None = None,
         on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
     ) -> SuiteVerification:
         """Check in sandboxes that doing nothing fails and the reference fix passes; blocks.
@@ -88,6 +95,7 @@ class SuiteView:
             tasks: their ids; none: all.
             workers: tasks at once, from 1.
             sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
             on_task: is called with each task and what is wrong with it.
 
         Raises:
@@ -98,9 +106,10 @@ class SuiteView:
             raise UserError(f"workers {workers}: must be 1 or more")
 
         async def perform() -> SuiteVerification:
-            engine = choose(sandbox)
-            opened = open_suite(self.name, engine, self.settings, self.grading)
-            return await verify_tasks(opened, engine, select_tasks(opened, tasks), workers, on_task)
+            with use_engine(engine):
+                made = choose(sandbox)
+            opened = open_suite(self.name, made, self.settings, self.grading)
+            return await verify_tasks(opened, made, select_tasks(opened, tasks), workers, on_task)
 
         return block(lambda _: perform(), None)
 
@@ -109,6 +118,7 @@ class SuiteView:
         tasks: Sequence[str] = (),
         *,
         workers: int = 4,
+        engine: str | None = None,
         on_progress: Callable[[str, str], None] = lambda _image, _state: None,
     ) -> FetchOutcome:
         """Fetch or build the images of the tasks without asking; needs Docker. Goes on after an interruption.
@@ -116,6 +126,7 @@ class SuiteView:
         Args:
             tasks: their ids; none: all.
             workers: images at once, from 1.
+            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
             on_progress: is called with an image, or an instance, and how far it is.
 
         Returns:
@@ -125,11 +136,12 @@ class SuiteView:
             UserError: there is no such task.
             Infrastructure: no Docker engine answers.
         """
-        engine = DockerEngine()
-        opened = open_suite(self.name, engine, self.settings)
-        outcome = FetchOutcome()
-        for plan in plan_fetch(opened, [TaskId(task) for task in tasks], engine, self.settings, workers):
-            plan.do(on_progress, outcome)
+        with use_engine(engine):
+            made = DockerEngine()
+            opened = open_suite(self.name, made, self.settings)
+            outcome = FetchOutcome()
+            for plan in plan_fetch(opened, [TaskId(task) for task in tasks], made, self.settings, workers):
+                plan.do(on_progress, outcome)
         return outcome
 
 

@@ -13,6 +13,7 @@ from dgm.errors import UserError
 from dgm.experiments.performing import Sweep, SweepEvent
 from dgm.experiments.plan import SweepPlan
 from dgm.experiments.run_state import RunStage
+from dgm.sandboxes.engine_address import use_engine
 from dgm.show.sweep_rows import outcome_text, sweep_record
 
 MOST_AT_ONCE = 256
@@ -66,6 +67,7 @@ def sweep(
     *,
     at_once: int | None = None,
     on_event: Callable[[SweepEvent], object] | None = None,
+    engine: str | None = None,
     allow_paid: bool = False,
 ) -> SweepView:
     """Perform every variant of settings in a file with every seed, each as a run and a process of its own; blocks.
@@ -77,13 +79,20 @@ def sweep(
         file: of the sweep (``docs/sweeps.md``).
         at_once: runs at once; None: what the file says, or 1.
         on_event: is called with each start and end of a run.
+        engine: address of the Docker engine of all runs; None: as the environment says.
         allow_paid: if true, a model ``auto`` may become one that costs money.
 
     Raises:
         UserError: what is wrong, before any run starts.
         ArchiveBusy: another process performs the sweep.
     """
-    return block(lambda session: _sweep(session, Path(file), at_once, on_event, allow_paid), None)
+
+    async def perform(session: ProgramWatcher) -> SweepView:
+        session.allow_paid = allow_paid
+        with use_engine(engine):
+            return await _sweep(session, Path(file), at_once, on_event)
+
+    return block(perform, None)
 
 
 async def _sweep(
@@ -91,9 +100,7 @@ async def _sweep(
     file: Path,
     at_once: int | None,
     on_event: Callable[[SweepEvent], object] | None,
-    allow_paid: bool,
 ) -> SweepView:
-    session.allow_paid = allow_paid
     if at_once is not None and not 1 <= at_once <= MOST_AT_ONCE:
         raise UserError(f"at_once {at_once}: must be from 1 to {MOST_AT_ONCE}")
     plan = SweepPlan.read(file).settle(partial(launch.name_models, watcher=session))

@@ -19,7 +19,6 @@ from dgm.archive.history import LIVING, writer
 from dgm.archive.lock import error_of_write, keep_writers_out
 from dgm.archive.overview import read_overview
 from dgm.errors import DgmError, UserError
-from dgm.this_machine import machine_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +60,13 @@ def check_not_written(folder: Path) -> None:
     holder = writer(folder)
     if holder is None:
         return
-    pid, host = holder
-    if host == machine_name():
-        raise UserError(f"is being written by pid {pid}")
+    if holder.is_known:
+        place = "" if holder.is_reachable else f" on {holder.host}"
+        raise UserError(f"is being written by pid {holder.pid}{place}")
     if read_overview(folder).state in LIVING:
         raise UserError(
-            f"may be running on {host} (pid {pid}); if it is a copy from there, delete {folder / 'events.lock'} first"
+            f"may be running on {holder.host} (pid {holder.pid}); if it is a copy from there, delete "
+            f"{folder / 'events.lock'} first"
         )
 
 

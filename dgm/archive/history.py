@@ -7,13 +7,12 @@ from pathlib import Path
 
 from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.lock import is_locked
+from dgm.archive.lock_holder import LARGEST, Holder, parse_holder
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
-from dgm.bounded_reading import parse_json, read_file
+from dgm.bounded_reading import read_file
 from dgm.domain import ActionId, AgentId, Born, Evaluation
-from dgm.this_machine import machine_name
 
-_LOCK_BYTES = 1_000
 LIVING = ("running", "paused")
 """Values of ``state`` while a process writes the run; in any other state no action is in flight."""
 
@@ -102,16 +101,15 @@ def follow_log(store: EventStore, folder: Path, after: int, every_s: float = 0.5
         time.sleep(every_s)
 
 
-def writer(folder: Path) -> tuple[int, str] | None:
-    """Return the pid and host of the process that is writing the run in this folder; None if there is none.
+def writer(folder: Path) -> Holder | None:
+    """Return the process that is writing the run in this folder; None if there is none.
 
-    The lock itself is asked; a process that takes it at that very moment tries again. A process on another host cannot
-    be checked; it is assumed to be alive.
+    The lock itself is asked; a process that takes it at that very moment tries again. A process on another machine
+    cannot be checked; it is assumed to be alive.
     """
     lock = folder / "events.lock"
     try:
-        holder = parse_json(read_file(lock, _LOCK_BYTES))
-        pid, host = int(holder["pid"]), str(holder["host"])
-    except (OSError, ValueError, LookupError, TypeError, OverflowError):
+        holder = parse_holder(read_file(lock, LARGEST))
+    except (OSError, ValueError):
         return None
-    return (pid, host) if host != machine_name() or is_locked(lock) else None
+    return holder if not holder.is_known or is_locked(lock) else None

@@ -3,15 +3,14 @@
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dgm.archive.lock_holder import LARGEST, describe_this_process, parse_holder
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
-from dgm.this_machine import machine_name
 
 _PAUSES_S = (0.001, 0.01, 0.05)
 
@@ -48,16 +47,15 @@ class WriterLock:
             self._fd = -1
 
     def _write_holder(self) -> None:
-        holder = json.dumps({"pid": os.getpid(), "host": machine_name()}).encode()
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, holder, 0)
+        os.pwrite(self._fd, describe_this_process(), 0)
 
     def _read_holder(self) -> str:
         try:
-            holder = json.loads(os.pread(self._fd, 1000, 0))
-            return f"pid {holder['pid']} on {holder['host']}"
-        except (ValueError, KeyError, TypeError):
+            holder = parse_holder(os.pread(self._fd, LARGEST, 0))
+        except ValueError:
             return "another process"
+        return f"pid {holder.pid} on {holder.host}"
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dgm.archive.codec import decode
 from dgm.archive.event_fields import parse_body
 from dgm.archive.events import RunStarted
 from dgm.archive.history import writer
+from dgm.archive.lock_holder import Holder
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
 from dgm.bounded_reading import refuse_odd_values
@@ -61,7 +62,7 @@ class Overview:
     stop_reason: str
     """Why the last session ended in good order; empty while a session runs, or if it was killed."""
     paused: bool
-    writer: tuple[int, str] | None
+    writer: Holder | None
     """Pid and host of the process that writes the run; one on another host is taken for alive."""
     budget: Budget
     agents: int

@@ -1,14 +1,14 @@
 """Arguments that several commands share."""
 
 import math
-import os
 from typing import Any
 
 import click
 
 from dgm.archive.run import Run
+from dgm.errors import UserError
 from dgm.publish.finding import find_run
-from dgm.sandboxes.engine_address import ENGINE, parse_address
+from dgm.sandboxes.engine_address import OPTION, find_given_engine, use_engine
 
 
 class Amount(click.FloatRange):
@@ -54,29 +54,30 @@ agent_argument = click.argument("agent_name", metavar="AGENT")
 
 
 def _use_engine(context: click.Context, _: click.Parameter, address: str | None) -> None:
-    """Set the variable that names the engine, until the command ends."""
-    if address is None:
-        return
-    parse_address(address, "--engine", None)
-    before = os.environ.get(ENGINE)
-    os.environ[ENGINE] = address
-
-    def restore() -> None:
-        if before is None:
-            del os.environ[ENGINE]
-        else:
-            os.environ[ENGINE] = before
-
-    context.call_on_close(restore)
+    """Let the address name the engine until the command ends."""
+    context.with_resource(use_engine(address, OPTION))
 
 
 engine_option = click.option(
-    "--engine",
+    OPTION,
     metavar="ADDRESS",
     callback=_use_engine,
     expose_value=False,
     help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI).",
 )
+
+
+def refuse_engine(purpose: str) -> None:
+    """Refuse ``--engine`` where a command opens no sandbox.
+
+    Args:
+        purpose: what the option is about, for the message.
+
+    Raises:
+        UserError: it was given.
+    """
+    if find_given_engine():
+        raise UserError(f"{OPTION} is about {purpose}; give that too")
 
 
 def open_run(name: str) -> Run:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.output import emit_json
 from dgm.domain import Snapshot, Split, TaskId
 from dgm.show.safe import neutralise, one_line
@@ -53,6 +53,7 @@ def list_(as_json: bool) -> None:
 @click.argument("task_id", required=False, metavar="[TASK]")
 @config_option
 @set_option
+@engine_option
 @as_json
 def show(
     name: str, task_id: str | None, config: Path | None, assignments: tuple[str, ...], as_json: bool

@@ -14,7 +14,7 @@ from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json, engine_option, run_argument
+from dgm.cli.arguments import Amount, as_json, engine_option, refuse_engine, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
@@ -95,6 +95,8 @@ def report(
         )
     if control is not None and not holdout:
         raise UserError("--control and --no-control are about what --holdout performs; give that too")
+    if not holdout:
+        refuse_engine("the evaluations that --holdout performs")
     _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
         if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():

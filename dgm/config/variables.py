@@ -19,7 +19,7 @@ OWN_VARIABLES: Sequence[Variable] = (
     Variable(
         "DGM_ENGINE",
         "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host. It comes before all others; "
-        "--engine sets it for one command.",
+        "--engine and engine= name another for one command or call.",
     ),
     Variable(
         "DGM_UNBOUNDED",

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from dgm.archive.history import writer
 from dgm.errors import Infrastructure
-from dgm.this_machine import machine_name
+from dgm.sandboxes.engine_address import OPTION, find_given_engine
 
 LOOK_S = 1.0
 """Seconds between looks at a run that another process writes."""
@@ -60,12 +60,12 @@ class ForeignProcess:
     def stop(self) -> None:
         """Ask the process to end in good order; asked again, it ends at once.
 
-        A process of another host is not reached.
+        A process of another host, or in another container, is not reached.
         """
         holder = writer(self._folder)
-        if holder and is_written_here(self._folder):
+        if holder and holder.is_reachable:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(holder[0], signal.SIGTERM)
+                os.kill(holder.pid, signal.SIGTERM)
 
     async def wait(self) -> int | None:
         """Wait until no process of this machine writes the run; return None."""
@@ -76,6 +76,8 @@ class ForeignProcess:
 
 async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
     """Start ``dgm`` with these words; its output is appended to ``log``.
+
+    An engine that this command or call names is passed on.
 
     The process is in a session of its own: neither a Ctrl-C at the terminal nor the terminal's end reaches it.
 
@@ -88,6 +90,7 @@ async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
                 await asyncio.create_subprocess_exec(
                     *_dgm_command(),
                     *words,
+                    *_engine_words(),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -102,6 +105,11 @@ async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
         ) from error
 
 
+def _engine_words() -> Sequence[str]:
+    given = find_given_engine()
+    return [OPTION, given.address] if given else []
+
+
 def read_last_line(log: Path) -> str:
     """Return the last line of a log that is not empty, unchanged; empty where there is none."""
     try:
@@ -114,9 +122,9 @@ def read_last_line(log: Path) -> str:
 
 
 def is_written_here(folder: Path) -> bool:
-    """Return whether a process of this machine writes the run in a folder."""
+    """Return whether a process of this machine, in whatever container, writes the run in a folder."""
     holder = writer(folder)
-    return holder is not None and holder[1] == machine_name()
+    return holder is not None and holder.is_known
 
 
 def _dgm_command() -> Sequence[str]:

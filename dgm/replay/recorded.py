@@ -20,7 +20,7 @@ from dgm.replay.decisions import Decisions, replay_decisions
 from dgm.replay.evaluations import EvaluationAgain, How, find_graded, replay_evaluations
 from dgm.replay.lineage import StepAgain, replay_lineage
 from dgm.replay.live_steps import PairsPolicy
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import EngineName, SandboxKind, open_kind
 from dgm.search.run_settings import current_settings_at, group_by_settings
 from dgm.simulate import check_performed
 from dgm.worker.worker import Worker
@@ -145,11 +145,14 @@ def make_replay_context(run: Run, settings: Settings, sandbox: str | None = None
 
 def choose_sandbox(run: Run, until: int | None = None) -> EngineName:
     """Return the run's own kind of sandbox (at event ``until``), or ``auto`` if that is not available here."""
+    kind = run.sandbox(until)
+    if kind == "auto":
+        return "auto"
     try:
-        choose(cast("EngineName", run.sandbox(until)))
+        open_kind(cast("SandboxKind", kind))
     except UserError:
         return "auto"
-    return cast("EngineName", run.sandbox(until))
+    return cast("SandboxKind", kind)
 
 
 def _own_policy(run: Run, settings: Settings) -> Policy:

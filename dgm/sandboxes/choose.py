@@ -9,11 +9,12 @@ from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import ENGINE, resolve_address
+from dgm.sandboxes.engine_address import find_given_engine, find_named_engine, resolve_address
 
 log = logging.getLogger(__name__)
 
-EngineName = Literal["auto", "docker", "bubblewrap"]
+SandboxKind = Literal["docker", "bubblewrap"]
+EngineName = Literal["auto"] | SandboxKind
 UNBOUNDED = "DGM_UNBOUNDED"
 """Variable with which a person accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
@@ -30,23 +31,27 @@ class AutoChoice(NamedTuple):
 def choose(name: EngineName = "auto") -> SandboxEngine:
     """Return the engine called ``name``; ``auto`` is Docker if it answers and bounds agents, else bubblewrap.
 
-    Where ``--engine`` names an engine, ``auto`` takes no other. Where a context or a variable does, a warning says why
-    it is not used.
+    Where a command, a call or ``DGM_ENGINE`` names an engine, ``auto`` takes no other. Where a context or another
+    variable does, a warning says why it is not used.
 
     Raises:
-        UserError: it is not available here, or bounds neither processes nor memory; the message says what to do.
+        UserError: it is not available here, or bounds neither processes nor memory, or an engine is given for
+            bubblewrap; the message says what to do.
     """
-    match name:
-        case "docker":
-            return _docker()
-        case "bubblewrap":
-            return _bubblewrap()
-        case "auto":
-            found = choose_auto()
-            if found.why:
-                level = logging.WARNING if _is_docker_meant() else logging.INFO
-                log.log(level, "%s; using %s", found.why, found.engine.name)
-            return found.engine
+    if name != "auto":
+        if name == "bubblewrap":
+            _refuse_useless_engine()
+        return open_kind(name)
+    found = choose_auto()
+    if found.why:
+        level = logging.WARNING if _is_docker_meant() else logging.INFO
+        log.log(level, "%s; using %s", found.why, found.engine.name)
+    return found.engine
+
+
+def open_kind(kind: SandboxKind) -> SandboxEngine:
+    """Return the engine of a kind of sandbox, whatever engine a command names; raise as ``choose``."""
+    return _docker() if kind == "docker" else _bubblewrap()
 
 
 def choose_auto() -> AutoChoice:
@@ -54,7 +59,7 @@ def choose_auto() -> AutoChoice:
     try:
         return AutoChoice(_docker(), "")
     except UserError as no_docker:
-        if os.environ.get(ENGINE):
+        if find_named_engine():
             raise
         try:
             return AutoChoice(_bubblewrap(), str(no_docker))
@@ -65,6 +70,15 @@ def choose_auto() -> AutoChoice:
 def is_unbounded_accepted() -> bool:
     """Return whether a person accepts engines that do not bound processes or memory."""
     return os.environ.get(UNBOUNDED, "") not in ("", "0")
+
+
+def _refuse_useless_engine() -> None:
+    """Refuse an engine that was given for bubblewrap; one of ``DGM_ENGINE`` is there for other commands too."""
+    if given := find_given_engine():
+        raise UserError(
+            f"{given.by}={given.address}: the sandbox is bubblewrap, which uses no engine: leave {given.by} out, or "
+            "choose the sandbox 'docker'"
+        )
 
 
 def _is_docker_meant() -> bool:

@@ -3,13 +3,15 @@
 How an engine at an address is reached is ``engine_connection``'s.
 """
 
+import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from dgm.bounded_reading import parse_json
@@ -17,7 +19,9 @@ from dgm.errors import UserError
 from dgm.folders import read_file
 
 ENGINE = "DGM_ENGINE"
-"""Variable with an address that comes before all others; ``--engine`` sets it for one command."""
+"""Variable with an address that comes before all others but the one that a command or a call names."""
+OPTION, ARGUMENT = "--engine", "engine"
+"""Names of what gives a command and a call their engine."""
 DEFAULT_SOCKET = "/var/run/docker.sock"
 _TCP_PORT, _TLS_PORT = 2375, 2376
 _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]][A-Za-z0-9_.:%\[\]-]*")
@@ -70,16 +74,64 @@ class EngineAddress:
         return f"{self.url} ({self.origin})" if self.origin else self.url
 
 
+class NamedEngine(NamedTuple):
+    """An engine that a person named for dgm, not for all programs that use Docker."""
+
+    address: str
+    by: str
+    """The name of what gave it: ``--engine``, ``engine`` or ``DGM_ENGINE``."""
+
+
+_NAMED: ContextVar[NamedEngine | None] = ContextVar("named engine", default=None)
+
+
+@contextlib.contextmanager
+def use_engine(address: str | None, by: str = ARGUMENT) -> Iterator[None]:
+    """Let an address name the engine while the context lasts.
+
+    It holds for the tasks and threads of asyncio that are started in the context, and for no other call that this
+    process makes at the same time.
+
+    Args:
+        address: None changes nothing.
+        by: the name of what gave it, for messages.
+
+    Raises:
+        UserError: the text is no address.
+    """
+    if address is None:
+        yield
+        return
+    parse_address(address, by, None)
+    before = _NAMED.set(NamedEngine(address, by))
+    try:
+        yield
+    finally:
+        _NAMED.reset(before)
+
+
+def find_named_engine(environment: Mapping[str, str] = os.environ) -> NamedEngine | None:
+    """Return the engine that this command or call names, else the one of ``DGM_ENGINE``; None if neither is given."""
+    variable = environment.get(ENGINE, "").strip()
+    return _NAMED.get() or (NamedEngine(variable, ENGINE) if variable else None)
+
+
+def find_given_engine() -> NamedEngine | None:
+    """Return the engine that this command or call names; None if it names none, whatever the environment says."""
+    return _NAMED.get()
+
+
 def resolve_address(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> EngineAddress:
     """Return the address of the engine: the first that is given.
 
-    1. ``DGM_ENGINE``, which ``--engine`` sets;
-    2. ``DOCKER_HOST``;
-    3. the context that ``DOCKER_CONTEXT`` names;
-    4. the current context of the Docker CLI's configuration;
-    5. the default socket.
+    1. ``--engine``, or the argument ``engine`` of a call;
+    2. ``DGM_ENGINE``;
+    3. ``DOCKER_HOST``;
+    4. the context that ``DOCKER_CONTEXT`` names;
+    5. the current context of the Docker CLI's configuration;
+    6. the default socket.
 
-    An empty variable is unset. Addresses by TCP of the first two are encrypted as ``DOCKER_TLS_VERIFY`` and
+    An empty variable is unset. Addresses by TCP of the first three are encrypted as ``DOCKER_TLS_VERIFY`` and
     ``DOCKER_CERT_PATH`` say, others as their context says.
 
     Args:
@@ -90,9 +142,10 @@ def resolve_address(environment: Mapping[str, str] = os.environ, home: Path | No
         UserError: the address, the configuration or the context is no good.
     """
     folder = Path(environment.get("DOCKER_CONFIG") or (home or Path.home()) / ".docker")
-    for variable in (ENGINE, "DOCKER_HOST"):
-        if given := environment.get(variable, "").strip():
-            return parse_address(given, variable, _tls_of_environment(environment, folder))
+    if named := find_named_engine(environment):
+        return parse_address(*named, _tls_of_environment(environment, folder))
+    if given := environment.get("DOCKER_HOST", "").strip():
+        return parse_address(given, "DOCKER_HOST", _tls_of_environment(environment, folder))
     if name := environment.get("DOCKER_CONTEXT", ""):
         return _address_of_context(folder, name, f"the context '{name}' of DOCKER_CONTEXT")
     if name := _current_context(folder):

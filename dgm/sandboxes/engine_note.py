@@ -4,14 +4,13 @@ An address is this machine's matter: it decides no verdict and is not recorded i
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 from dgm.errors import UserError
 from dgm.paths import state_folder
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import ENGINE, resolve_address
+from dgm.sandboxes.engine_address import find_named_engine, resolve_address
 
 _FOLDER = "engines"
 
@@ -28,7 +27,7 @@ def note_engine(run: str, engine: SandboxEngine) -> None:
 
 
 def check_engine(run: str, name: str) -> None:
-    """Make sure that the environment leads to the engine that the run was on; ``--engine`` may name another.
+    """Make sure that the environment leads to the engine that the run was on; a person may name another.
 
     Args:
         run: the run's id.
@@ -38,7 +37,7 @@ def check_engine(run: str, name: str) -> None:
         UserError: it leads to another one.
     """
     note = _note_of(run)
-    if os.environ.get(ENGINE) or not note.is_file():
+    if find_named_engine() or not note.is_file():
         return
     before, now = note.read_text(encoding="utf-8"), resolve_address()
     if before != now.url:

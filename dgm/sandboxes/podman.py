@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import UserError
+from dgm.protocols import Sandbox
 from dgm.sandboxes.engine_address import EngineAddress
+from dgm.sandboxes.refusals import find_allowed, name_calls
 from dgm.sandboxes.seccomp import profile
 
 if TYPE_CHECKING:
@@ -24,32 +26,56 @@ _PROCESSES_OF_USER = 4096
 """Limit on the processes of one user of the machine; Podman's own default fails where root may not raise limits."""
 _REMEDIES: Mapping[str, str] = {
     "container-init binary not found": "install the package 'catatonit' on its machine",
+    "opening seccomp profile failed": (
+        "it sees other files than dgm; give its address by tcp:// or ssh://, so that its own profile is used"
+    ),
     "cgroups in hybrid mode not supported": 'write runtime = "runc" below [engine] in its containers.conf',
 }
 """Parts of Podman's messages → what a person has to do."""
 
 
+def reads_profile(address: EngineAddress) -> bool:
+    """Return whether Podman reads the profile that dgm ships: it opens the file on its own machine."""
+    return address.scheme == "unix" and platform.system() == "Linux"
+
+
+async def check_own_profile(address: EngineAddress, sandbox: Sandbox, machine: str) -> None:
+    """Make sure that Podman's own seccomp profile refuses at least what dgm's does.
+
+    Args:
+        address: of a Podman on another machine.
+        sandbox: of it, with Python.
+        machine: the sandbox's architecture.
+
+    Raises:
+        UserError: it allows more.
+        Infrastructure: that could not be tried.
+    """
+    if allowed := await find_allowed(sandbox, machine):
+        raise UserError(
+            f"Podman at {address}: its own seccomp profile allows what dgm refuses ({name_calls(allowed)}): copy "
+            f"{profile()} to its machine, name the copy there by seccomp_profile below [containers] in "
+            "containers.conf, and start its service again"
+        )
+
+
 def adapt_creation(arguments: Mapping[str, Any], address: EngineAddress) -> dict[str, Any]:
     """Return the arguments of ``containers.create`` in the form that Podman takes.
 
-    It reads a seccomp profile from a file of its own machine (containers/podman#27710) and knows fewer options of a
-    tmpfs: ``give_folders`` does what they would.
-
-    Raises:
-        UserError: Podman runs on another machine, which has no such file.
+    It reads a seccomp profile from a file of its own machine (containers/podman#27710). On another machine its own
+    profile holds, which ``check_own_profile`` examines. It knows fewer options of a tmpfs: ``give_folders`` does what
+    they would.
     """
     from docker.types import Ulimit
 
-    if address.scheme != "unix" or platform.system() != "Linux":
-        raise UserError(
-            f"Podman at {address} reads seccomp profiles from its own machine alone: run dgm there, or use Docker there"
-        )
     security = [each for each in arguments["security_opt"] if not each.startswith(_SECCOMP)]
+    if reads_profile(address):
+        security.append(f"{_SECCOMP}{profile()}")
     tmpfs = {target: _known_options(options) for target, options in arguments["tmpfs"].items()}
     processes = Ulimit(name="nproc", soft=_PROCESSES_OF_USER, hard=_PROCESSES_OF_USER)
     return {
         **arguments,
-        "security_opt": [*security, f"{_SECCOMP}{profile()}"],
+        "security_opt": security,
         "tmpfs": tmpfs,
         "ulimits": [*arguments["ulimits"], processes],
     }

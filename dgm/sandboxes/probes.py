@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import platform
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterable
@@ -12,29 +13,13 @@ from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import SandboxKind, open_kind
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.refusals import attempts_on, find_allowed, name_calls
 
 _PROBE_S = 30.0
 _PIDS, _MEMORY_MB = 32, 128
-_DOORS = """
-import ctypes, socket
-libc = ctypes.CDLL(None, use_errno=True)
-opened = []
-for name, family in (("AF_VSOCK", 40), ("AF_NETLINK", 16)):
-    try:
-        socket.socket(family, socket.SOCK_DGRAM)
-        opened.append(name)
-    except PermissionError:
-        pass
-    except OSError as error:
-        opened.append(f"{name} ({error})")
-libc.syscall(425, 1, 0)
-if ctypes.get_errno() != 1:
-    opened.append("io_uring")
-print(", ".join(opened))
-"""
 FILL_BUFFERS = """
 import socket
 sent, kept = 0, []
@@ -105,13 +90,14 @@ def is_fit(rows: Iterable[DiagnosisRow], name: str, *, unbounded: bool) -> bool:
     return bool(own) and all(row.ok for row in own)
 
 
-async def probe(name: EngineName) -> list[DiagnosisRow]:
+async def probe(name: SandboxKind) -> list[DiagnosisRow]:
     """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
-        engine = choose(name)
+        engine = open_kind(name)
         rows = [DiagnosisRow(f"{engine.name}: engine", ok=True, detail=_version(engine))]
         async with _open_socket() as shared, engine.open(_probe_spec(shared)) as sandbox:
-            rows += [await check(engine.name, sandbox) for check in (_seccomp, _identity, _network, _reach)]
+            rows += [await _seccomp(engine, sandbox)]
+            rows += [await check(engine.name, sandbox) for check in (_identity, _network, _reach)]
             rows += [await _forks(engine.name, sandbox), await _memory(engine, sandbox)]
             rows += [await _buffers(engine, sandbox)]
     except DgmError as error:
@@ -149,7 +135,7 @@ def probe_images() -> list[DiagnosisRow]:
     found = shutil.which("bwrap")
     rows.append(DiagnosisRow("bwrap", found is not None, found or "install the package 'bubblewrap'"))
     try:
-        engine = choose("docker")
+        engine = open_kind("docker")
     except UserError as error:
         return [*rows, DiagnosisRow("images", ok=False, detail=str(error))]
     assert isinstance(engine, DockerEngine)
@@ -180,13 +166,12 @@ async def _python(sandbox: Sandbox, code: str) -> Completed:
     return await sandbox.exec(["python3", "-c", code], timeout_s=_PROBE_S)
 
 
-async def _seccomp(name: str, sandbox: Sandbox) -> DiagnosisRow:
-    done = await _python(sandbox, _DOORS)
-    opened = done.output.decode("utf-8", "replace").strip()
-    ok = done.exit_code == 0 and not opened
-    return DiagnosisRow(
-        f"{name}: seccomp", ok, "vsock, netlink and io_uring denied" if ok else f"not denied: {opened}"
-    )
+async def _seccomp(engine: SandboxEngine, sandbox: Sandbox) -> DiagnosisRow:
+    machine = engine.machine if isinstance(engine, DockerEngine) else platform.machine()
+    allowed = await find_allowed(sandbox, machine)
+    refused = f"{len(attempts_on(machine))} calls refused, vsock, netlink and io_uring among them"
+    detail = f"not refused: {name_calls(allowed)}" if allowed else refused
+    return DiagnosisRow(f"{engine.name}: seccomp", not allowed, detail)
 
 
 async def _identity(name: str, sandbox: Sandbox) -> DiagnosisRow:

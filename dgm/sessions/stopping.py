@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dgm.archive.history import writer
 from dgm.errors import UserError
-from dgm.this_machine import machine_name
 
 PAUSE_S = 0.5
 """Time between the two signals that stop a search at once, in seconds."""
@@ -24,14 +23,14 @@ def stop_run(folder: Path, *, now: bool = False) -> int | None:
         The id of the process; None if no process writes the run.
 
     Raises:
-        UserError: the process is on another machine, or belongs to another user.
+        UserError: the process is on another machine or in another container, or belongs to another user.
     """
     holder, name = writer(folder), folder.resolve().name
     if holder is None:
         return None
-    pid, host = holder
-    if host != machine_name():
-        raise UserError(f"{name} is running on {host} (pid {pid}); stop it there")
+    pid = holder.pid
+    if not holder.is_reachable:
+        raise UserError(f"{name} is running on {holder.host} (pid {pid}); stop it there")
     _terminate(pid, name)
     if now:
         time.sleep(PAUSE_S)

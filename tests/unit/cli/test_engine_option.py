@@ -1,20 +1,25 @@
 """``--engine`` names the engine for one command."""
 
 import os
+from collections.abc import Iterator
+from importlib import import_module
 
 import click
 import pytest
 
 from dgm.cli.arguments import engine_option
+from dgm.cli.commands import COMMANDS
 from dgm.cli.invoking import invoke_command
 from dgm.errors import UserError
+from dgm.sandboxes.engine_address import resolve_address
+from tests.support.runs.made import make_run
 
 
 @click.command()
 @engine_option
 def look() -> int:
     """End with 0 if the address is the one that the tests give."""
-    return 0 if os.environ.get("DGM_ENGINE") == "ssh://me@far" else 1
+    return 0 if str(resolve_address()) == "ssh://me@far (--engine)" else 1
 
 
 @pytest.mark.parametrize("before", [None, "unix:///before.sock"])
@@ -27,6 +32,35 @@ def test_the_address_holds_until_the_command_ends(before, monkeypatch):
     assert invoke_command(look, [], "dgm look") == 1
 
 
-def test_what_is_no_address_is_refused_by_the_name_of_the_option():
-    with pytest.raises(UserError, match=r"^--engine=far: begin with unix://"):
-        invoke_command(look, ["--engine", "far"], "dgm look")
+@pytest.mark.parametrize("address", ["far", ""])
+def test_what_is_no_address_is_refused_by_the_name_of_the_option(address):
+    with pytest.raises(UserError, match=rf"^--engine={address}: begin with unix://"):
+        invoke_command(look, ["--engine", address], "dgm look")
+
+
+def commands_below(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            yield from commands_below(inner)
+
+
+def test_every_command_that_takes_a_sandbox_takes_an_engine():
+    found = []
+    for spec in COMMANDS.values():
+        module, _, name = spec.target.partition(":")
+        for command in commands_below(getattr(import_module(module), name)):
+            flags = {flag for parameter in command.params for flag in parameter.opts}
+            if "--sandbox" in flags:
+                found.append(command.name)
+                assert "--engine" in flags, command.name
+    assert {"run", "evaluate", "solve", "verify", "lineage"} <= set(found)
+
+
+def test_a_report_that_performs_nothing_takes_no_engine(tmp_path, monkeypatch):
+    from dgm.cli.report import report
+
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    make_run(tmp_path / "one", verdicts=["+-"])
+    with pytest.raises(UserError, match=r"^--engine is about the evaluations that --holdout performs"):
+        invoke_command(report, ["one", "--engine", "ssh://far"], "dgm report")

@@ -16,6 +16,7 @@ from dgm.experiments.run_state import RunStage
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
+from dgm.sandboxes.engine_address import use_engine
 from dgm.show.sweep_rows import outcome_text
 from tests.support.runs.made import make_run
 
@@ -216,3 +217,19 @@ def test_a_real_process_writes_its_log(tmp_path):
 
     assert asyncio.run(run(["--version"])) == 0
     assert read_last_line(tmp_path / "log").startswith("dgm ")
+
+
+@pytest.mark.starts_processes
+def test_a_process_uses_the_engine_that_the_sweep_was_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
+    words = ["run", "--model", "offline", "--sandbox", "bubblewrap"]
+
+    async def run():
+        with use_engine("ssh://me@far", "--engine"):
+            child = await start_dgm(words, tmp_path / "log")
+        return await child.wait()
+
+    assert asyncio.run(run()) == 2
+    assert read_last_line(tmp_path / "log").startswith(
+        "dgm: --engine=ssh://me@far: the sandbox is bubblewrap"
+    )

@@ -7,6 +7,7 @@ import pytest
 from dgm.errors import UserError
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.engine_address import use_engine
 from tests.support.fake_engine import ROOTLESS, serve_engine
 
 
@@ -33,6 +34,30 @@ def test_auto_takes_no_other_engine_than_the_named_one(monkeypatch, tmp_path):
     monkeypatch.setenv("DGM_ENGINE", f"unix://{tmp_path}/gone.sock")
     with pytest.raises(UserError, match=r"no Docker engine answers at unix://.*gone\.sock \(DGM_ENGINE\)"):
         choose("auto")
+
+
+def test_the_message_names_what_gave_the_engine(monkeypatch, tmp_path):
+    monkeypatch.setenv("DGM_ENGINE", f"unix://{tmp_path}/other.sock")
+    with (
+        use_engine(f"unix://{tmp_path}/gone.sock", "--engine"),
+        pytest.raises(UserError, match=r"gone\.sock \(--engine\)"),
+    ):
+        choose("auto")
+
+
+def test_an_engine_that_was_given_for_bubblewrap_is_refused():
+    with (
+        use_engine("ssh://me@far", "--engine"),
+        pytest.raises(
+            UserError, match=r"^--engine=ssh://me@far: the sandbox is bubblewrap.*leave --engine out"
+        ),
+    ):
+        choose("bubblewrap")
+
+
+def test_the_variable_leaves_bubblewrap_to_a_person_who_names_it(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ssh://me@far")
+    assert choose("bubblewrap").name == "bubblewrap"
 
 
 def test_a_context_that_is_no_good_is_said_too(monkeypatch, caplog):

@@ -1,5 +1,6 @@
 """The address of the engine, found as the Docker CLI finds it."""
 
+import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dgm.errors import UserError
-from dgm.sandboxes.engine_address import TlsFiles, resolve_address
+from dgm.sandboxes.engine_address import TlsFiles, resolve_address, use_engine
 
 
 @pytest.fixture
@@ -59,6 +60,27 @@ def test_the_first_that_is_given_counts(home):
     assert url(home, DOCKER_CONTEXT="other", DOCKER_HOST="unix:///host.sock") == "unix:///host.sock"
     given = {"DOCKER_HOST": "unix:///host.sock", "DGM_ENGINE": "unix:///engine.sock"}
     assert url(home, **given) == "unix:///engine.sock"
+
+
+def test_a_call_comes_before_the_environment_and_leaves_it_as_it_was(home):
+    given = {"DGM_ENGINE": "unix:///engine.sock"}
+    with use_engine("unix:///call.sock"):
+        assert str(resolve_address(given, home)) == "unix:///call.sock (engine)"
+        with use_engine(None):
+            assert url(home, **given) == "unix:///call.sock"
+    assert url(home, **given) == "unix:///engine.sock"
+
+
+def test_calls_at_once_have_an_engine_each(home):
+    async def look(address):
+        with use_engine(address):
+            await asyncio.sleep(0)
+            return await asyncio.to_thread(url, home)
+
+    async def both():
+        return await asyncio.gather(look("unix:///one.sock"), look("unix:///two.sock"))
+
+    assert asyncio.run(both()) == ["unix:///one.sock", "unix:///two.sock"]
 
 
 def test_the_default_context_is_the_default_socket(home):

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from dgm.errors import Infrastructure
+from dgm.sandboxes.refusals import attempts_on
 from dgm.sandboxes.seccomp import filter_program, profile
 from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, numbers
 
@@ -96,6 +97,24 @@ def test_no_door_to_the_kernel_is_open(machine):
     refused = [name for name in DOORS.split() if name in known]
     assert {decide(machine, known[name]) for name in refused} == {REFUSE | errno.EPERM}
     assert len(refused) > 50
+
+
+@machines
+def test_a_sandbox_is_examined_for_every_call_that_is_refused(machine):
+    known = numbers(machine)
+    tried = attempts_on(machine)
+    for name, number, arguments in tried:
+        at = 1 if name.startswith("TIOC") else 0
+        value = 4711 if arguments[at] == "self" else arguments[at]
+        assert decide(machine, number, value, at) & 0xFFFF0000 == REFUSE, name
+    assert {number for _, number, _ in tried} >= set(known.values()) - {
+        known[name] for name in plainly_allowed() if name in known
+    } - {known["socketpair"]}
+
+
+def test_calls_of_one_number_everywhere_are_tried_on_an_unknown_machine():
+    assert {"io_uring_setup", "pidfd_getfd"} <= {name for name, *_ in attempts_on("riscv64")}
+    assert min(number for _, number, _ in attempts_on("riscv64")) >= 424
 
 
 @machines

@@ -1,0 +1,61 @@
+"""The holder of a run's lock, as the lock's file names it."""
+
+import json
+import os
+import socket
+from typing import Any, NamedTuple
+
+from dgm.bounded_reading import parse_json
+from dgm.this_machine import boot, machine_name, pid_space
+
+LARGEST = 1_000
+"""Maximum size of the file in bytes."""
+
+
+class Holder(NamedTuple):
+    """A process that took the lock last; whether it still holds it is the kernel's to say."""
+
+    pid: int
+    host: str
+    """Name of its host, for people. A stranger may have written it: not neutralised."""
+    is_reachable: bool
+    """Whether ``pid`` is a process that can be seen from here."""
+    is_known: bool
+    """Whether the kernel here knows if it still holds the lock."""
+
+
+def describe_this_process() -> bytes:
+    """Return the file's content for this process."""
+    return json.dumps(
+        {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "machine": machine_name(),
+            "boot": boot(),
+            "pids": pid_space(),
+        }
+    ).encode()
+
+
+def parse_holder(data: bytes) -> Holder:
+    """Return the holder that a file names.
+
+    Files of older versions have only the pid and the host: its name, or a Mac's id.
+
+    Raises:
+        ValueError: it names none.
+    """
+    try:
+        found = parse_json(data)
+        pid, host = int(found["pid"]), str(found["host"])
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"no holder of a lock: {error}") from error
+    if "machine" not in found:
+        is_ours = host in (socket.gethostname(), machine_name())
+        return Holder(pid, host, is_ours, is_ours)
+    is_known = found["machine"] == machine_name() or _is_same(found.get("boot"), boot())
+    return Holder(pid, host, _is_same(found.get("pids"), pid_space()), is_known)
+
+
+def _is_same(given: Any, own: str) -> bool:  # noqa: ANN401  (a stranger's value)
+    return bool(own) and given == own
