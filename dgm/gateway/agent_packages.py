@@ -1,8 +1,8 @@
 """Hides an agent's packages from the programs that it starts; the ``sitecustomize`` of its Python.
 
 A sandbox has this file as ``sitecustomize.py`` at the front of ``PYTHONPATH``. A Python that begins with it has the
-packages on ``sys.path`` already. It takes the variable out of its environment: tests of the repository under work, which
-may be those of another Python, then never see them. Any Python may read this, so it uses nothing new.
+packages on ``sys.path`` already. It takes the variable out of its environment: tests of the repository under work,
+which may be those of another Python, then never see them. Any Python may read this, so it uses nothing new.
 """
 
 import os

@@ -43,11 +43,18 @@ CACHES = {
 """Caches of programs, as folders below ``.cache`` of the home folder: outside of every work tree."""
 
 
-def complete(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the launcher's variables with all that an agent gets beside them."""
+def complete(given: Mapping[str, str], kind: str) -> dict[str, str]:
+    """Return the launcher's variables with all that an agent gets beside them.
+
+    Args:
+        given: by the launcher.
+        kind: of the job; only in a ``solve`` job the packages are hidden, because the programs that an agent starts in
+            its own source need them.
+    """
     home = given.get("HOME", "/tmp")
     caches = {name: f"{home}/.cache/{folder}".rstrip("/") for name, folder in CACHES.items()}
-    return {**OFFLINE, **caches, **model_names(given), **package_names(given), **given, **hidden(given)}
+    packages = package_names(given, hidden=kind == "solve")
+    return {**OFFLINE, **caches, **model_names(given), **given, **packages}
 
 
 def model_names(given: Mapping[str, str]) -> dict[str, str]:
@@ -77,21 +84,22 @@ def model_names(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def package_names(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that names the agent's packages, if it has some."""
-    return {PACKAGES: given["PYTHONPATH"]} if given.get("PYTHONPATH") else {}
-
-
-def hidden(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the ``PYTHONPATH`` of a Python that hides it from the programs that it starts."""
-    return {"PYTHONPATH": FOLDER + os.pathsep + given["PYTHONPATH"]} if given.get("PYTHONPATH") else {}
+def package_names(given: Mapping[str, str], *, hidden: bool) -> dict[str, str]:
+    """Return the variables that name the agent's packages, if it has some; ``hidden``: from the programs it starts."""
+    packages = given.get("PYTHONPATH")
+    if not packages:
+        return {}
+    return {PACKAGES: packages, "PYTHONPATH": FOLDER + os.pathsep + packages if hidden else packages}
 
 
 def main() -> int:
-    """Become the agent; return the exit status of a shell where that fails."""
-    command = sys.argv[1:]
+    """Become the agent; return the exit status of a shell where that fails.
+
+    The arguments are the kind of the job and the agent's command.
+    """
+    kind, *command = sys.argv[1:]
     try:
-        os.execvpe(command[0], command, complete(os.environ))
+        os.execvpe(command[0], command, complete(os.environ, kind))
     except OSError as error:
         print(f"the agent's command could not be started: {command[0]}: {error.strerror}")  # noqa: T201
     return 127

@@ -267,7 +267,15 @@ class SandboxWorkbench:
 
     def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
         record = {
-            "command": ["python3", "-I", "-S", "/" + START, *contract.command, "/job/job.json"],
+            "command": [
+                "python3",
+                "-I",
+                "-S",
+                "/" + START,
+                job.kind.value,
+                *contract.command,
+                "/job/job.json",
+            ],
             "cwd": "/agent",
             "workdir": job.workdir,
             "socket": self._socket.target,

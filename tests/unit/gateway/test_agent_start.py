@@ -23,8 +23,8 @@ TELL = "import json, os; print(json.dumps(dict(os.environ)))"
 NESTED = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
 
 
-def start(*command, **more):
-    words = [sys.executable, "-I", "-S", agent_start.__file__, *command]
+def start(*command, kind="solve", **more):
+    words = [sys.executable, "-I", "-S", agent_start.__file__, kind, *command]
     return subprocess.run(words, env={**LAUNCHED, **more}, capture_output=True, text=True, check=False)
 
 
@@ -41,7 +41,7 @@ def packages(tmp_path):
 
 
 def test_the_usual_names_say_what_the_launcher_said():
-    env = agent_start.complete(LAUNCHED)
+    env = agent_start.complete(LAUNCHED, "solve")
     assert {env[name] for name in ("OPENAI_API_BASE", "LITELLM_PROXY_API_BASE")} == {
         LAUNCHED["OPENAI_BASE_URL"]
     }
@@ -53,7 +53,7 @@ def test_the_usual_names_say_what_the_launcher_said():
 
 
 def test_what_the_launcher_set_stands():
-    env = agent_start.complete({**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"})
+    env = agent_start.complete({**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}, "solve")
     assert {**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}.items() <= env.items()
 
 
@@ -99,3 +99,8 @@ def test_packages_are_named_for_a_python_that_the_agent_starts_itself():
     env = json.loads(start(sys.executable, "-I", "-c", TELL, PYTHONPATH="/opt/packages").stdout)
     assert env[agent_start.PACKAGES] == "/opt/packages"
     assert env["PYTHONPATH"] == f"{agent_start.FOLDER}:/opt/packages"
+
+
+def test_an_agent_at_work_on_its_own_source_starts_it_with_its_packages():
+    env = agent_start.complete({**LAUNCHED, "PYTHONPATH": "/opt/packages"}, "improve")
+    assert env["PYTHONPATH"] == "/opt/packages"
