@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -42,16 +41,23 @@ def check(
 
     A scripted model answers, at no cost. Exit code 0: nothing would stop a search; 1: something would.
     """
-    from dgm.sessions.agent_check import AgentCheck, CheckChoice, check_agent
+    from dgm.sessions.agent_check import CheckChoice, check_agent, findings_record
 
     def begins(part: str) -> None:
         if not as_json:
             sys.stderr.write(f"{part} …\n")
 
     choice = CheckChoice(sandbox, model, max_usd, assignments)
-    done: AgentCheck = asyncio.run(check_agent(folder, choice, begins))
+    done = asyncio.run(check_agent(folder, choice, begins))
     if as_json:
-        emit_json(_record(done))
+        emit_json(
+            {
+                "folder": str(done.folder),
+                "fit": done.fit,
+                "findings": findings_record(done),
+                "usd": done.usage.usd,
+            }
+        )
     else:
         for finding in done.findings:
             sys.stdout.write(f"{finding.level:<5} {finding.part:<9} {one_line(finding.said, SAID_CHARS)}\n")
@@ -64,20 +70,3 @@ def check(
         )
         sys.stdout.write(f"{one_line(end, SAID_CHARS)}\n")
     return 0 if done.fit else FAILED
-
-
-def _record(done: Any) -> dict[str, Any]:
-    return {
-        "folder": str(done.folder),
-        "fit": done.fit,
-        "findings": [
-            {
-                "level": finding.level.value,
-                "part": finding.part,
-                "said": finding.said,
-                "write": finding.write,
-            }
-            for finding in done.findings
-        ],
-        "usd": done.usage.usd,
-    }

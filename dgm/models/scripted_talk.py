@@ -28,7 +28,7 @@ class ScriptedTalk:
     async def reply(self, request: Request) -> Reply:
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
-        call = _finishing_call(request) if turn else _command_call(request.tools, LOOK)
+        call = finishing_call(request) if turn else command_call(request.tools, LOOK)
         if call is None:
             return Reply("DONE", usage=Usage(calls=1))
         name, given = call
@@ -42,16 +42,18 @@ class ScriptedTalk:
         """Do nothing: there are no connections."""
 
 
-def _finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
+def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
+    """Return name and arguments of the tool that tells the agent that its work is done; None if there is none."""
     for tool in request.tools:
         if tool.name.lower() in FINISHING:
             return tool.name, {name: _filled(kind, "DONE") for name, kind in _required(tool).items()}
     told = [_SAID.search(message.text) for message in request.messages if message.role is not Role.ASSISTANT]
     line = next((found[0] for found in told if found), "")
-    return _command_call(request.tools, line) if line else None
+    return command_call(request.tools, line) if line else None
 
 
-def _command_call(tools: Sequence[Tool], command: str) -> tuple[str, Mapping[str, object]] | None:
+def command_call(tools: Sequence[Tool], command: str) -> tuple[str, Mapping[str, object]] | None:
+    """Return name and arguments of the tool that runs a command; None if there is none."""
     for tool in tools:
         known = _properties(tool)
         for parameter in COMMANDS:

@@ -2,8 +2,9 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from dgm.archive.snapshots import from_folder
 from dgm.config import Settings, resolve
@@ -25,6 +26,7 @@ REPOSITORY: Snapshot = {
 PROBLEM = "The file status.txt holds the word 'waiting'. It has to hold the word 'ready' instead. Change it, then end."
 """The task of a real conversation (``--model``)."""
 ANSWER = b"ready"
+MAX_USD = 1.0
 TRIAL_S = 300.0
 """Wall time of a real conversation."""
 
@@ -51,10 +53,15 @@ class CheckChoice:
     sandbox: EngineName = "auto"
     model: str | None = None
     """Model for one real conversation; None: there is none, and nothing is paid."""
-    max_usd: float = 1.0
+    max_usd: float = MAX_USD
     """Limit on the cost of that conversation."""
     assignments: Sequence[str] = ()
     """Settings as on the command line, such as ``limits.check_s=30``."""
+
+
+def findings_record(done: AgentCheck) -> list[dict[str, Any]]:
+    """Return the findings as JSON values."""
+    return [{**asdict(finding), "level": finding.level.value} for finding in done.findings]
 
 
 async def check_agent(
