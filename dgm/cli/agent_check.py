@@ -37,9 +37,10 @@ def check(
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Check the agent in DIR: its manifest, sizes, packages, start, and a dry conversation of each kind.
+    """Say what would stop a search with the agent in DIR.
 
-    A scripted model answers, at no cost. Exit code 0: nothing would stop a search; 1: something would.
+    Its manifest, sizes, packages and start are looked at, and a dry conversation of each kind, to which a scripted
+    model answers at no cost. Exit code 0: nothing would stop a search; 1: something would.
     """
     from dgm.sessions.agent_check import CheckChoice, check_agent, findings_record
 

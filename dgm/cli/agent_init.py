@@ -23,7 +23,10 @@ from dgm.show.words import count_text
 )
 @as_json
 def init(folder: Path, template: str, as_json: bool) -> None:
-    """Write a working agent to the new folder DIR, to be changed into your own."""
+    """Write a working agent into DIR, a new folder.
+
+    It is a start: change it into your own.
+    """
     from dgm.sessions.agent_templates import create_agent
 
     made = create_agent(folder, template)
