@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         evolve_async,
         open,  # noqa: A004  (as gzip.open)
     )
-    from dgm.api.seeds import seed_agents
+    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
     from dgm.api.solving import Solution, SolveArguments, solve, solve_async
     from dgm.api.studies import (
         StudyArguments,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AgentCheckView",
     "Budget",
     "ComparisonView",
     "EvaluateArguments",
@@ -63,6 +64,7 @@ __all__ = [
     "TrialArguments",
     "__version__",
     "build_images",
+    "check_agent",
     "clean",
     "clean_sandboxes",
     "compare",
@@ -76,6 +78,7 @@ __all__ = [
     "grade_predictions",
     "images",
     "import_suite",
+    "init_agent",
     "open",
     "plan_sweep",
     "record_trial",
@@ -110,7 +113,7 @@ _PLACES = {
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
-    "seeds": ("seed_agents",),
+    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),

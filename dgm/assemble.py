@@ -32,6 +32,7 @@ from dgm.gateway.open_calls import tell_open_calls
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
 from dgm.meta.contract import read_contract
+from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
@@ -135,7 +136,7 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
     source = read_seed(seed_of(settings))
-    run = Run.create(folder, record_of(folder, settings, parts))
+    run = Run.create(folder, {**record_of(folder, settings, parts), **freeze_editor(source)})
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(commit_seed(run, source), ActionId(0)))
     return run
@@ -207,7 +208,10 @@ def operators_of(run: Run, settings: Settings) -> Mapping[str, Operator]:
         UserError: one is a plug-in that is not installed.
         ArchiveCorrupt: the prompts are not what dgm wrote.
     """
-    return open_operators(settings, IMAGE, load_frozen(run.config, str(run.folder / "run.json")))
+    where = str(run.folder / "run.json")
+    return open_operators(
+        settings, IMAGE, load_frozen(run.config, where), editor=load_editor(run.config, where)
+    )
 
 
 def needs_of(settings: Settings) -> Mapping[str, Needs]:

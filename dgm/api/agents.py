@@ -10,6 +10,7 @@ from dgm.archive.run import Run
 from dgm.blocking import in_python
 from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally
 from dgm.errors import UserError
+from dgm.export.home import write_home, write_patch, write_request
 from dgm.export.predictions import write_predictions
 from dgm.export.standalone import write_standalone
 from dgm.show.agent_records import full_record
@@ -138,14 +139,30 @@ class AgentView:
             return write_predictions(self.run, self.agent, Path(file), named).counts.written
 
     def checkout(self, folder: str | Path) -> Path:
-        """Write its source into a new or empty folder, and return that.
+        """Write its source into a new or empty folder, a git repository of its lineage, and return that.
 
         Raises:
-            UserError: something is in the folder already.
+            UserError: something is in the folder already, or git is not installed.
         """
-        target = Path(folder)
-        self.run.checkout(self.agent.id, target)
-        return target
+        write_home(self.run, self.agent, Path(folder))
+        return Path(folder)
+
+    def export_patch(self, file: str | Path) -> Path:
+        """Write what it changed against the seed to a new file, and return that.
+
+        Raises:
+            UserError: something is there already, or it cannot be written.
+        """
+        write_patch(self.run, self.agent, Path(file))
+        return Path(file)
+
+    def export_pr_text(self, file: str | Path) -> Path:
+        """Write the text of a pull request for that patch to a new file, and return that.
+
+        Raises as ``export_patch``.
+        """
+        write_request(self.run, self.agent, Path(file))
+        return Path(file)
 
 
 def number_of(run: Run, agent: int) -> AgentId:

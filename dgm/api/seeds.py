@@ -1,7 +1,30 @@
-"""The agents that a search can start from, for programs (``dgm agent list``)."""
+"""The agents that a search can start from, for programs (``dgm agent list``, ``init``, ``check``)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm.api.arguments import assignments_of, check_amount
 from dgm.api.records import Records, records_of
+from dgm.blocking import block, in_python
+from dgm.sandboxes.choose import EngineName
 from dgm.sessions import seed_agents as sessions
+from dgm.sessions.agent_check import MAX_USD, CheckChoice, findings_record
+from dgm.sessions.agent_check import check_agent as perform
+from dgm.sessions.agent_templates import DEFAULT, create_agent
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCheckView:
+    """The findings about an agent before a search."""
+
+    fit: bool
+    """True if nothing would stop a search."""
+    findings: Records
+    """A row for each part: ``level`` (``ok``, ``warn`` or ``stop``), ``part``, ``said``, and ``write``: the remedy."""
+    usd: float
+    """Cost of the conversation with a real model; 0 without one."""
 
 
 def seed_agents() -> Records:
@@ -10,3 +33,45 @@ def seed_agents() -> Records:
     A name is a ``seed_agent`` of ``dgm.evolve``; a copy of the folder is a start for an agent of your own.
     """
     return records_of(sessions.list_seed_agents())
+
+
+def init_agent(folder: str | Path, template: str = DEFAULT) -> Path:
+    """Write a working agent into a new or empty folder, and return the folder.
+
+    Args:
+        folder: the new folder; its parent must be there.
+        template: one that ``dgm agent init --help`` lists.
+
+    Raises:
+        UserError: there is no such template, or the folder is not empty.
+    """
+    with in_python():
+        return create_agent(Path(folder), template).folder
+
+
+def check_agent(
+    folder: str | Path,
+    model: str | None = None,
+    *,
+    max_usd: float = MAX_USD,
+    sandbox: EngineName = "auto",
+    settings: Mapping[str, Any] | None = None,
+) -> AgentCheckView:
+    """Say what would stop a search with an agent: manifest, sizes, packages, start, dry conversations. Blocks.
+
+    Args:
+        folder: of the agent.
+        model: also let it do one small task with this model; this may cost money.
+        max_usd: limit on the cost of that task.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        settings: such as ``{"limits.check_s": 30}``.
+
+    Raises:
+        UserError: there is no such folder, or a setting or the model is wrong.
+        Infrastructure: a sandbox or the model failed.
+    """
+    with in_python():
+        check_amount("max_usd", max_usd)
+    choice = CheckChoice(sandbox, model, max_usd, assignments_of(settings))
+    done = block(lambda _: perform(Path(folder), choice), None)
+    return AgentCheckView(done.fit, records_of(findings_record(done)), done.usage.usd)

@@ -1,16 +1,22 @@
-"""``dgm agent``: the agents that a search can start from."""
+"""``dgm agent``: the agents that a search can start from, the shipped ones and the user's own."""
 
 import sys
 
 import click
 
+from dgm.cli.agent_check import check
+from dgm.cli.agent_init import init
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
 
 
 @click.group()
 def agent() -> None:
-    """List the agents that a search can start from (dgm run --seed-agent)."""
+    """Make and check an agent of your own, and list those that are shipped (dgm run --seed-agent)."""
+
+
+agent.add_command(init)
+agent.add_command(check)
 
 
 @agent.command(name="list")
@@ -28,4 +34,6 @@ def list_(as_json: bool) -> None:
             f"{row['files']} files, {row['python_lines']} lines of Python; default for {row['default_for']}"
         )
         sys.stdout.write(f"{row['name']:<8} {row['description']}\n{'':<8} {size}\n{'':<8} {row['folder']}\n")
-    sys.stdout.write("Another one: dgm run --seed-agent FOLDER, or the URL of a git repository.\n")
+    sys.stdout.write(
+        "Another one: dgm run --seed-agent FOLDER, or the URL of a git repository; dgm agent init FOLDER makes one.\n"
+    )

@@ -85,7 +85,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Machine",
         (
-            CommandSpec("agent", "dgm.cli.agent:agent", "List the agents that a search can start from."),
+            CommandSpec(
+                "agent", "dgm.cli.agent:agent", "Make and check an agent of yours; list the shipped ones."
+            ),
             CommandSpec(
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
             ),

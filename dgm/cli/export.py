@@ -11,12 +11,17 @@ from dgm.analysis.agent_names import find_agent
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, open_run, run_argument
-from dgm.cli.export_targets import export_standalone, export_whole_run
+from dgm.cli.export_targets import (
+    export_home,
+    export_patch,
+    export_request,
+    export_standalone,
+    export_whole_run,
+)
 from dgm.cli.output import emit_json
 from dgm.domain import Agent
 from dgm.errors import UserError
 from dgm.evaluation.predictions import ExportCounts
-from dgm.export.fresh import convert_write_errors
 from dgm.export.predictions import write_predictions
 from dgm.show.safe import one_line
 
@@ -35,6 +40,8 @@ def _path_option(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
 @_path_option("--evaluations", "FILE", "Write a row for each evaluation: .csv or .parquet.")
 @_path_option("--spend", "FILE", "Write a row for each model call: .csv or .parquet.")
 @_path_option("--repository", "DIR", "Make a git repository with a branch for each agent.")
+@_path_option("--patch", "FILE", "Write what AGENT (default: best) changed against the seed, as a patch.")
+@_path_option("--pr-text", "FILE", "Write the text of a pull request for that patch.")
 @_path_option("--standalone", "DIR", "Make a folder from which AGENT (default: best) runs by itself.")
 @_path_option("--predictions", "FILE", "Write AGENT's patches in SWE-bench's format: .jsonl or .json.")
 @click.option(
@@ -51,17 +58,26 @@ def export(
     evaluations: Path | None,
     spend: Path | None,
     repository: Path | None,
+    patch: Path | None,
+    pr_text: Path | None,
     standalone: Path | None,
     predictions: Path | None,
     evaluation: str | None,
     as_json: bool,
 ) -> None:
-    """Copy AGENT's source to the new folder DIR, where it can be a --seed-agent; or write one of what the options name.
+    """Write AGENT to the new folder DIR, a git repository of its lineage; or write one of what the options name.
 
-    Nothing that exists is written over. AGENT is an id, 'best', 'seed' or the start of a commit.
+    DIR can be a --seed-agent. Nothing that exists is written over. AGENT is an id, 'best', 'seed' or the start of a
+    commit.
     """
     whole = {"tree": tree, "evaluations": evaluations, "spend": spend, "repository": repository}
-    of_agent = {"DIR": target, "standalone": standalone, "predictions": predictions}
+    of_agent = {
+        "DIR": target,
+        "patch": patch,
+        "pr-text": pr_text,
+        "standalone": standalone,
+        "predictions": predictions,
+    }
     asked = {what: path for what, path in {**whole, **of_agent}.items() if path is not None}
     if len(asked) != 1:
         raise UserError(_usage_message(list(asked)))
@@ -82,8 +98,12 @@ def export(
                 _export_predictions(run, agent, path, evaluation, as_json=as_json)
             case "standalone":
                 export_standalone(run, agent, path, as_json=as_json)
+            case "patch":
+                export_patch(run, agent, path, as_json=as_json)
+            case "pr-text":
+                export_request(run, agent, path, as_json=as_json)
             case _:
-                _export_source(run, agent, path, as_json=as_json)
+                export_home(run, agent, path, as_json=as_json)
 
 
 def _usage_message(asked: Sequence[str]) -> str:
@@ -92,18 +112,8 @@ def _usage_message(asked: Sequence[str]) -> str:
         return f"{said}: one at a time"
     return (
         "say what to export: AGENT and a new folder DIR for its source, or one of --tree, --evaluations, --spend, "
-        "--repository, --standalone and --predictions"
+        "--repository, --patch, --pr-text, --standalone and --predictions"
     )
-
-
-def _export_source(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
-    with convert_write_errors(target):
-        source = run.checkout(agent.id, target)
-    if as_json:
-        record = {"agent": agent.id, "commit": agent.commit, "folder": str(target), "files": len(source)}
-        emit_json({**identity_of(run).record(), **record})
-        return
-    sys.stdout.write(f"agent {agent.id} ({len(source)} files) is in {target}\n")
 
 
 def _export_predictions(run: Run, agent: Agent, file: Path, evaluation: str | None, *, as_json: bool) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dgm.analysis.lineage import Lineage
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.cli.output import emit_json
 from dgm.domain import Agent
 from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
+from dgm.export.home import write_home, write_patch, write_request
 from dgm.export.standalone import default_model_of, write_standalone
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
@@ -47,6 +49,37 @@ def export_standalone(run: Run, agent: Agent, target: Path, *, as_json: bool) ->
         (record, f"agent {agent.id} ({count_text(count, 'file')}) is in {target}; start it with {how}"),
         as_json=as_json,
     )
+
+
+def export_home(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    """Write an agent's files as a new git repository of its lineage; raise as ``export_whole_run``."""
+    files, steps = write_home(run, agent, target), len(Lineage(run.tree, agent.id).agents)
+    record = {
+        "agent": agent.id,
+        "commit": agent.commit,
+        "folder": str(target),
+        "files": files,
+        "steps": steps,
+    }
+    branches = count_text(steps, "branch", "branches")
+    line = f"agent {agent.id} ({count_text(files, 'file')}) is in {target}, with {branches} of its lineage"
+    _print_result(({**identity_of(run).record(), **record}, line), as_json=as_json)
+
+
+def export_patch(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    """Write what an agent changed against the seed to a new file; raise as ``export_whole_run``."""
+    size = write_patch(run, agent, target)
+    record = {"agent": agent.id, "commit": agent.commit, "file": str(target), "bytes": size}
+    line = f"what agent {agent.id} changed is in {target}; apply it to the original: git apply {target}"
+    _print_result(({**identity_of(run).record(), **record}, line), as_json=as_json)
+
+
+def export_request(run: Run, agent: Agent, target: Path, *, as_json: bool) -> None:
+    """Write the text of a pull request for an agent's change to a new file; raise as ``export_whole_run``."""
+    steps = write_request(run, agent, target)
+    record = {"agent": agent.id, "commit": agent.commit, "file": str(target), "steps": steps}
+    line = f"the text for {count_text(steps, 'step')} to agent {agent.id} is in {target}"
+    _print_result(({**identity_of(run).record(), **record}, line), as_json=as_json)
 
 
 def _export_tree(run: Run, target: Path) -> Said:

@@ -42,17 +42,25 @@ def write_repository(run: Run, target: Path) -> AgentId:
     best = best_of(run)
     with new_folder(target) as draft:
         git = draft / ".git"
-        for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
-            (git / part).mkdir(parents=True)
-        (git / "config").write_text(_CONFIG)
-        (git / "description").write_text(f"{one_line(str(identity_of(run)), 400)}\n", encoding="utf-8")
-        (git / "HEAD").write_text(f"ref: refs/heads/agents/{best}\n")
+        make_git_folder(git, f"agents/{best}", str(identity_of(run)))
         _copy_objects(run, agents, git)
         (git / "packed-refs").write_text(_packed_refs(agents))
-        (git / "info" / "attributes").write_text(_PLAIN)
         run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
         (git / "info" / "attributes").unlink()
     return best
+
+
+def make_git_folder(git: Path, branch: str, description: str) -> None:
+    """Make a repository without objects, whose checked out branch is ``branch``.
+
+    Files are checked out byte for byte until ``info/attributes`` is removed.
+    """
+    for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
+        (git / part).mkdir(parents=True)
+    (git / "config").write_text(_CONFIG)
+    (git / "description").write_text(f"{one_line(description, 400)}\n", encoding="utf-8")
+    (git / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+    (git / "info" / "attributes").write_text(_PLAIN)
 
 
 def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:

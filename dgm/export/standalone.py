@@ -56,9 +56,9 @@ def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         )
     said = {
         "agent": agent.id,
-        "run": _inline_code(run.name),
+        "run": inline_code(run.name),
         "commit": agent.commit,
-        "model": _inline_code(model),
+        "model": inline_code(model),
         "own": _tally_text(run.tree.own(agent.id)),
         "seed": _tally_text(run.tree.own(run.tree.agents[0].id)),
         "packages": packages,
@@ -67,7 +67,7 @@ def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
     return Template(_read_template("standalone.md").decode()).substitute(said)
 
 
-def _inline_code(text: str) -> str:
+def inline_code(text: str) -> str:
     """Return the text as code in Markdown, so that nothing in it is read as markup."""
     text = " ".join(neutralise(text).replace("`", "'").split())
     return f"`{text}`"

@@ -1,8 +1,9 @@
 """Parsing of HTTP requests to the gateway, and the answers that do not come from a model."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dgm.gateway.translation import anthropic_messages, openai_chat
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
 from dgm.gateway.translation.wire import Wire
 
 if TYPE_CHECKING:
@@ -19,9 +20,22 @@ def wire_of(http: "HttpRequest") -> Wire:
 
 
 def token_of(http: "HttpRequest") -> str:
-    """Return the key that a client sends, in OpenAI's or Anthropic's header; empty if it sends none."""
+    """Return the key that a client sends, in OpenAI's, Anthropic's or Azure's header; empty if it sends none."""
     scheme, _, token = http.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else http.headers.get("x-api-key", "")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    return http.headers.get("x-api-key") or http.headers.get("api-key", "")
+
+
+def places_of(wire: Wire) -> Sequence[str]:
+    """Return the paths at which clients of a protocol ask: the provider's own, and those of OpenAI's on Azure.
+
+    What the path calls a deployment is not looked at: the model is the one in the body.
+    """
+    own = "/v1" + wire.path
+    if wire is openai_chat.WIRE:
+        return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is openai_responses.WIRE else (own,)
 
 
 def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":

@@ -21,6 +21,7 @@ from dgm.gateway.calls import JobEnded
 from dgm.gateway.http import (
     JSON,
     invalid_key_response,
+    places_of,
     refusal_response,
     token_of,
     wire_of,
@@ -218,8 +219,9 @@ class Gateway:
         from starlette.routing import Route
 
         routes = [
-            Route("/v1" + wire.path, self._endpoint(wire, self._answering.complete), methods=["POST"])
+            Route(place, self._endpoint(wire, self._answering.complete), methods=["POST"])
             for wire in SPOKEN
+            for place in places_of(wire)
         ]
         count = self._endpoint(anthropic_messages.WIRE, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]

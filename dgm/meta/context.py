@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from dgm.config import EvidenceSettings, OperatorSettings
+from dgm.domain import Snapshot
 from dgm.meta.prompts import Prompts
 
 
@@ -20,3 +21,5 @@ class OperatorContext:
     """The section ``[operators]`` of the run's settings."""
     evidence: EvidenceSettings = field(default_factory=EvidenceSettings)
     """The section ``[evidence]``: what operators show of the parents' past."""
+    editor: Snapshot | None = None
+    """Source of the shipped agent that edits the run's agents, as it was when the run began; None: as it is now."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
+from dgm.paths import SEEDS
 from dgm.toml_files import NotToml, parse_toml
 
 FILE = "agent.toml"
@@ -19,7 +20,20 @@ _BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
 PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
 AUTO_ACTIONS = "auto"
 ACTIONS = (AUTO_ACTIONS, "tools", "text")
-KEYS = ("name", "command", "check", "actions", "requires", "editable", "protected", "ignored", "parts")
+KEYS = (
+    "name",
+    "command",
+    "check",
+    "actions",
+    "requires",
+    "editable",
+    "protected",
+    "ignored",
+    "parts",
+    "editor",
+)
+OWN_EDITOR = "self"
+EDITORS = (OWN_EDITOR, *SEEDS)
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
 """Parts of a scaffold, as the operator ``module`` names them."""
 
@@ -44,6 +58,8 @@ class Contract:
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Map of scaffold part to patterns of its files (``parts``); empty: the names decide."""
+    editor: str = OWN_EDITOR
+    """Agent that works on this one's source: ``self``, or a shipped one for an agent that cannot edit itself."""
 
     def may_change(self, path: str) -> bool:
         """Return whether a child may differ from its parent at ``path``."""
@@ -81,6 +97,7 @@ def read_contract(source: Snapshot) -> Contract:
         requires=_packages(agent),
         ignored=_litter(agent),
         parts=_parts(agent.get("parts", {})),
+        editor=_choice(agent, "editor", EDITORS),
     )
 
 

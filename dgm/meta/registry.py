@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from dgm.config import Settings
+from dgm.domain import Snapshot
 from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts
 from dgm.plugins import open_plugin
@@ -23,7 +24,11 @@ SHAPE: Mapping[str, int | None] = {"name": None, "make": 2}
 
 
 def open_operators(
-    settings: Settings, image: str, prompts: Prompts, also: Iterable[str] = ()
+    settings: Settings,
+    image: str,
+    prompts: Prompts,
+    also: Iterable[str] = (),
+    editor: Snapshot | None = None,
 ) -> Mapping[str, Operator]:
     """Return the operators that the settings name, by name, for agents that run in ``image``.
 
@@ -34,12 +39,13 @@ def open_operators(
         image: recipe of the sandboxes in which agents improve themselves.
         prompts: of the run.
         also: further operators to open, as replays need them.
+        editor: source of the agent that edits the run's agents, as the run froze it; None: there is none.
 
     Raises:
         UserError: there is none of that name.
     """
     context = OperatorContext(
-        image, settings.limits.improve_limit_s, prompts, settings.operators, settings.evidence
+        image, settings.limits.improve_limit_s, prompts, settings.operators, settings.evidence, editor
     )
     return {name: _open_operator(name, context) for name in dict.fromkeys((*settings.operator_names, *also))}
 

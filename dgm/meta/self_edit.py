@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dgm.domain import Snapshot
 from dgm.messages import Message
 from dgm.meta.context import OperatorContext
-from dgm.meta.contract import read_contract
+from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
+from dgm.meta.editors import choose_editor
 from dgm.meta.evidence.listing import describe_evidence
 from dgm.meta.statements import find_last_words, find_statement
 from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
@@ -48,10 +49,13 @@ def improve_job(
         workspace: to work on in place of the parent's source.
     """
     source = brief.parents[0].source
+    contract = read_contract(source)
     return Job(
         kind=JobKind.IMPROVE,
-        problem=problem,
-        source=source,
+        problem=problem + making.prompts.fill("place", place_values(contract))
+        if is_bounded(contract)
+        else problem,
+        source=choose_editor(contract, source, making.editor),
         workspace=source if workspace is None else workspace,
         image=making.image,
         workdir=WORKDIR,
@@ -73,6 +77,24 @@ def problem_values(making: OperatorContext, brief: Brief, also: Sequence[str] = 
         "check": " ".join(read_contract(brief.parents[0].source).check),
         "child_number": brief.child_number,
         "evidence": describe_evidence(brief.evidence, mounted=making.evidence.layout == 2, also=also),
+    }
+
+
+def is_bounded(contract: Contract) -> bool:
+    """Return whether an editor must be told more than that ``agent.toml`` stays as it is."""
+    return (contract.editable, contract.protected, contract.editor) != (("**",), (FILE,), OWN_EDITOR)
+
+
+def place_values(contract: Contract) -> dict[str, object]:
+    """Return the values of the prompt ``place``: where the source and its check are, and what may be changed."""
+    return {
+        "workdir": WORKDIR,
+        "check": " ".join(contract.check),
+        "editable": ", ".join(f"`{pattern}`" for pattern in contract.editable),
+        "protected": ", ".join(f"`{pattern}`" for pattern in contract.protected),
+        "foreign": ""
+        if contract.editor == OWN_EDITOR
+        else " It is another agent than you; yours is not in it.",
     }
 
 

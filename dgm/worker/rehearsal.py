@@ -22,7 +22,7 @@ from dgm.gateway.server import Gateway
 from dgm.meta.contract import read_contract
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
-from dgm.protocols import Grade, SandboxEngine
+from dgm.protocols import Grade, Model, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.packages import packages_mount
 from dgm.this_machine import machine_name
@@ -44,8 +44,8 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
         Infrastructure: the sandboxes failed, which says nothing about the agent.
     """
     try:
-        async with _workbench(source, engine, limits) as bench:
-            stages = Stages(bench, IMAGE, limits.check_s, (), _no_probe)
+        async with open_rehearsal(source, engine, limits, DryRun()) as bench:
+            stages = Stages(bench, IMAGE, limits.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
@@ -62,22 +62,34 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: L
 
 
 @asynccontextmanager
-async def _workbench(
-    source: Snapshot, engine: SandboxEngine, limits: LimitSettings
+async def open_rehearsal(
+    source: Snapshot, engine: SandboxEngine, limits: LimitSettings, model: Model
 ) -> AsyncIterator[SandboxWorkbench]:
+    """Open a workbench for an agent's rehearsal; its sandboxes are removed when the context ends.
+
+    Args:
+        source: of the agent; its packages are installed.
+        engine: of the sandboxes.
+        limits: of the agent.
+        model: is lent to it; its calls are neither journaled nor priced.
+
+    Raises:
+        UserError: the packages cannot be installed.
+        Infrastructure: a sandbox failed.
+    """
     labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = recipes.load(IMAGE).spec(labels)
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
     folder = Path(mkdtemp(prefix="dgm-gateway-"))
     try:
-        # Calls of the dry run are neither journaled nor priced.
         ledger = Ledger({}, Usage, Budget)
-        async with Gateway(folder, UsageJournal(), {DRY_RUN: DryRun()}, ledger) as gateway:
+        async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger) as gateway:
             yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, DRY_RUN)
     finally:
         await engine.reap(labels)
         await asyncio.to_thread(rmtree, folder, True)
 
 
-async def _no_probe(_source: Snapshot, task: TaskId) -> Grade:
+async def refuse_probe(_source: Snapshot, task: TaskId) -> Grade:
+    """Refuse to try a task: a rehearsal has none."""
     raise AssertionError(f"no task was to be tried ({task})")

@@ -17,6 +17,8 @@ from dgm.archive.snapshots import write_folder
 from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.gateway.agent_start import FOLDER as START_FOLDER
+from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
@@ -43,11 +45,12 @@ from dgm.worker.own_start import check_responds, start_with_second_try
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
+START = "job/start.py"
 TIMED_OUT = 124
 IN_ENGINE = "docker:"
 REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
 """For images without a recipe: they hold real repositories."""
-CHECK_ENVIRONMENT: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+CHECK_ENVIRONMENT: Mapping[str, str] = {**OFFLINE, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 """Unbuffered, so that the output of a self-check that is ended is not lost."""
 CHECK_BYTES = 20_000
 """Bytes kept of a self-check's output."""
@@ -264,7 +267,15 @@ class SandboxWorkbench:
 
     def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
         record = {
-            "command": [*contract.command, "/job/job.json"],
+            "command": [
+                "python3",
+                "-I",
+                "-S",
+                "/" + START,
+                job.kind.value,
+                *contract.command,
+                "/job/job.json",
+            ],
             "cwd": "/agent",
             "workdir": job.workdir,
             "socket": self._socket.target,
@@ -368,10 +379,12 @@ def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
         "evidence": evidence if job.evidence else None,
         **terms,
     }
-    launcher = files("dgm.gateway").joinpath("launcher.py").read_bytes()
+    gateway = files("dgm.gateway")
     placed = {
         "job/job.json": Entry(json.dumps(record).encode()),
-        LAUNCHER: Entry(launcher),
+        LAUNCHER: Entry(gateway.joinpath("launcher.py").read_bytes()),
+        START: Entry(gateway.joinpath("agent_start.py").read_bytes()),
+        f"{START_FOLDER[1:]}/sitecustomize.py": Entry(gateway.joinpath("agent_packages.py").read_bytes()),
         **{f"agent/{path}": entry for path, entry in job.source.items()},
     }
     if evidence == EVIDENCE_PUT:

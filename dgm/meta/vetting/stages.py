@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
+from dgm.meta.contract import OWN_EDITOR, read_contract
 from dgm.meta.vetting.record import StageRecord
 from dgm.protocols import Completed, Grade, Job, JobKind, Workbench
 
@@ -50,15 +51,22 @@ class Stages:
             raise AgentFault("check", why, done.output)
 
     async def start_improve(self, child: Snapshot) -> None:
-        """Start an improve job whose model says DONE at once; the agent must ask it and end by itself."""
-        work = await self._dry_bench.work(self._job(JobKind.IMPROVE, child, child, "/work/agent"))
+        """Start an improve job whose model says DONE at once; the agent must ask it and end by itself.
+
+        An agent that another one edits never has such a job, and starts a solve job instead.
+        """
+        if read_contract(child).editor == OWN_EDITOR:
+            name, job = "an improve job", self._job(JobKind.IMPROVE, child, child, "/work/agent")
+        else:
+            name, job = "a solve job", self._job(JobKind.SOLVE, child, DRY_WORKSPACE, "/work/repo")
+        work = await self._dry_bench.work(job)
         done = work.completed
         if done.timed_out:
-            why = f"an improve job, to which the model only says DONE, {self._late(done)}"
+            why = f"{name}, to which the model only says DONE, {self._late(done)}"
         elif work.calls == 0:
-            why = f"an improve job never asks the model (exit {done.exit_code}: {last_line(done.output)})"
+            why = f"{name} never asks the model (exit {done.exit_code}: {last_line(done.output)})"
         elif done.exit_code != 0 and b"Traceback (most recent call last)" in done.output:
-            why = f"an improve job crashes: {last_line(done.output)}"
+            why = f"{name} crashes: {last_line(done.output)}"
         else:
             return
         raise AgentFault("improve", why, done.output)

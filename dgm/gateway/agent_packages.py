@@ -1,0 +1,21 @@
+"""Hides an agent's packages from the programs that it starts; the ``sitecustomize`` of its Python.
+
+A sandbox has this file as ``sitecustomize.py`` at the front of ``PYTHONPATH``. A Python that begins with it has the
+packages on ``sys.path`` already. It takes the variable out of its environment: tests of the repository under work,
+which may be those of another Python, then never see them. Any Python may read this, so it uses nothing new.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pathlib would slow every start)
+
+if _HERE in sys.path:
+    sys.path.remove(_HERE)
+os.environ.pop("PYTHONPATH", None)
+# The machine's own file of this name, which this one stands before.
+sys.modules.pop("sitecustomize", None)
+try:  # noqa: SIM105  (contextlib would slow every start)
+    import sitecustomize  # noqa: F401
+except ImportError:
+    pass

@@ -1,0 +1,89 @@
+"""A model for trying an agent: it looks around once, then finishes, by the tools that the agent offers; at no cost."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dgm.domain import Usage
+from dgm.messages import Reply, Request, Role, Stop, Tool, ToolCall
+
+COMMANDS = ("command", "cmd", "script", "commands")
+"""Parameters of a tool that runs commands."""
+FINISHING = (
+    *("final_answer", "submit", "finish", "done", "complete"),
+    *("attempt_completion", "task_complete", "complete_task"),
+)
+"""Tools by which an agent is told that its work is done."""
+LOOK = "ls -a"
+_SAID = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
+"""A line of output that ends an agent's work, as its prompt names it."""
+
+
+class ScriptedTalk:
+    """A model whose answer depends on the tools of the request and the number of its own turns alone."""
+
+    name = "scripted"
+
+    async def reply(self, request: Request) -> Reply:
+        """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
+        turn = sum(message.role is Role.ASSISTANT for message in request.messages)
+        call = finishing_call(request) if turn else command_call(request.tools, LOOK)
+        if call is None:
+            return Reply("DONE", usage=Usage(calls=1))
+        name, given = call
+        tool_call = ToolCall(f"call_{turn}", name, json.dumps(given))
+        return Reply("", (tool_call,), Stop.TOOL_CALLS, Usage(calls=1))
+
+    async def check(self) -> None:
+        """Succeed always."""
+
+    async def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
+    """Return name and arguments of the tool that tells the agent that its work is done; None if there is none."""
+    for tool in request.tools:
+        if tool.name.lower() in FINISHING:
+            return tool.name, {name: _filled(kind, "DONE") for name, kind in _required(tool).items()}
+    told = [_SAID.search(message.text) for message in request.messages if message.role is not Role.ASSISTANT]
+    line = next((found[0] for found in told if found), "")
+    return command_call(request.tools, line) if line else None
+
+
+def command_call(tools: Sequence[Tool], command: str) -> tuple[str, Mapping[str, object]] | None:
+    """Return name and arguments of the tool that runs a command; None if there is none."""
+    for tool in tools:
+        known = _properties(tool)
+        for parameter in COMMANDS:
+            if parameter in known:
+                others = {name: _filled(kind, "") for name, kind in _required(tool).items()}
+                return tool.name, {**others, parameter: _filled(known[parameter], command)}
+    return None
+
+
+def _properties(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
+    found = tool.parameters.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _required(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
+    names = tool.parameters.get("required")
+    known = _properties(tool)
+    return {name: known[name] for name in names if name in known} if isinstance(names, Sequence) else {}
+
+
+def _filled(kind: Mapping[str, Any], text: str) -> object:
+    """Return a value for a parameter: the text, or the least that its type takes."""
+    match kind.get("type") if isinstance(kind, Mapping) else None:
+        case "array":
+            return [text] if text else []
+        case "boolean":
+            return False
+        case "integer" | "number":
+            return 1
+        case "object":
+            return {}
+        case _:
+            return text

@@ -1,0 +1,179 @@
+"""The findings of an inspection: what of it would stop a search, with what to write where something is bad."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dgm.config import LimitSettings
+from dgm.domain import Snapshot
+from dgm.meta.contract import OWN_EDITOR, Contract
+from dgm.protocols import Completed, Work
+from dgm.show.runs import size_text
+from dgm.show.words import count_text
+from dgm.worker.inspection import Inspection
+
+FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "venv")
+"""Folders of code that is not the agent's own."""
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+_MISSING = re.compile(r"No module named '([A-Za-z0-9_]+)")
+_SHOWN = 4
+"""Names shown of a longer list."""
+
+
+class Level(StrEnum):
+    """How much a finding matters."""
+
+    GOOD = "ok"
+    WARNING = "warn"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding."""
+
+    level: Level
+    part: str
+    """Part of the check, such as ``manifest``, ``packages`` or ``improve``."""
+    said: str
+    """What was found, in one line."""
+    write: str = ""
+    """What to write, and where; empty where all is well."""
+
+
+def judge_files(source: Snapshot, contract: Contract, limits: LimitSettings) -> Iterator[Finding]:
+    """Yield the findings about an agent's own files."""
+    size = sum(len(entry.data) for entry in source.values())
+    most = f"at most {limits.agent_files} files, {size_text(limits.agent_bytes)}"
+    said = f"{count_text(len(source), 'file')}, {size_text(size)} ({most})"
+    if len(source) > limits.agent_files or size > limits.agent_bytes:
+        setting = f"--set limits.agent_files={len(source) * 2} --set limits.agent_bytes={size * 2}"
+        yield Finding(
+            Level.STOP, "sizes", said, f"take out what is not the agent's own, or dgm run … {setting}"
+        )
+    else:
+        yield Finding(Level.GOOD, "sizes", said)
+    yield _judge_editable(source, contract)
+
+
+def _judge_editable(source: Snapshot, contract: Contract) -> Finding:
+    may = [path for path in source if contract.may_change(path)]
+    lines = sum(source[path].data.count(b"\n") for path in may)
+    said = f"{count_text(len(may), 'file')} and {count_text(lines, 'line')} may change: {_shorten(may)}"
+    if not may:
+        write = 'agent.toml: editable = ["**"], or the paths of files that there are'
+        return Finding(Level.STOP, "editable", f"no file matches {', '.join(contract.editable)}", write)
+    foreign = sorted({part for path in may for part in path.split("/")[:-1] if part in FOREIGN})
+    if foreign:
+        patterns = ", ".join(f'"{name}/**"' for name in foreign)
+        return Finding(Level.WARNING, "editable", said, f"agent.toml: protected = [{patterns}]")
+    return Finding(Level.GOOD, "editable", said)
+
+
+def judge_inspection(contract: Contract, found: Inspection, limits: LimitSettings) -> Iterator[Finding]:
+    """Yield the findings about an agent's packages, its start and its dry conversations."""
+    packages = found.packages
+    if packages.failure:
+        write = (
+            "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
+        )
+        yield Finding(Level.STOP, "packages", packages.failure, write)
+        return
+    count = len(contract.requires)
+    size = f", {size_text(packages.size_bytes)} in {packages.seconds:.1f} s" if count else ""
+    yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{size}")
+    if found.start is not None:
+        yield _judge_start(contract, found.start, limits)
+    if found.solve is not None:
+        yield _judge_solve(found.solve)
+        yield _judge_litter(found.solve)
+    elif found.solve_fault:
+        yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
+    if found.improved:
+        yield _judge_improve(contract, found, limits)
+
+
+def _judge_start(contract: Contract, done: Completed, limits: LimitSettings) -> Finding:
+    last = _last_line(done.output)
+    command = " ".join(contract.check)
+    if done.timed_out:
+        said = f"{command}: more than {limits.check_s:g} s of processor time: {last}"
+        return Finding(Level.STOP, "start", said, f"dgm run … --set limits.check_s={limits.check_s * 3:g}")
+    if done.exit_code:
+        return Finding(
+            Level.STOP, "start", f"{command}: exits {done.exit_code}: {last}", _start_remedy(contract, done)
+        )
+    used = done.processor_s if done.processor_s is not None else done.seconds
+    said = f"{used:.1f} s of processor time ({limits.check_s:g} s allowed)"
+    if used > limits.check_s / 2:
+        write = (
+            f"dgm run … --set limits.check_s={max(4 * used, limits.check_s):.0f}: a busy machine is slower"
+        )
+        return Finding(Level.WARNING, "start", said, write)
+    return Finding(Level.GOOD, "start", said)
+
+
+def _start_remedy(contract: Contract, done: Completed) -> str:
+    program = contract.check[0]
+    missing = _MISSING.search(done.output.decode("utf-8", "replace"))
+    if missing:
+        return f'agent.toml: requires = ["{missing[1]}"], or the name that the package index has for it'
+    if done.exit_code in (NOT_FOUND, NOT_EXECUTABLE) and "/" not in program:
+        return f"agent.toml: a command that the image has; it lacks {program} (dgm docs sandboxes)"
+    return "agent.toml: check = a command that exits with 0 where the agent can start, without a model"
+
+
+def _judge_solve(work: Work) -> Finding:
+    done, asked = work.completed, f"{count_text(work.calls, 'model call')} in {work.completed.seconds:.1f} s"
+    last = _last_line(done.output)
+    if work.calls == 0:
+        refused = f" ({', '.join(work.refused)})" if work.refused else ""
+        said = f"a solve job never asks the model{refused}: exits {done.exit_code}: {last}"
+        write = "the agent: ask OPENAI_BASE_URL or ANTHROPIC_BASE_URL for the model that the job file names"
+        return Finding(Level.STOP, "solve", said, write)
+    if done.timed_out:
+        write = "the agent: end when the model calls no tool, or after a number of steps"
+        return Finding(Level.WARNING, "solve", f"{asked}, and it did not end by itself: {last}", write)
+    if done.exit_code:
+        write = "the agent: exit with 0; what it left is graded all the same"
+        return Finding(Level.WARNING, "solve", f"{asked}, then it exits {done.exit_code}: {last}", write)
+    return Finding(Level.GOOD, "solve", asked)
+
+
+def _judge_litter(work: Work) -> Finding:
+    left = sorted(_changed_files(work.patch))
+    if not left:
+        return Finding(Level.GOOD, "litter", "nothing is left in the repository")
+    patterns = ", ".join(f'"/{path}"' for path in left[:_SHOWN])
+    said = f"{_shorten(left)}: would be a part of every patch"
+    return Finding(Level.WARNING, "litter", said, f"agent.toml: ignored = [{patterns}]")
+
+
+def _changed_files(patch: bytes) -> set[str]:
+    lines = patch.decode("utf-8", "replace").splitlines()
+    return {line.rpartition(" b/")[2] for line in lines if line.startswith("diff --git ")}
+
+
+def _judge_improve(contract: Contract, found: Inspection, limits: LimitSettings) -> Finding:
+    who = "by itself" if contract.editor == OWN_EDITOR else f"by {contract.editor}"
+    if not found.improve_fault:
+        return Finding(Level.GOOD, "improve", f"a child could start; it is edited {who}")
+    if "processor time" in found.improve_fault:
+        setting = f"--set limits.check_s={limits.check_s * 3:g}"
+        write = f"dgm run … {setting}, or the agent: end after fewer steps without a tool"
+    elif contract.editor == OWN_EDITOR:
+        write = 'the agent: do an improve job as a solve job; or agent.toml: editor = "solid"'
+    else:
+        write = "the agent: ask the model and end when it says DONE"
+    return Finding(Level.STOP, "improve", f"every child would die: {found.improve_fault}", write)
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else "no output"
+
+
+def _shorten(names: Sequence[str]) -> str:
+    shown = ", ".join(sorted(names)[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -1,0 +1,88 @@
+"""Each template as a user starts from it: made, checked, and evolved in a search on a provider's wire."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from dgm.messages import Reply, Role, Stop, ToolCall
+from dgm.models.scripted_talk import command_call, finishing_call
+from dgm.sessions.agent_templates import TEMPLATES
+from tests.agents.packages import CACHE, WHEELS
+from tests.agents.running import SUITE, TASK
+from tests.support.hosted import KEY, PROVIDERS
+from tests.support.program import without_keys
+from tests.support.wire_server import WireServer
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
+PROVIDER_OF = {"anthropic": "anthropic", "openai-agents": "openai"}
+PROMPTS = "prompts/*.md prompt.md agent/prompts.py"
+SOLVE = "echo ready > status.txt"
+
+
+class Editor:
+    """Solves the task by one command, and makes each child by one line at the end of the agent's prompt."""
+
+    async def answer(self, request):
+        text = "\n".join(message.text for message in request.messages)
+        child = re.search(r"Child number: (\d+)", text)
+        command = (
+            f"for file in {PROMPTS}; do [ ! -f $file ] || echo '# Rule {child[1]}' >> $file; done"
+            if child
+            else SOLVE
+        )
+        turn = sum(message.role is Role.ASSISTANT for message in request.messages)
+        call = finishing_call(request) if turn else command_call(request.tools, command)
+        if call is None:
+            return Reply("It is done.\nRationale: one more rule.")
+        return Reply("", (ToolCall(f"call_{turn}", call[0], json.dumps(call[1])),), Stop.TOOL_CALLS)
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Two tasks, so that three agents have six evaluations."""
+    folder = tmp_path / "words"
+    shutil.copytree(SUITE, folder)
+    shutil.copytree(folder / "tasks" / TASK, folder / "tasks" / f"{TASK}-too")
+    return folder
+
+
+@pytest.mark.parametrize("name", [template.name for template in TEMPLATES])
+def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
+    if not shutil.which("bwrap") or (name == "node" and not shutil.which("node")):
+        pytest.skip("bubblewrap or node is not installed")
+    provider, mine = PROVIDERS[PROVIDER_OF.get(name, "openai-chat")], str(tmp_path / "mine")
+    environment = {
+        **without_keys(os.environ),
+        "XDG_CACHE_HOME": str(CACHE / "templates"),
+        "PIP_CACHE_DIR": WHEELS,
+        provider.key_env: KEY,
+        "DGM_ARCHIVE": str(tmp_path / "archive"),
+    }
+
+    def dgm(*words, code=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "dgm", *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=1500,
+            check=False,
+        )
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    dgm("agent", "init", mine, "--from", name)
+    said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
+    assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
+    with WireServer(key=KEY, models=(provider.own_name,), brain=Editor()) as server:
+        bounds = ["--max-evaluations", "6", "--max-agents", "3", "--workers", "2", "--name", "grown"]
+        where = ["--seed-agent", mine, "--benchmark", str(suite), "--sandbox", "bubblewrap"]
+        dgm("run", *where, *bounds, *provider.words(server.url), "--set", "gates.novelty=off")
+    status = json.loads(dgm("status", "grown", "--json"))
+    assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
+    assert re.search(r"^\+# Rule \d", dgm("diff", "grown", "1"), re.MULTILINE)

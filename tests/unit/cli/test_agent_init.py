@@ -1,0 +1,79 @@
+"""``dgm agent init`` and the templates: each is an agent, small enough to be read, and documented."""
+
+import json
+
+import pytest
+
+from dgm.archive.snapshots import from_folder
+from dgm.cli.main import main
+from dgm.meta.contract import read_contract
+from dgm.paths import asset
+from dgm.sessions.agent_templates import TEMPLATES
+
+WRAPPER_LINES = 40
+NAMES = [template.name for template in TEMPLATES]
+
+
+def run(*words, code=0):
+    with pytest.raises(SystemExit) as ended:
+        main(["agent", "init", *map(str, words)])
+    assert (ended.value.code or 0) == code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_is_an_agent_whose_first_files_may_change(name, tmp_path, capsys):
+    run(tmp_path / "mine", "--from", name, "--json")
+    made = json.loads(capsys.readouterr().out)
+    source = from_folder(tmp_path / "mine")
+    contract = read_contract(source)
+    assert made["files"] == len(source)
+    assert all(path in source and contract.may_change(path) for path in made["edit"])
+
+
+def test_every_folder_of_templates_is_offered():
+    assert {*NAMES} == {"solid", *(path.name for path in asset("archive", "templates").iterdir())}
+
+
+def test_wrappers_are_short():
+    found = [
+        file
+        for name in ("agent.py", "agent.mjs", "run.sh")
+        for file in asset("archive", "templates").glob(f"*/{name}")
+    ]
+    assert len(found) == len(TEMPLATES) - 1
+    assert [file for file in found if len(file.read_text().splitlines()) > WRAPPER_LINES] == []
+
+
+def test_what_to_do_next_is_printed(tmp_path, capsys):
+    run(tmp_path / "mine", "--from", "shell")
+    said = capsys.readouterr().out
+    assert f"{tmp_path}/mine/run.sh and {tmp_path}/mine/prompt.md" in said
+    assert f"dgm agent check {tmp_path}/mine " in said
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    run(tmp_path)
+    assert (tmp_path / "agent.toml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "said"),
+    [
+        ("full", (), "full: not empty; name a new folder, or check the agent in it: dgm agent check "),
+        ("full/file", (), "file: not a folder; name a new one"),
+        ("none/mine", (), "none; make it first"),
+        (
+            "mine",
+            ("--from", "antropic"),
+            "no template 'antropic' (did you mean 'anthropic'? there are: solid, shell, ",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_refused_in_one_line(tmp_path, capsys, target, words, said):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("")
+    run(tmp_path / target, *words, code=2)
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "mine").exists()

@@ -1,0 +1,113 @@
+"""The findings about an agent: what would stop a search, and what to write."""
+
+import pytest
+
+from dgm.config import LimitSettings
+from dgm.domain import Entry
+from dgm.meta.contract import Contract
+from dgm.protocols import Completed, Work
+from dgm.sessions.agent_findings import Level, judge_files, judge_inspection
+from dgm.worker.inspection import Inspection, PackagesInstalled
+
+LIMITS = LimitSettings()
+CONTRACT = Contract(("python3", "agent.py"), ("python3", "agent.py", "--check"))
+STARTED = Completed(0, b"", processor_s=1.0)
+SOLVED = Work({}, b"", Completed(0, b"done", seconds=2.0), calls=2)
+
+
+def find(part, contract=CONTRACT, **more):
+    found = Inspection(
+        **{"packages": PackagesInstalled(), "start": STARTED, "solve": SOLVED, "improved": True, **more}
+    )
+    return next(one for one in judge_inspection(contract, found, LIMITS) if one.part == part)
+
+
+def test_a_good_agent_has_good_findings_only():
+    found = Inspection(PackagesInstalled(), STARTED, SOLVED, improved=True)
+    findings = [
+        *judge_files({"agent.py": Entry(b"x\n")}, CONTRACT, LIMITS),
+        *judge_inspection(CONTRACT, found, LIMITS),
+    ]
+    assert [one.part for one in findings] == [
+        "sizes",
+        "editable",
+        "packages",
+        "start",
+        "solve",
+        "litter",
+        "improve",
+    ]
+    assert {one.level for one in findings} == {Level.GOOD}
+    assert not any(one.write for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("done", "level", "write"),
+    [
+        (Completed(1, b"No module named 'openai'"), Level.STOP, 'agent.toml: requires = ["openai"]'),
+        (Completed(127, b"no"), Level.STOP, "agent.toml: a command that the image has; it lacks python3"),
+        (Completed(3, b"no"), Level.STOP, "agent.toml: check = a command that exits with 0"),
+        (Completed(124, b"", timed_out=True, out_of_processor=True), Level.STOP, "dgm run … --set limits.check_s=30"),
+        (Completed(0, b"", processor_s=7.0), Level.WARNING, "dgm run … --set limits.check_s=28"),
+    ],
+)  # fmt: skip
+def test_a_bad_start_says_what_to_write(done, level, write):
+    finding = find("start", start=done)
+    assert finding.level is level
+    assert finding.write.startswith(write)
+
+
+@pytest.mark.parametrize(
+    ("work", "level"),
+    [
+        (Work({}, b"", Completed(1, b"boom")), Level.STOP),
+        (Work({}, b"", Completed(124, b"", timed_out=True), calls=9), Level.WARNING),
+        (Work({}, b"", Completed(1, b"boom"), calls=1), Level.WARNING),
+    ],
+)
+def test_a_conversation_that_goes_wrong_is_told(work, level):
+    assert find("solve", solve=work).level is level
+
+
+def test_litter_is_named_with_the_line_that_ignores_it():
+    patch = b"diff --git a/.history.md b/.history.md\nnew file mode 100644\n"
+    finding = find("litter", solve=Work({}, patch, Completed(0, b""), calls=1))
+    assert (finding.level, finding.write) == (Level.WARNING, 'agent.toml: ignored = ["/.history.md"]')
+
+
+@pytest.mark.parametrize(
+    ("fault", "write"),
+    [
+        ("an improve job never asks the model (exit 1: no)", 'editor = "solid"'),
+        ("an improve job took more than 10 s of processor time (limits.check_s)", "limits.check_s=30"),
+    ],
+)
+def test_what_would_kill_every_child_stops_a_search(fault, write):
+    finding = find("improve", improve_fault=fault)
+    assert finding.level is Level.STOP
+    assert write in finding.write
+
+
+def test_packages_that_cannot_be_installed_stop_everything():
+    found = [*judge_inspection(CONTRACT, Inspection(PackagesInstalled("no such package")), LIMITS)]
+    assert [(one.level, one.part) for one in found] == [(Level.STOP, "packages")]
+
+
+def test_what_evolution_may_edit_is_counted():
+    source = {"prompts/a.md": Entry(b"1\n2\n"), "agent.py": Entry(b"1\n")}
+    (_, finding) = judge_files(source, Contract(("a",), ("b",), editable=("prompts/**",)), LIMITS)
+    assert finding.said == "1 file and 2 lines may change: prompts/a.md"
+
+
+def test_nothing_to_edit_and_vendored_code_are_told():
+    (_, nothing) = judge_files({"agent.py": Entry(b"")}, Contract(("a",), ("b",), editable=("x/**",)), LIMITS)
+    assert (nothing.level, nothing.said) == (Level.STOP, "no file matches x/**")
+    (_, vendored) = judge_files({"vendor/lib.py": Entry(b"")}, CONTRACT, LIMITS)
+    assert (vendored.level, vendored.write) == (Level.WARNING, 'agent.toml: protected = ["vendor/**"]')
+
+
+def test_an_agent_that_is_too_large_says_which_settings_take_it():
+    source = {f"{number}.py": Entry(b"x") for number in range(LIMITS.agent_files + 1)}
+    finding = next(iter(judge_files(source, CONTRACT, LIMITS)))
+    assert finding.level is Level.STOP
+    assert "limits.agent_files=1002" in finding.write
