@@ -88,7 +88,7 @@ class ResumeArguments(TypedDict, total=False):
     benchmark: str | Path | None
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``workers`` or ``sandbox`` from here on."""
+    """``models.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
     engine: str | None
     """Address of the Docker engine, for this session; the run's unless it is given."""
     regrade: bool

@@ -8,7 +8,6 @@ from typing import Any
 from dgm.api.arguments import assignments_of, check_amount
 from dgm.api.records import Records, records_of
 from dgm.blocking import block, in_python
-from dgm.sandboxes.choose import EngineName
 from dgm.sessions import seed_agents as sessions
 from dgm.sessions.agent_check import MAX_USD, CheckChoice, findings_record
 from dgm.sessions.agent_check import check_agent as perform
@@ -54,7 +53,7 @@ def check_agent(
     model: str | None = None,
     *,
     max_usd: float = MAX_USD,
-    sandbox: EngineName = "auto",
+    sandbox: str = "auto",
     settings: Mapping[str, Any] | None = None,
 ) -> AgentCheckView:
     """Say what would stop a search with an agent: manifest, sizes, packages, start, dry conversations. Blocks.

@@ -14,7 +14,7 @@ from dgm.config import BenchmarksSettings, GradingSettings, resolve
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
 from dgm.protocols import Benchmark
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import subsets
@@ -85,7 +85,7 @@ class SuiteView:
         tasks: Sequence[str] = (),
         *,
         workers: int = 2,
-        sandbox: EngineName = "auto",
+        sandbox: str = "auto",
         engine: str | None = None,
         on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
     ) -> SuiteVerification:
@@ -94,7 +94,7 @@ class SuiteView:
         Args:
             tasks: their ids; none: all.
             workers: tasks at once, from 1.
-            sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+            sandbox: ``auto``, or the name of an engine.
             engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
             on_task: is called with each task and what is wrong with it.
 

@@ -9,7 +9,6 @@ import click
 from dgm.cli.arguments import Amount, as_json, engine_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
-from dgm.sandboxes.choose import EngineName
 from dgm.show.safe import one_line
 
 SAID_CHARS, WRITE_CHARS = 400, 400
@@ -33,7 +32,7 @@ def check(
     folder: Path,
     model: str | None,
     max_usd: float,
-    sandbox: EngineName,
+    sandbox: str,
     assignments: tuple[str, ...],
     as_json: bool,
 ) -> int:

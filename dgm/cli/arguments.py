@@ -1,7 +1,8 @@
 """Arguments that several commands share."""
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
@@ -9,6 +10,8 @@ from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.publish.finding import find_run
 from dgm.sandboxes.engine_address import OPTION, find_given_engine, use_engine
+
+FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
 
 
 class Amount(click.FloatRange):
@@ -63,8 +66,17 @@ engine_option = click.option(
     metavar="ADDRESS",
     callback=_use_engine,
     expose_value=False,
-    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI).",
+    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI); or a Ray "
+    "cluster: ray or ray://host:port.",
 )
+
+
+def sandbox_option(default: str | None = None) -> Callable[[FC], FC]:
+    """Return the option ``--sandbox``; without a default, that of the run holds."""
+    said = "(default auto)" if default else "(default: as in the run)"
+    return click.option(
+        "--sandbox", default=default, help=f"auto, docker, bubblewrap, ray, or a plug-in {said}."
+    )
 
 
 def refuse_engine(purpose: str) -> None:

@@ -2,19 +2,35 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple, cast
 
+from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
+from dgm.plugins import open_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.context import SandboxContext
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import find_given_engine, find_named_engine, resolve_address
+from dgm.sandboxes.engine_address import (
+    find_cluster,
+    find_given_engine,
+    find_named_engine,
+    resolve_address,
+)
+from dgm.sandboxes.ray_address import NAME as RAY
 
 log = logging.getLogger(__name__)
 
-SandboxKind = Literal["docker", "bubblewrap"]
-EngineName = Literal["auto"] | SandboxKind
+BUILTIN: Mapping[str, str] = {
+    "docker": "dgm.sandboxes.choose:open_docker",
+    "bubblewrap": "dgm.sandboxes.choose:open_bubblewrap",
+    RAY: "dgm.sandboxes.ray.engine:open_ray",
+}
+"""Name → ``module:attribute``, as an entry point names it; called with a ``SandboxContext`` as a plug-in is."""
+SHAPE: Mapping[str, int | None] = {"name": None, "open": 1, "reap": 1}
+"""Attributes of a plug-in's engine, and the number of arguments of its methods; None for plain attributes."""
 UNBOUNDED = "DGM_UNBOUNDED"
 """Variable with which a person accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
@@ -28,20 +44,32 @@ class AutoChoice(NamedTuple):
     """Why it is not Docker; empty if it is."""
 
 
-def choose(name: EngineName = "auto") -> SandboxEngine:
+def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngine:
     """Return the engine called ``name``; ``auto`` is Docker if it answers and bounds agents, else bubblewrap.
 
-    Where a command, a call or ``DGM_ENGINE`` names an engine, ``auto`` takes no other. Where a context or another
-    variable does, a warning says why it is not used.
+    Where a command, a call or ``DGM_ENGINE`` names an engine or a Ray cluster, ``auto`` takes no other. Where a context
+    or another variable does, a warning says why it is not used.
+
+    Args:
+        name: ``auto``, a built-in engine, an entry point of the group ``dgm.sandboxes``, or a reference.
+        settings: of the run; None: the defaults.
 
     Raises:
-        UserError: it is not available here, or bounds neither processes nor memory, or an engine is given for
-            bubblewrap; the message says what to do.
+        UserError: there is no such engine, it is not available here, or bounds neither processes nor memory, or an
+            engine is given for bubblewrap; the message says what to do.
     """
+    named, cluster = find_named_engine(), find_cluster()
+    if named is not None and cluster is not None and name in ("docker", "bubblewrap"):
+        raise UserError(
+            f"{named.by}={named.address}: a cluster, and the sandbox is {name}: leave {named.by} out, or choose the "
+            f"sandbox '{RAY}'"
+        )
+    if name == "bubblewrap":
+        _refuse_useless_engine()
+    if cluster is not None and name == "auto":
+        name = RAY
     if name != "auto":
-        if name == "bubblewrap":
-            _refuse_useless_engine()
-        return open_kind(name)
+        return open_kind(name, settings)
     found = choose_auto()
     if found.why:
         level = logging.WARNING if _is_docker_meant() else logging.INFO
@@ -49,20 +77,21 @@ def choose(name: EngineName = "auto") -> SandboxEngine:
     return found.engine
 
 
-def open_kind(kind: SandboxKind) -> SandboxEngine:
+def open_kind(kind: str, settings: Settings | None = None) -> SandboxEngine:
     """Return the engine of a kind of sandbox, whatever engine a command names; raise as ``choose``."""
-    return _docker() if kind == "docker" else _bubblewrap()
+    context = SandboxContext(kind, settings or Settings())
+    return cast("SandboxEngine", open_plugin("sandboxes", kind, context, BUILTIN, SHAPE))
 
 
 def choose_auto() -> AutoChoice:
     """Return the engine that ``auto`` takes, and why; raise as ``choose``."""
     try:
-        return AutoChoice(_docker(), "")
+        return AutoChoice(open_docker(), "")
     except UserError as no_docker:
         if find_named_engine():
             raise
         try:
-            return AutoChoice(_bubblewrap(), str(no_docker))
+            return AutoChoice(open_bubblewrap(), str(no_docker))
         except UserError as error:
             raise UserError(f"nothing here can confine an agent. {no_docker}; or {error}") from error
 
@@ -90,7 +119,12 @@ def _is_docker_meant() -> bool:
     return bool(address.origin) or Path(address.path).exists()
 
 
-def _docker() -> SandboxEngine:
+def open_docker() -> SandboxEngine:
+    """Return the Docker engine.
+
+    Raises:
+        UserError: none answers, or it bounds neither processes nor memory.
+    """
     try:
         engine = DockerEngine()
     except Infrastructure as error:
@@ -106,7 +140,12 @@ def _docker() -> SandboxEngine:
     return engine
 
 
-def _bubblewrap() -> SandboxEngine:
+def open_bubblewrap() -> SandboxEngine:
+    """Return the engine that uses bubblewrap.
+
+    Raises:
+        UserError: it is not installed, or cannot confine a program here.
+    """
     try:
         engine = BubblewrapEngine()
         engine.prove()

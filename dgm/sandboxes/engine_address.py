@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from dgm.bounded_reading import parse_json
 from dgm.errors import UserError
 from dgm.folders import read_file
+from dgm.sandboxes.ray_address import is_ray_address, parse_ray_address
 
 ENGINE = "DGM_ENGINE"
 """Variable with an address that comes before all others but the one that a command or a call names."""
@@ -102,7 +103,10 @@ def use_engine(address: str | None, by: str = ARGUMENT) -> Iterator[None]:
     if address is None:
         yield
         return
-    parse_address(address, by, None)
+    if is_ray_address(address):
+        parse_ray_address(address, by)
+    else:
+        parse_address(address, by, None)
     before = _NAMED.set(NamedEngine(address, by))
     try:
         yield
@@ -114,6 +118,16 @@ def find_named_engine(environment: Mapping[str, str] = os.environ) -> NamedEngin
     """Return the engine that this command or call names, else the one of ``DGM_ENGINE``; None if neither is given."""
     variable = environment.get(ENGINE, "").strip()
     return _NAMED.get() or (NamedEngine(variable, ENGINE) if variable else None)
+
+
+def find_cluster() -> str | None:
+    """Return the address of the Ray cluster that is named in place of an engine, as Ray takes it; None if none is.
+
+    Raises:
+        UserError: it begins as the address of a cluster, and is none.
+    """
+    named = find_named_engine()
+    return parse_ray_address(named.address, named.by) if named and is_ray_address(named.address) else None
 
 
 def find_given_engine() -> NamedEngine | None:
@@ -174,6 +188,8 @@ def parse_address(text: str, origin: str, tls: TlsFiles | None) -> EngineAddress
         raise UserError(
             f"{where}: dgm does not run on Windows itself: use WSL2, where the engine has a socket"
         )
+    if is_ray_address(text):
+        raise UserError(f"{where}: a Ray cluster; here a Docker engine is needed, such as ssh://user@host")
     if parts.scheme not in ("unix", "tcp", "ssh"):
         raise UserError(f"{where}: begin with unix://, tcp:// or ssh://, such as ssh://user@host")
     if parts.scheme == "unix":

@@ -13,7 +13,7 @@ from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.choose import SandboxKind, open_kind
+from dgm.sandboxes.choose import open_kind
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_facts import EngineKind
 from dgm.sandboxes.refusals import attempts_on, find_allowed, name_calls
@@ -90,7 +90,7 @@ def is_fit(rows: Iterable[DiagnosisRow], name: str, *, unbounded: bool) -> bool:
     return bool(own) and all(row.ok for row in own)
 
 
-async def probe(name: SandboxKind) -> list[DiagnosisRow]:
+async def probe(name: str) -> list[DiagnosisRow]:
     """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
         engine = open_kind(name)

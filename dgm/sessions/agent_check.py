@@ -12,7 +12,7 @@ from dgm.domain import Entry, Snapshot, Usage
 from dgm.errors import AgentFault, UserError
 from dgm.meta.contract import FILE, Contract, read_contract
 from dgm.meta.seeds import SEED_BYTES
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import prices_of
 from dgm.sessions.agent_findings import Finding, Level, judge_files, judge_inspection
 from dgm.worker.inspection import inspect_agent
@@ -50,7 +50,7 @@ class AgentCheck:
 class CheckChoice:
     """The settings of a check."""
 
-    sandbox: EngineName = "auto"
+    sandbox: str = "auto"
     model: str | None = None
     """Model for one real conversation; None: there is none, and nothing is paid."""
     max_usd: float = MAX_USD

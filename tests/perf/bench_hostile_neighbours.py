@@ -20,7 +20,6 @@ import textwrap
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import cast
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
@@ -37,7 +36,7 @@ from dgm.gateway.server import Gateway  # noqa: E402
 from dgm.models.pricing import Price, TokenRates  # noqa: E402
 from dgm.protocols import Job, JobKind, SandboxEngine, Work  # noqa: E402
 from dgm.sandboxes import recipes  # noqa: E402
-from dgm.sandboxes.choose import EngineName, choose  # noqa: E402
+from dgm.sandboxes.choose import choose  # noqa: E402
 from dgm.worker.workbench import SandboxWorkbench  # noqa: E402
 
 BOUND = 1.3
@@ -189,7 +188,7 @@ async def measure(engine: SandboxEngine, evaluations: int, *, beside: bool) -> t
 async def compare(name: str, evaluations: int) -> bool:
     """Prints what the neighbours did with one engine; returns whether it is within the bound."""
     try:
-        engine = choose(cast("EngineName", name))
+        engine = choose(name)
     except UserError as error:
         print(f"{name}: skipped: {error}")
         return True
