@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, machine_name
+from dgm.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, machine_name, pid_space
 
 ONE, TWO = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 CONTAINER = _FIRST_PID_NAMESPACE + 7
