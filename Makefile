@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model wheel-check docs consoles perf policy-tables example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model wheel-check docs consoles perf policy-tables example real-example pictures clean
 
 setup: $(READY)
 
@@ -43,7 +43,7 @@ check: $(READY)
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,
 # come between those of e2e (tests/support/order.py).
-test test-fast test-docker test-all test-agents test-model: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-docker test-all test-agents test-templates test-model: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
@@ -83,7 +83,11 @@ test-docker: $(READY)
 		--ignore $(RESTART) $(ENGINE_TESTS)
 	$(BIN)/pytest -m "docker and not minutes" $(RESTART)
 
-# Agents of four vendors' packages, unmodified. What they need is installed once, from the package index.
+# The templates with few packages or none: made, checked, and evolved in a search of six evaluations.
+test-templates: $(READY) sandbox
+	$(BIN)/pytest -n 2 -m agents --durations 3 tests/agents/test_templates.py -k "shell or anthropic or node"
+
+# Agents of four vendors' packages, unmodified, and all templates. What they need is installed once, from the package index.
 test-agents: $(READY) sandbox
 	$(BIN)/pytest -m "agents or minutes" --durations 12 tests/agents
 

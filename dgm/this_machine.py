@@ -48,8 +48,8 @@ def boot() -> str:
 
 @functools.cache
 def pid_space() -> str:
-    """Return the name of the space in which this process's pid counts: that of the boot, or of one container in it."""
-    return f"{boot()}/{_find_pid_namespace()}"
+    """Return the name of the space in which this process's pid counts: of the boot or, without one, of the machine."""
+    return f"{boot() or machine_name()}/{_find_pid_namespace()}"
 
 
 def _find_linux_id(files: Iterable[Path], pid_namespace: int) -> str:

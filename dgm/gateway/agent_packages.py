@@ -5,6 +5,7 @@ packages on ``sys.path`` already. It takes the variable out of its environment: 
 which may be those of another Python, then never see them. Any Python may read this, so it uses nothing new.
 """
 
+import importlib
 import os
 import sys
 
@@ -16,6 +17,6 @@ os.environ.pop("PYTHONPATH", None)
 # The machine's own file of this name, which this one stands before.
 sys.modules.pop("sitecustomize", None)
 try:  # noqa: SIM105  (contextlib would slow every start)
-    import sitecustomize  # noqa: F401
+    importlib.import_module("sitecustomize")
 except ImportError:
     pass

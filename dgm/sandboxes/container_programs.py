@@ -86,7 +86,7 @@ class ContainerPrograms:
         if self._connection.facts.kind is not EngineKind.DOCKER:
             return False
         state = await call_engine("ask whether a program began", lambda: self._client.api.exec_inspect(ident))
-        return state["Pid"] == 0
+        return bool(state["Pid"] == 0)
 
     async def _prepare(self, program: Program, *, fed: bool) -> str:
         def prepare() -> str:

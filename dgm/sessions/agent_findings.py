@@ -120,7 +120,8 @@ def _start_remedy(contract: Contract, done: Completed) -> str:
     if missing:
         return f'agent.toml: requires = ["{missing[1]}"], or the name that the package index has for it'
     if done.exit_code in (NOT_FOUND, NOT_EXECUTABLE) and "/" not in program:
-        return f"agent.toml: a command that the image has; it lacks {program} (dgm docs sandboxes)"
+        lacks = f"agent.toml: a command that the image has; it lacks {program}"
+        return f"{lacks}. Or --sandbox bubblewrap, where this machine has it"
     return "agent.toml: check = a command that exits with 0 where the agent can start, without a model"
 
 

@@ -4,11 +4,9 @@ dockerd is started in a mount namespace of its own, in which the folders of dgm,
 empty.
 """
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
+from tests.support.small_search import perform_search
 
 pytestmark = [pytest.mark.docker, pytest.mark.sandbox, pytest.mark.slow]
 
@@ -26,7 +25,6 @@ mount --make-rprivate / && for folder in /tmp "$HOME" "$3"; do mount -t tmpfs no
 exec dockerd --data-root "$1/data" --exec-root "$2/exec" --pidfile "$2/pid" -H "unix://$2/docker.sock" \
     --bridge=none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false
 """
-EVALUATIONS = 3
 
 
 def ended(process, seconds):
@@ -68,22 +66,11 @@ def elsewhere():
             shutil.rmtree(door, ignore_errors=True)
 
 
-def graded(folder, name, **variables):
-    """Runs a small search, and returns how its evaluations ended."""
-    words = [sys.executable, "-m", "dgm", "run", "--model", "offline", "--name", name, "--json"]
-    words += ["--sandbox", "docker", "--workers", "1", "--max-evaluations", str(EVALUATIONS)]
-    environment = {**os.environ, "DGM_ARCHIVE": str(folder), **variables}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout)
-    return found["evaluations"], found["spend"]["calls"]
-
-
 def test_its_verdicts_are_those_of_an_engine_that_sees_the_same_files(elsewhere, tmp_path):
     (tmp_path / "seen").write_text("by dgm")
     look = ["docker", "-H", elsewhere, "run", "--rm", "--network", "none", "-v", f"{tmp_path}:/here"]
     seen = subprocess.run([*look, recipes.load("python").tag, "ls", "/here"], capture_output=True, check=True)
     assert seen.stdout == b"", "the engine sees dgm's files"
-    there = graded(tmp_path, "there", DOCKER_HOST=elsewhere)
-    assert there == graded(tmp_path, "here")
+    there = perform_search(tmp_path, "there", DOCKER_HOST=elsewhere)
+    assert there == perform_search(tmp_path, "here")
     assert there[1] > 0

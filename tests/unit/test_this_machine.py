@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, machine_name
+from dgm.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, boot, machine_name, pid_space
 
 ONE, TWO = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 CONTAINER = _FIRST_PID_NAMESPACE + 7
@@ -18,9 +18,12 @@ CONTAINER = _FIRST_PID_NAMESPACE + 7
 
 @pytest.fixture(autouse=True)
 def _anew():
-    machine_name.cache_clear()
+    known = (machine_name, boot, pid_space)
+    for each in known:
+        each.cache_clear()
     yield
-    machine_name.cache_clear()
+    for each in known:
+        each.cache_clear()
 
 
 @pytest.fixture
@@ -72,6 +75,16 @@ def test_a_file_without_an_id_is_passed_over(file, tmp_path, content):
 def test_only_without_any_id_it_is_the_name_of_the_host(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: "")
     assert machine_name() == socket.gethostname()
+
+
+def test_without_a_boot_pids_count_on_one_machine_only(monkeypatch):
+    def absent(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", absent)
+    rename(monkeypatch, "a-mac")
+    assert boot() == ""
+    assert pid_space().startswith("a-mac/")
 
 
 LOOK = (
