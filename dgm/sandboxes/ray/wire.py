@@ -22,7 +22,9 @@ from dgm.protocols import Completed
 VERSION = 1
 """Of the values; a node with another one is not used."""
 Record = dict[str, Any]
-P, S, T = ParamSpec("P"), TypeVar("S"), TypeVar("T")
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ _FILES, _FAULT, _INFRASTRUCTURE, _USER = "files", "agent fault", "infrastructure
 def encode(value: object) -> Record:
     """Return a value of one of the kinds as plain values."""
     kind = type(value).__name__
-    return _record(kind, TypeAdapter(_KINDS[kind]).dump_python(value))
+    adapter: TypeAdapter[Any] = TypeAdapter(_KINDS[kind])
+    return _record(kind, adapter.dump_python(value))
 
 
 def decode(record: object, kind: type[T]) -> T:

@@ -268,18 +268,15 @@ def test_labels_are_reaped_on_all_nodes():
 
 
 def test_a_second_event_loop_begins_anew():
-    PlainEngine.left.clear()
-    cluster = None
+    cluster = LocalCluster(a=1)
+    engine = RayEngine(cluster, SCALE)
+
+    async def use():
+        cluster.died, cluster.keepers = {"a": asyncio.Event()}, {}
+        assert await engine.reap({"dgm.run": "r1"}) == 0
+        async with engine.open(SPEC):
+            pass
+
     for _ in range(2):
-
-        async def go():
-            nonlocal cluster
-            made = cluster or LocalCluster(a=1)
-            cluster = made
-            made.died = {"a": asyncio.Event()}
-            made.keepers = {}
-            async with RayEngine(made, SCALE).open(SPEC):
-                pass
-
-        asyncio.run(go())
-    assert PlainEngine.left == []
+        asyncio.run(asyncio.wait_for(use(), 30))
+    assert (PlainEngine.left, cluster.started) == ([], ["a", "a"])
