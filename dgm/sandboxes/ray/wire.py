@@ -6,7 +6,7 @@ What a node answers is checked as outside data is. Errors cross as values, too, 
 import functools
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -161,16 +161,16 @@ def encode_error(error: DgmError) -> Record:
 
 def answers(
     method: Callable[Concatenate[S, P], Awaitable[Record]],
-) -> Callable[Concatenate[S, P], Awaitable[Record]]:
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, Record]]:
     """Make a method of a node answer with a record whatever dgm raises on purpose."""
 
-    @functools.wraps(method)
     async def answer(self: S, *args: P.args, **named: P.kwargs) -> Record:
         try:
             return await method(self, *args, **named)
         except DgmError as error:
             return encode_error(error)
 
+    functools.update_wrapper(answer, method)
     return answer
 
 
