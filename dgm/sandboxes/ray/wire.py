@@ -164,7 +164,7 @@ def answers(
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, Record]]:
     """Make a method of a node answer with a record whatever dgm raises on purpose."""
 
-    async def answer(self: S, *args: P.args, **named: P.kwargs) -> Record:
+    async def answer(self: S, /, *args: P.args, **named: P.kwargs) -> Record:
         try:
             return await method(self, *args, **named)
         except DgmError as error:
