@@ -66,6 +66,8 @@ class RayEngine:
         self.scale = scale
         self._session: ClusterSession | None = None
         self._hosts = HostPool(cluster)
+        self._incarnation = 0
+        """Of this process, for all its sessions: an old one that wakes up must stay old."""
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[RemoteSandbox]:
@@ -81,7 +83,7 @@ class RayEngine:
         session = await self._begin()
         session.note_use(1)
         try:
-            placed = await self._place(session, HostNeeds(spec.cpus, spec.memory_mb))
+            placed = await self._place(session, spec)
             sandbox: RemoteSandbox | None = None
             try:
                 sandbox = await self._open(session, placed, spec)
@@ -101,29 +103,31 @@ class RayEngine:
         """Return the session of this event loop."""
         known = self._session
         if known is None or known.is_over or known.loop is not asyncio.get_running_loop():
-            self._session = known = ClusterSession(self.cluster, self.scale)
+            self._session = known = ClusterSession(self.cluster, self.scale, self._incarnation)
         await known.begin()
+        self._incarnation = known.incarnation
         return known
 
-    async def _place(self, session: ClusterSession, needs: HostNeeds) -> _Placed:
+    async def _place(self, session: ClusterSession, spec: SandboxSpec) -> _Placed:
         """Return a host without a sandbox, on a node that is in use."""
+        needs = HostNeeds(spec.cpus, spec.memory_mb)
         ends = time.monotonic() + self.scale.wait_s
         for _ in range(_TRIES):
             host = await self._hosts.take(session, needs, ends - time.monotonic())
+            ident = secrets.token_hex(8)
             try:
-                use = await session.enter(host.node)
+                use = await session.admit(host.node, ident, spec.labels.get(RUN, ""))
             except BaseException:
                 host.remote.kill()
                 raise
             if use is not None:
-                return _Placed(host, use, secrets.token_hex(8))
+                return _Placed(host, use, ident)
             host.remote.kill()
         raise Infrastructure(f"no node of the cluster is fit: {'; '.join(session.unfit.values())}")
 
     async def _open(self, session: ClusterSession, placed: _Placed, spec: SandboxSpec) -> RemoteSandbox:
         host, use, ident = placed.host, placed.use, placed.ident
         try:
-            decode(await use.ask("admit", session.ident, ident, spec.labels.get(RUN, "")), str)
             packed = await asyncio.to_thread(pack_for_nodes, spec.mounts)
             folders = tuple([(await use.show(ident, each), each.target, each.constant) for each in packed])
             link, socket = None, None

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes.ray.cluster import Cluster, HostNeeds, Remote
@@ -93,7 +93,8 @@ class HostPool:
         self._waiting.append(waiting)
         found: Host | None = None
         try:
-            await asyncio.wait([starting, waiting.host], return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [starting, waiting.host]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if waiting.host.done():
                 found = waiting.host.result()
             else:

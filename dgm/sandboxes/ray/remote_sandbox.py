@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure
@@ -82,7 +83,8 @@ class RemoteSandbox:
             return
         broken = asyncio.create_task(self._link.pipe.wait_until_broken(), name="loss of the gateway")
         try:
-            await asyncio.wait([running, broken], return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [running, broken]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await stop(broken)
         if not running.done():

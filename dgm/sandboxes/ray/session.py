@@ -19,7 +19,7 @@ from dgm.sandboxes.ray.cache import PackedFolder
 from dgm.sandboxes.ray.cluster import Cluster, ClusterNode, Remote
 from dgm.sandboxes.ray.door import Door, Link, read_certificate
 from dgm.sandboxes.ray.keeper import NODE, SESSION
-from dgm.sandboxes.ray.waiting import within
+from dgm.sandboxes.ray.waiting import stop, within
 from dgm.sandboxes.ray.wire import HeadSession, NodeFacts, build_digest, decode, encode
 
 LINGERS_S = 20.0
@@ -41,6 +41,7 @@ class NodeUse:
         self.node = node
         self.links: dict[Path, Link] = {}
         """Socket of the head → the node's way to it."""
+        self.renewing: asyncio.Task[None] | None = None
         self._keeper = keeper
         self._sending: dict[str, asyncio.Lock] = {}
 
@@ -65,9 +66,19 @@ class ClusterSession:
     """The nodes in use; run ``keep`` beside it."""
 
     def __init__(
-        self, cluster: Cluster, scale: ScaleSettings, clock: Callable[[], float] = time.monotonic
+        self,
+        cluster: Cluster,
+        scale: ScaleSettings,
+        incarnation: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Use nothing yet.
+
+        Args:
+            cluster: whose nodes are used.
+            scale: settings of the run.
+            incarnation: of this process, from its last session; 0: there was none.
+            clock: seconds.
 
         Raises:
             UserError: the variables that name the head's certificate are wrong.
@@ -85,7 +96,7 @@ class ClusterSession:
         self._unfit: dict[str, str] = {}
         """Node → why its sandboxes would not compare."""
         self._dead: set[str] = set()
-        self._incarnation = 0
+        self.incarnation = incarnation
         self._entering = asyncio.Lock()
         self._began = asyncio.Event()
         self._failed: DgmError | None = None
@@ -139,6 +150,25 @@ class ClusterSession:
             known = {*self._uses, *self.avoided}
             for node in [each for each in nodes if each not in known]:
                 await self._try_entering(node, nodes)
+
+    async def admit(self, node: str, sandbox: str, run: str) -> NodeUse | None:
+        """Enter a sandbox that is about to be opened on a node; None if the node's dgm is another one.
+
+        Raises:
+            Infrastructure: the node is lost, or a newer process of dgm works on the run.
+        """
+        use = await self.enter(node)
+        if use is None:
+            return None
+        try:
+            decode(await use.ask("admit", self.ident, sandbox, run), str)
+        except Infrastructure as error:
+            # Where this process was held up, its lease is over, and the node takes it again.
+            await self._drop(node, use, error)
+            use = await self.enter(node)
+            if use is not None:
+                decode(await use.ask("admit", self.ident, sandbox, run), str)
+        return use
 
     async def open_link(self, use: NodeUse, target: Path) -> Link:
         """Return a node's way to a unix socket of this machine."""
@@ -194,10 +224,7 @@ class ClusterSession:
                     self._began.set()
                 try:
                     while self.open_sandboxes or self._clock() - self._used_at < LINGERS_S:
-                        await asyncio.sleep(min(self._scale.lease_s / 3, LINGERS_S / 4))
-                        await asyncio.gather(
-                            *(self._renew(node, use) for node, use in list(self._uses.items()))
-                        )
+                        await asyncio.sleep(1.0)
                 finally:
                     self._ending = True
                     await self._finish()
@@ -209,10 +236,25 @@ class ClusterSession:
         nodes = await self._cluster.nodes()
         if not nodes:
             raise Infrastructure("the cluster has no node with processors that is alive")
+        if not self.incarnation:
+            self.incarnation = await self._next_incarnation(nodes)
         failed = await asyncio.gather(*(self._try_entering(node, nodes) for node in nodes))
         if not self._uses:
             said = "; ".join([*filter(None, failed), *self._unfit.values()])
             raise Infrastructure(f"no node of the cluster can be used: {said}")
+
+    async def _next_incarnation(self, nodes: Mapping[str, ClusterNode]) -> int:
+        """Return a number higher than any that the nodes have seen, whatever their clocks say."""
+        uses = [NodeUse(nodes[node], self._cluster.keeper(node)) for node in nodes]
+        asked = (use.ask("describe", self._scale.node_engine) for use in uses)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        newest = 0
+        for answer in answers:
+            with contextlib.suppress(Infrastructure):
+                newest = max(
+                    newest, 0 if isinstance(answer, BaseException) else decode(answer, NodeFacts).newest
+                )
+        return max(newest + 1, int(time.time()))
 
     async def _try_entering(self, node: str, nodes: Mapping[str, ClusterNode]) -> str:
         """Begin to use a node; where it fails, leave it alone and return why."""
@@ -240,11 +282,9 @@ class ClusterSession:
             return
         if facts.problem:
             log.warning("%s opens no sandboxes now: %s", nodes[node].name, facts.problem)
-        # Clocks need not agree: whatever a node has seen is exceeded.
-        self._incarnation = max(self._incarnation, facts.newest + 1, int(time.time()))
         head = HeadSession(
             self.ident,
-            self._incarnation,
+            self.incarnation,
             self._scale.lease_s,
             self._scale.cache_mb * 2**20,
             self._scale.node_engine,
@@ -254,18 +294,27 @@ class ClusterSession:
         for dead in self._dead:
             await use.ask("reap", {SESSION: self.ident, NODE: dead}, self._scale.node_engine)
         self._uses[node] = use
+        use.renewing = asyncio.create_task(self._renew(node, use), name="lease of a node")
 
     async def _renew(self, node: str, use: NodeUse) -> None:
-        try:
-            decode(await use.ask("renew", self.ident), str)
-        except Infrastructure as error:
-            if self._uses.get(node) is use:
-                # Entered anew by the next sandbox that is placed there.
-                del self._uses[node]
-                await self._leave(use)
-                log.warning("the lease of %s is lost: %s", use.node.name, error)
+        """Hold the lease of a node; where it is lost, the next sandbox that is placed there enters the node anew."""
+        while self._uses.get(node) is use:
+            await asyncio.sleep(self._scale.lease_s / 4)
+            try:
+                decode(await use.ask("renew", self.ident), str)
+            except Infrastructure as error:
+                use.renewing = None
+                await self._drop(node, use, error)
+
+    async def _drop(self, node: str, use: NodeUse, why: Exception) -> None:
+        if self._uses.get(node) is use:
+            log.warning("the lease of %s is lost: %s", use.node.name, why)
+            del self._uses[node]
+            await self._leave(use)
 
     async def _leave(self, use: NodeUse) -> None:
+        if use.renewing is not None:
+            await stop(use.renewing)
         for link in use.links.values():
             await self._door.close_link(link)
         use.links.clear()

@@ -6,7 +6,7 @@ What a node answers is checked as outside data is. Errors cross as values, too, 
 import functools
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -22,7 +22,9 @@ from dgm.protocols import Completed
 VERSION = 1
 """Of the values; a node with another one is not used."""
 Record = dict[str, Any]
-P, S, T = ParamSpec("P"), TypeVar("S"), TypeVar("T")
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,8 @@ _FILES, _FAULT, _INFRASTRUCTURE, _USER = "files", "agent fault", "infrastructure
 def encode(value: object) -> Record:
     """Return a value of one of the kinds as plain values."""
     kind = type(value).__name__
-    return _record(kind, TypeAdapter(_KINDS[kind]).dump_python(value))
+    adapter: TypeAdapter[Any] = TypeAdapter(_KINDS[kind])
+    return _record(kind, adapter.dump_python(value))
 
 
 def decode(record: object, kind: type[T]) -> T:
@@ -158,16 +161,16 @@ def encode_error(error: DgmError) -> Record:
 
 def answers(
     method: Callable[Concatenate[S, P], Awaitable[Record]],
-) -> Callable[Concatenate[S, P], Awaitable[Record]]:
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, Record]]:
     """Make a method of a node answer with a record whatever dgm raises on purpose."""
 
-    @functools.wraps(method)
-    async def answer(self: S, *args: P.args, **named: P.kwargs) -> Record:
+    async def answer(self: S, /, *args: P.args, **named: P.kwargs) -> Record:
         try:
             return await method(self, *args, **named)
         except DgmError as error:
             return encode_error(error)
 
+    functools.update_wrapper(answer, method)
     return answer
 
 

@@ -1,6 +1,7 @@
 """The choice of an engine where the one that is meant does not answer."""
 
 import logging
+import sys
 
 import pytest
 
@@ -125,3 +126,17 @@ def test_an_address_of_a_cluster_is_what_ray_takes(text, address):
         assert find_cluster() == address
     with use_engine("ssh://ray"):
         assert find_cluster() is None
+
+
+def test_without_ray_the_engine_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"^the sandbox ray needs the package ray: pip install 'dgm\[ray\]'$"):
+        choose("ray")
+
+
+def test_the_sandbox_ray_and_a_docker_engine_are_two_places(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ssh://user@host")
+    with pytest.raises(
+        UserError, match="DGM_ENGINE=ssh://user@host: a Docker engine, and the sandbox is ray"
+    ):
+        choose("ray")

@@ -268,18 +268,37 @@ def test_labels_are_reaped_on_all_nodes():
 
 
 def test_a_second_event_loop_begins_anew():
-    PlainEngine.left.clear()
-    cluster = None
+    cluster = LocalCluster(a=1)
+    engine = RayEngine(cluster, SCALE)
+
+    async def use():
+        cluster.died, cluster.keepers = {"a": asyncio.Event()}, {}
+        assert await engine.reap({"dgm.run": "r1"}) == 0
+        async with engine.open(SPEC):
+            pass
+
     for _ in range(2):
+        asyncio.run(asyncio.wait_for(use(), 30))
+    assert (PlainEngine.left, cluster.started) == ([], ["a", "a"])
 
-        async def go():
-            nonlocal cluster
-            made = cluster or LocalCluster(a=1)
-            cluster = made
-            made.died = {"a": asyncio.Event()}
-            made.keepers = {}
-            async with RayEngine(made, SCALE).open(SPEC):
-                pass
 
-        asyncio.run(go())
-    assert PlainEngine.left == []
+def test_a_head_that_was_held_up_is_taken_again_and_a_newer_one_fences_it_off():
+    async def test(cluster, engine):
+        async with engine.open(SPEC):
+            pass
+        session = engine._session
+        cluster.keepers["a"]._leases.clear()
+        async with engine.open(SPEC):
+            pass
+        assert engine._session is session
+        newer = RayEngine(cluster, SCALE)
+        async with newer.open(SPEC):
+            assert newer._session.incarnation > session.incarnation
+            for _ in range(2):
+                with pytest.raises(Infrastructure, match="a newer process of dgm works on this run"):
+                    async with engine.open(SPEC):
+                        pass
+        newer._session.keeping.cancel()
+        await asyncio.gather(newer._session.keeping, return_exceptions=True)
+
+    perform(test)
