@@ -17,10 +17,9 @@ from dgm.models.pricing import Prices
 from dgm.models.provider import Provider
 from dgm.models.providers import PROVIDERS
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
-from dgm.sandboxes.engine_address import ENGINE
+from dgm.sandboxes.engine_address import find_cluster
 from dgm.sandboxes.probes import is_fit, probe, probe_images
 from dgm.sandboxes.ray_address import NAME as RAY
-from dgm.sandboxes.ray_address import named_cluster
 from dgm.search.model_checks import check_models, prices_of
 
 SHOWN = 3
@@ -52,7 +51,7 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
         known: the user's earlier answer about a provider that costs money; None if not asked yet.
     """
     rows = [_python_row(), _git_row(), _disk_row(), *model_rows(local_servers.probe, known)]
-    if named_cluster(ENGINE) is not None:
+    if find_cluster() is not None:
         return await _check_cluster(rows)
     found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [CheckRow(row.name, row.ok, row.detail) for row in found]
