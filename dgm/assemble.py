@@ -84,7 +84,7 @@ def parts_of(settings: Settings) -> RunParts:
     Raises:
         UserError: there is no such engine or suite on this machine, or an image of a task lacks a program.
     """
-    engine = choose(settings.sandbox)
+    engine = choose(settings.sandbox, settings)
     benchmark = open_suite(settings.benchmark, engine, settings.benchmarks, settings.grading)
     check_images(benchmark)
     return RunParts(engine, benchmark)

@@ -253,7 +253,7 @@ async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> a
             cannot start.
     """
     sandbox = settings.sandbox if changed else run.sandbox()
-    if sandbox != "bubblewrap":
+    if sandbox in ("auto", "docker"):
         check_engine(run.config["id"], run.name)
     try:
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))

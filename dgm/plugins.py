@@ -1,8 +1,8 @@
 """Lookup of a policy, operator, model or benchmark by name: built-in ones, installed entry points, references.
 
-A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models`` or
-``dgm.benchmarks``. The entry point's name is what users type (``docs/library.md``). Errors of a plug-in name its file
-and line.
+A distribution offers one with an entry point in the group ``dgm.policies``, ``dgm.operators``, ``dgm.models``,
+``dgm.benchmarks`` or ``dgm.sandboxes``. The entry point's name is what users type (``docs/library.md``). Errors of a
+plug-in name its file and line.
 """
 
 import difflib

@@ -85,7 +85,7 @@ class ResumeArguments(TypedDict, total=False):
     benchmark: str | Path | None
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``workers`` or ``sandbox`` from here on."""
+    """``models.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
     regrade: bool
     """If true, evaluations of agents whose model was refused are performed again."""
 

@@ -10,7 +10,6 @@ from dgm.api.arguments import check_amount
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import Usage
 from dgm.errors import UserError
-from dgm.sandboxes.choose import EngineName
 from dgm.sessions import repairing
 from dgm.simulate import check_performed
 from dgm.worker.solving import SolveContext, SolveResult, UsageJournal
@@ -25,7 +24,7 @@ class SolveArguments(TypedDict, total=False):
     """The model that the agent is lent; the run's unless it is given."""
     max_usd: float | None
     """Limit on all its model calls in USD."""
-    sandbox: EngineName
+    sandbox: str
     """``auto`` unless it is given, ``docker`` or ``bubblewrap``."""
     timeout_s: float
     """Time for the agent in seconds; 600 unless it is given."""
@@ -130,7 +129,7 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     *,
     model: str | None = None,
     max_usd: float | None = None,
-    sandbox: EngineName = "auto",
+    sandbox: str = "auto",
     timeout_s: float = TIMEOUT_S,
     allow_paid: bool = False,
 ) -> Solution:

@@ -14,7 +14,7 @@ from dgm.config import BenchmarksSettings, GradingSettings, resolve
 from dgm.domain import Split, Task, TaskId
 from dgm.errors import UserError
 from dgm.protocols import Benchmark
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sessions import subsets
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
@@ -79,7 +79,7 @@ class SuiteView:
         tasks: Sequence[str] = (),
         *,
         workers: int = 2,
-        sandbox: EngineName = "auto",
+        sandbox: str = "auto",
         on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
     ) -> SuiteVerification:
         """Check in sandboxes that doing nothing fails and the reference fix passes; blocks.
@@ -87,7 +87,7 @@ class SuiteView:
         Args:
             tasks: their ids; none: all.
             workers: tasks at once, from 1.
-            sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+            sandbox: ``auto``, or the name of an engine.
             on_task: is called with each task and what is wrong with it.
 
         Raises:

@@ -17,6 +17,7 @@ from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
 from dgm.benchmarks.swebench_instances import Instance, load
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_rows import DATA_SETS
+from dgm.benchmarks.task_images import WITHOUT_IMAGES
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import SwebenchSettings
 from dgm.domain import Split, Task, TaskId
@@ -172,7 +173,7 @@ def open_swebench(context: BenchmarkContext) -> SwebenchBenchmark:
         UserError: there is none, something in it is wrong, or the engine has no images.
     """
     which = context.name.removeprefix(PREFIX)
-    if context.engine.name == "bubblewrap":
+    if context.engine.name in WITHOUT_IMAGES:
         images.store_of(context.engine)
     instances = load(which)
     settings = context.settings.swebench

@@ -24,8 +24,8 @@ from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 
 NAMES_SHOWN = 5
-WITHOUT_IMAGES = "bubblewrap"
-"""Name of the engine that works with the host's own programs."""
+WITHOUT_IMAGES = ("bubblewrap", "ray")
+"""Names of the engines that have no images but those of recipes."""
 
 
 class TaskImageStore(Protocol):
@@ -103,7 +103,7 @@ class TaskImage:
         Raises:
             UserError: it cannot; the message names the task's folder.
         """
-        if self.name.startswith(IN_ENGINE) and engine.name == WITHOUT_IMAGES:
+        if self.name.startswith(IN_ENGINE) and engine.name in WITHOUT_IMAGES:
             raise UserError(
                 f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and use "
                 "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"

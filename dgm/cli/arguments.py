@@ -2,13 +2,17 @@
 
 import math
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from dgm.archive.run import Run
 from dgm.publish.finding import find_run
 from dgm.sandboxes.engine_address import ENGINE, parse_address
+from dgm.sandboxes.ray_address import is_ray_address, parse_ray_address
+
+FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
 
 
 class Amount(click.FloatRange):
@@ -57,7 +61,10 @@ def _use_engine(context: click.Context, _: click.Parameter, address: str | None)
     """Set the variable that names the engine, until the command ends."""
     if address is None:
         return
-    parse_address(address, "--engine", None)
+    if is_ray_address(address):
+        parse_ray_address(address, "--engine")
+    else:
+        parse_address(address, "--engine", None)
     before = os.environ.get(ENGINE)
     os.environ[ENGINE] = address
 
@@ -75,8 +82,17 @@ engine_option = click.option(
     metavar="ADDRESS",
     callback=_use_engine,
     expose_value=False,
-    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI).",
+    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI); or a Ray "
+    "cluster: ray or ray://host:port.",
 )
+
+
+def sandbox_option(default: str | None = None) -> Callable[[FC], FC]:
+    """Return the option ``--sandbox``; without a default, that of the run holds."""
+    said = "(default auto)" if default else "(default: as in the run)"
+    return click.option(
+        "--sandbox", default=default, help=f"auto, docker, bubblewrap, ray, or a plug-in {said}."
+    )
 
 
 def open_run(name: str) -> Run:

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from dgm.cli.arguments import as_json, engine_option
+from dgm.cli.arguments import as_json, engine_option, sandbox_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, make_console
@@ -26,9 +26,7 @@ Tick = Callable[[TaskId, Sequence[str]], None]
 @click.argument("name")
 @click.argument("task_ids", nargs=-1, metavar="[TASK]…")
 @click.option("--workers", type=click.IntRange(1, 256), default=2, show_default=True, help="Tasks at once.")
-@click.option(
-    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
-)
+@sandbox_option("auto")
 @engine_option
 @config_option
 @set_option
@@ -37,7 +35,7 @@ def verify(
     name: str,
     task_ids: tuple[str, ...],
     workers: int,
-    sandbox: Any,
+    sandbox: str,
     config: Path | None,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -51,8 +49,8 @@ def verify(
     from dgm.sandboxes.choose import choose
     from dgm.sessions.suites import select_tasks, verify_tasks
 
-    engine = choose(sandbox)
     settings = resolve(config, assignments, {})
+    engine = choose(sandbox, settings)
     opened = open_suite(name, engine, settings.benchmarks, settings.grading)
     wanted = select_tasks(opened, task_ids)
     with _show_progress(len(wanted), quiet=as_json) as tick:

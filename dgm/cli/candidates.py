@@ -42,7 +42,6 @@ KINDS_BY_NAME: Mapping[str, str] = {
     "predictions": "files",
 }
 """Kinds of the parameters whose metavar says nothing."""
-SANDBOXES = ("auto", "docker", "bubblewrap")
 SETTING_KINDS: Mapping[str, str] = {
     "benchmark": "suites",
     "model": "models",
@@ -51,6 +50,7 @@ SETTING_KINDS: Mapping[str, str] = {
     "models.diagnose": "models",
     "operator": "operators",
     "policy.name": "policies",
+    "sandbox": "sandboxes",
     "policy.gate": "gates",
     "policy.parent": "parent_rules",
     "policy.evaluation": "evaluation_rules",
@@ -67,6 +67,7 @@ PLUGGED = {
     "evaluation_rules",
     "task_rules",
     "recommendations",
+    "sandboxes",
 }
 
 
@@ -266,7 +267,6 @@ _SOURCES: Mapping[str, Callable[[CompletionQuery], Iterable[CompletionCandidate]
     "operators": _operator_candidates,
     "tasks": _task_candidates,
     "pages": lambda _: _page_candidates(),
-    "sandboxes": lambda _: map(CompletionCandidate, SANDBOXES),
     "seeds": lambda asked: [*map(CompletionCandidate, SEEDS), CompletionCandidate(asked.typed, kind="dir")],
     "folders": lambda asked: [CompletionCandidate(asked.typed, kind="dir")],
     "files": lambda asked: [CompletionCandidate(asked.typed, kind="file")],

@@ -11,7 +11,7 @@ import click
 
 from dgm.analysis.agent_names import find_agent
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json, engine_option
+from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluation import perform_session, report_missing
 from dgm.cli.output import emit_json
@@ -61,9 +61,7 @@ from dgm.simulate import check_performed
 @click.option(
     "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
 )
-@click.option(
-    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Default: as in the run."
-)
+@sandbox_option()
 @engine_option
 @click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in (default: in RUN).")
 @click.option(

@@ -146,6 +146,7 @@ def _list_names() -> dict[str, list[str]]:
     from dgm.models.pricing import Prices
     from dgm.policies.registry import PARTS, POLICIES
     from dgm.sandboxes import recipes
+    from dgm.sandboxes.choose import BUILTIN as ENGINES
     from dgm.simulate.families import FAMILIES
 
     found: dict[str, Iterable[str]] = {
@@ -154,6 +155,7 @@ def _list_names() -> dict[str, list[str]]:
         "models": [AUTO, *MODELS, *Prices.load({}).rows],
         "kinds": KINDS,
         "recipes": recipes.names(),
+        "sandboxes": ["auto", *ENGINES],
         "subsets": swebench_subsets.names(),
         "families": FAMILIES,
         **{group: builtin for group, builtin, _ in PARTS.values()},

@@ -15,7 +15,14 @@ from dgm.analysis.agent_names import find_agent
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import spend_record
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, agent_argument, as_json, engine_option, run_argument
+from dgm.cli.arguments import (
+    Amount,
+    agent_argument,
+    as_json,
+    engine_option,
+    run_argument,
+    sandbox_option,
+)
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.output import emit_json
 from dgm.cli.watching import TerminalWatcher
@@ -63,9 +70,7 @@ def live_options(command: Any) -> Any:
             help="With --live: folder to record it in (default in RUN).",
         ),
         click.option("--live", "model", metavar="MODEL", help="Do it again for real, by MODEL, and compare."),
-        click.option(
-            "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), help="Default: as in the run."
-        ),
+        sandbox_option(),
         engine_option,
     ):
         command = option(command)

@@ -77,7 +77,7 @@ def budget_options(command: Any) -> Any:
 @click.option("--policy", help="Which step comes next (default lineage).")
 @click.option("--operator", help="How a child is made; several joined by + (default self-edit).")
 @click.option("--workers", type=int, help="Steps at once (default 2).")
-@click.option("--sandbox", help="auto, docker or bubblewrap (default auto).")
+@click.option("--sandbox", help="auto, docker, bubblewrap, ray, or a plug-in (default auto).")
 @click.option("--seed", type=int, help="Number that all decisions follow from (default 0).")
 @click.option("--seed-agent", help="plain, solid, or a folder or git repository: the agent to start from.")
 @click.option("--name", help="Name of the run, a folder under ./archive or $DGM_ARCHIVE.")
@@ -117,7 +117,7 @@ def run(
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a setting from here on: models.*, limits.*, workers or sandbox.",
+    help="Change a setting from here on: models.*, limits.*, scale.*, workers or sandbox.",
 )
 @click.option("--benchmark", help="Where the run's benchmark lies now; its content must be the same.")
 @click.option(

@@ -11,14 +11,13 @@ import click
 from dgm.analysis.agent_names import find_agent
 from dgm.analysis.summary import spend_record
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.cli.arguments import Amount, as_json, engine_option, open_run
+from dgm.cli.arguments import Amount, as_json, engine_option, open_run, sandbox_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json, show_patch
 from dgm.cli.watching import TerminalWatcher
 from dgm.domain import AgentId
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Work
-from dgm.sandboxes.choose import EngineName
 from dgm.show.safe import neutralise
 from dgm.simulate import check_performed
 from dgm.worker.leaving import format_left_out
@@ -36,9 +35,7 @@ OUTPUT_BYTES = 4000
 @click.option("--repo", required=True, type=click.Path(path_type=Path, file_okay=False, exists=True))
 @click.option("--model", help="The model it is lent (default: the run's).")
 @click.option("--max-usd", type=Amount(), help="Money for all its model calls.")
-@click.option(
-    "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
-)
+@sandbox_option("auto")
 @engine_option
 @click.option("--timeout", "time_limit_s", type=Amount(1.0), default=600.0, show_default=True)
 @click.option("--yes", is_flag=True, help="Apply the change without asking.")
@@ -49,7 +46,7 @@ def solve(
     repo: Path,
     model: str | None,
     max_usd: float | None,
-    sandbox: EngineName,
+    sandbox: str,
     time_limit_s: float,
     yes: bool,
     as_json: bool,

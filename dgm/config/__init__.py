@@ -7,6 +7,7 @@ constructor; no other module reads a configuration file or an environment variab
 from dgm.config.earlier import restore_old_defaults
 from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
 from dgm.config.resolving import resolve, validate_settings
+from dgm.config.scale import ScaleSettings
 from dgm.config.sections import (
     AzureSettings,
     BedrockSettings,
@@ -39,6 +40,7 @@ __all__ = [
     "PolyglotSettings",
     "PriceSettings",
     "ProviderSettings",
+    "ScaleSettings",
     "Settings",
     "SwebenchSettings",
     "VertexSettings",

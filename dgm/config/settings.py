@@ -1,10 +1,11 @@
 """All settings of a run as one record."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
+from dgm.config.scale import ScaleSettings
 from dgm.config.section import Section
 from dgm.config.sections import (
     BenchmarksSettings,
@@ -27,8 +28,9 @@ class Settings(Section):
     an installed plug-in; ``auto`` chooses and says why."""
     operator: str = "self-edit"
     """How a child is made; several operators joined by ``+``, of which one is chosen for each child."""
-    sandbox: Literal["auto", "docker", "bubblewrap"] = "auto"
-    """Where agents run; auto = docker, else bubblewrap."""
+    sandbox: Annotated[str, Field(min_length=1)] = "auto"
+    """Where agents run: ``docker``, ``bubblewrap``, ``ray`` or the name of an installed plug-in; auto = docker, else
+    bubblewrap."""
     workers: Annotated[int, Field(ge=1, le=256)] = 2
     """Actions at once."""
     seed: int = 0
@@ -46,6 +48,7 @@ class Settings(Section):
     models: ModelsSettings = ModelsSettings()
     benchmarks: BenchmarksSettings = BenchmarksSettings()
     grading: GradingSettings = GradingSettings()
+    scale: ScaleSettings = ScaleSettings()
 
     @property
     def operator_names(self) -> tuple[str, ...]:

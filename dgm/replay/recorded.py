@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import cast
 
 from dgm import assemble
 from dgm.analysis.lineage import Lineage
@@ -20,7 +19,7 @@ from dgm.replay.decisions import Decisions, replay_decisions
 from dgm.replay.evaluations import EvaluationAgain, How, find_graded, replay_evaluations
 from dgm.replay.lineage import StepAgain, replay_lineage
 from dgm.replay.live_steps import PairsPolicy
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.search.run_settings import current_settings_at, group_by_settings
 from dgm.simulate import check_performed
 from dgm.worker.worker import Worker
@@ -63,7 +62,7 @@ async def lineage(
     Args:
         run: open to read.
         agent: the last of the lineage.
-        sandbox: ``docker``, ``bubblewrap`` or ``auto``; default: as in the run, or ``auto`` if that is not
+        sandbox: the name of an engine, or ``auto``; default: as in the run, or ``auto`` if that is not
             available here.
         on_step: hears of each step when it is done.
 
@@ -143,13 +142,13 @@ def make_replay_context(run: Run, settings: Settings, sandbox: str | None = None
     )
 
 
-def choose_sandbox(run: Run, until: int | None = None) -> EngineName:
+def choose_sandbox(run: Run, until: int | None = None) -> str:
     """Return the run's own kind of sandbox (at event ``until``), or ``auto`` if that is not available here."""
     try:
-        choose(cast("EngineName", run.sandbox(until)))
+        choose(run.sandbox(until))
     except UserError:
         return "auto"
-    return cast("EngineName", run.sandbox(until))
+    return run.sandbox(until)
 
 
 def _own_policy(run: Run, settings: Settings) -> Policy:

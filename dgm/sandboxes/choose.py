@@ -2,18 +2,31 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple, cast
 
+from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
+from dgm.plugins import open_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
+from dgm.sandboxes.context import SandboxContext
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import ENGINE, resolve_address
+from dgm.sandboxes.ray_address import NAME as RAY
+from dgm.sandboxes.ray_address import named_cluster
 
 log = logging.getLogger(__name__)
 
-EngineName = Literal["auto", "docker", "bubblewrap"]
+BUILTIN: Mapping[str, str] = {
+    "docker": "dgm.sandboxes.choose:open_docker",
+    "bubblewrap": "dgm.sandboxes.choose:open_bubblewrap",
+    RAY: "dgm.sandboxes.ray.engine:open_ray",
+}
+"""Name → ``module:attribute``, as an entry point names it; called with a ``SandboxContext`` as a plug-in is."""
+SHAPE: Mapping[str, int | None] = {"name": None, "open": 1, "reap": 1}
+"""Attributes of a plug-in's engine, and the number of arguments of its methods; None for plain attributes."""
 UNBOUNDED = "DGM_UNBOUNDED"
 """Variable with which a person accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
@@ -27,37 +40,46 @@ class AutoChoice(NamedTuple):
     """Why it is not Docker; empty if it is."""
 
 
-def choose(name: EngineName = "auto") -> SandboxEngine:
+def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngine:
     """Return the engine called ``name``; ``auto`` is Docker if it answers and bounds agents, else bubblewrap.
 
-    Where ``--engine`` names an engine, ``auto`` takes no other. Where a context or a variable does, a warning says why
-    it is not used.
+    Where ``--engine`` names an engine or a Ray cluster, ``auto`` takes no other. Where a context or a variable does, a
+    warning says why it is not used.
+
+    Args:
+        name: ``auto``, a built-in engine, an entry point of the group ``dgm.sandboxes``, or a reference.
+        settings: of the run; None: the defaults.
 
     Raises:
-        UserError: it is not available here, or bounds neither processes nor memory; the message says what to do.
+        UserError: there is no such engine, it is not available here, or bounds neither processes nor memory; the
+            message says what to do.
     """
-    match name:
-        case "docker":
-            return _docker()
-        case "bubblewrap":
-            return _bubblewrap()
-        case "auto":
-            found = choose_auto()
-            if found.why:
-                level = logging.WARNING if _is_docker_meant() else logging.INFO
-                log.log(level, "%s; using %s", found.why, found.engine.name)
-            return found.engine
+    cluster = named_cluster(ENGINE)
+    if cluster is not None and name in ("docker", "bubblewrap"):
+        raise UserError(
+            f"the sandbox {name} and the engine {os.environ[ENGINE]}: two places; leave --engine and {ENGINE} out, or "
+            "take the sandbox ray"
+        )
+    if cluster is None and name == "auto":
+        found = choose_auto()
+        if found.why:
+            level = logging.WARNING if _is_docker_meant() else logging.INFO
+            log.log(level, "%s; using %s", found.why, found.engine.name)
+        return found.engine
+    name = RAY if name == "auto" else name
+    context = SandboxContext(name, settings or Settings())
+    return cast("SandboxEngine", open_plugin("sandboxes", name, context, BUILTIN, SHAPE))
 
 
 def choose_auto() -> AutoChoice:
     """Return the engine that ``auto`` takes, and why; raise as ``choose``."""
     try:
-        return AutoChoice(_docker(), "")
+        return AutoChoice(open_docker(), "")
     except UserError as no_docker:
         if os.environ.get(ENGINE):
             raise
         try:
-            return AutoChoice(_bubblewrap(), str(no_docker))
+            return AutoChoice(open_bubblewrap(), str(no_docker))
         except UserError as error:
             raise UserError(f"nothing here can confine an agent. {no_docker}; or {error}") from error
 
@@ -76,7 +98,12 @@ def _is_docker_meant() -> bool:
     return bool(address.origin) or Path(address.path).exists()
 
 
-def _docker() -> SandboxEngine:
+def open_docker() -> SandboxEngine:
+    """Return the Docker engine.
+
+    Raises:
+        UserError: none answers, or it bounds neither processes nor memory.
+    """
     try:
         engine = DockerEngine()
     except Infrastructure as error:
@@ -92,7 +119,12 @@ def _docker() -> SandboxEngine:
     return engine
 
 
-def _bubblewrap() -> SandboxEngine:
+def open_bubblewrap() -> SandboxEngine:
+    """Return the engine that uses bubblewrap.
+
+    Raises:
+        UserError: it is not installed, or cannot confine a program here.
+    """
     try:
         engine = BubblewrapEngine()
         engine.prove()

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from dgm.bounded_reading import parse_json
 from dgm.errors import UserError
 from dgm.folders import read_file
+from dgm.sandboxes.ray_address import is_ray_address
 
 ENGINE = "DGM_ENGINE"
 """Variable with an address that comes before all others; ``--engine`` sets it for one command."""
@@ -121,6 +122,8 @@ def parse_address(text: str, origin: str, tls: TlsFiles | None) -> EngineAddress
         raise UserError(
             f"{where}: dgm does not run on Windows itself: use WSL2, where the engine has a socket"
         )
+    if is_ray_address(text):
+        raise UserError(f"{where}: a Ray cluster; here a Docker engine is needed, such as ssh://user@host")
     if parts.scheme not in ("unix", "tcp", "ssh"):
         raise UserError(f"{where}: begin with unix://, tcp:// or ssh://, such as ssh://user@host")
     if parts.scheme == "unix":

@@ -12,7 +12,7 @@ from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
 from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_facts import EngineKind
 
@@ -105,7 +105,7 @@ def is_fit(rows: Iterable[DiagnosisRow], name: str, *, unbounded: bool) -> bool:
     return bool(own) and all(row.ok for row in own)
 
 
-async def probe(name: EngineName) -> list[DiagnosisRow]:
+async def probe(name: str) -> list[DiagnosisRow]:
     """Return checks of the engine called ``name``; start a sandbox, and build its image if necessary."""
     try:
         engine = choose(name)

@@ -33,8 +33,8 @@ _CONNECT_S = 10.0
 _CONNECT_AGAIN_S = 0.1
 _BODIES = {OPEN: (0, 0), DATA: (1, CHUNK), END: (0, 0), RESET: (0, 0), CREDIT: (4, 4), PING: (0, 0)}
 """Kinds of frames → minimum and maximum bytes of the body."""
-_TASKS = 4 * STREAMS
-"""Maximum number of tasks: two a connection, and those of reset ones that are ending."""
+_TASKS_A_STREAM = 4
+"""Maximum number of tasks for each connection: two that carry it, and those of reset ones that are ending."""
 
 log = logging.getLogger(__name__)
 
@@ -106,10 +106,11 @@ class _Connection:
 
 
 class Relay:
-    """Connections of one sandbox to the unix socket ``target``, carried over ``pipe``."""
+    """Connections to the unix socket ``target``, carried over ``pipe``, at most ``streams`` at once."""
 
-    def __init__(self, pipe: Pipe, target: Path) -> None:
+    def __init__(self, pipe: Pipe, target: Path, streams: int = STREAMS) -> None:
         self._pipe = pipe
+        self._streams = streams
         self._target = target
         self._connections: dict[int, _Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -185,7 +186,7 @@ class Relay:
     def _open(self, number: int, known: _Connection | None) -> None:
         if known is not None:
             self._reset(number, known)
-        elif len(self._connections) >= STREAMS or len(self._tasks) >= _TASKS:
+        elif len(self._connections) >= self._streams or len(self._tasks) >= self._streams * _TASKS_A_STREAM:
             self._send(number, RESET)
         else:
             one = self._connections[number] = _Connection()

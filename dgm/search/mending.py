@@ -23,7 +23,7 @@ from dgm.gateway.blame import FAILED
 from dgm.gateway.lease import SPENT
 from dgm.messages import CONTEXT_LENGTH, CUT_SHORT, LEFT_OPEN
 
-SETTABLE = ("models", "limits", "workers", "sandbox")
+SETTABLE = ("models", "limits", "workers", "sandbox", "scale")
 """Top-level names of settings that a resume may change, beside the place of the benchmark."""
 OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT, FAILED, LEFT_OPEN)
 """Codes of refusals that concern one request only, not the account or the abilities of the model."""

@@ -17,7 +17,10 @@ from dgm.models.pricing import Prices
 from dgm.models.provider import Provider
 from dgm.models.providers import PROVIDERS
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
+from dgm.sandboxes.engine_address import ENGINE
 from dgm.sandboxes.probes import is_fit, probe, probe_images
+from dgm.sandboxes.ray_address import NAME as RAY
+from dgm.sandboxes.ray_address import named_cluster
 from dgm.search.model_checks import check_models, prices_of
 
 SHOWN = 3
@@ -49,6 +52,8 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
         known: the user's earlier answer about a provider that costs money; None if not asked yet.
     """
     rows = [_python_row(), _git_row(), _disk_row(), *model_rows(local_servers.probe, known)]
+    if named_cluster(ENGINE) is not None:
+        return await _check_cluster(rows)
     found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [CheckRow(row.name, row.ok, row.detail) for row in found]
     try:
@@ -59,6 +64,16 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
     detail = f"{chosen.name}, since {why}" if why else chosen.name
     flaw = "" if usable else ", which fails a check above: no search can run in it"
     return MachineChecks([*rows, CheckRow(CHOSEN, usable, f"{detail}{flaw}")], usable)
+
+
+async def _check_cluster(rows: Sequence[CheckRow]) -> MachineChecks:
+    """Check the Ray cluster that the environment names: a sandbox on one of its nodes, and what each node has."""
+    from dgm.sandboxes.ray.diagnosis import diagnose_nodes
+
+    found = await probe(RAY)
+    usable = is_fit(found, RAY, unbounded=is_unbounded_accepted())
+    shown = [CheckRow(row.name, row.ok, row.detail) for row in (*found, *await diagnose_nodes())]
+    return MachineChecks([*rows, *shown], usable)
 
 
 async def check_model(model: str, assignments: Sequence[str]) -> Sequence[CheckRow]:

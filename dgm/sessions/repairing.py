@@ -55,7 +55,9 @@ class Repair:
             Infrastructure: the sandbox or the model failed.
         """
         context = self.context
-        await rehearse(self.name, self.source, choose(context.sandbox), context.settings.limits)
+        await rehearse(
+            self.name, self.source, choose(context.sandbox, context.settings), context.settings.limits
+        )
         try:
             return await solving.solve(self.source, self.repo, self.given.files, self.problem, context, spent)
         except AgentFault as fault:

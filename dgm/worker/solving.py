@@ -23,7 +23,7 @@ from dgm.meta.contract import read_contract
 from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
-from dgm.sandboxes.choose import EngineName, choose
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.packages import packages_mount
 from dgm.this_machine import machine_name
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
@@ -41,7 +41,7 @@ class SolveContext:
 
     settings: Settings
     """Models, prices and limits; ``limits.usd`` is the whole limit on its cost."""
-    sandbox: EngineName
+    sandbox: str
     time_limit_s: float
 
 
@@ -121,7 +121,7 @@ async def solve(
         AgentFault: the agent's result cannot be used.
         Infrastructure: the sandbox or the model failed.
     """
-    engine = choose(means.sandbox)
+    engine = choose(means.sandbox, means.settings)
     job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
     spec = SandboxSpec(
         IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}, disk_mb=1024

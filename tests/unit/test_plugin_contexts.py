@@ -21,6 +21,8 @@ from dgm.models.recorded import RecordedModel
 from dgm.plugins import find_installed
 from dgm.policies.registry import open_policy
 from dgm.policies.rules import PolicyContext
+from dgm.sandboxes.choose import choose
+from dgm.sandboxes.context import SandboxContext
 from tests.unit.benchmarks.test_suites import NoEngine
 
 LIBRARY = Path(__file__).parents[2] / "docs" / "library.md"
@@ -29,6 +31,7 @@ RECORDS = {
     "models": ModelContext,
     "benchmarks": BenchmarkContext,
     "policies": PolicyContext,
+    "sandboxes": SandboxContext,
 }
 KINDS = tuple(RECORDS)
 PACKAGE = """
@@ -40,6 +43,8 @@ class Part:
     def grade(self, task, patch, labels): ...
     def make(self, brief, bench): ...
     def next(self, tree, rng): ...
+    def open(self, spec): ...
+    def reap(self, labels): ...
     def observe(self, event): ...
     def reply(self, request): ...
     def task(self, task): ...
@@ -68,6 +73,8 @@ polyglot = contexts_plugin:Whole
 moved = dgm.benchmarks.polyglot:FORMAT
 [dgm.policies]
 moved = dgm.policies.random:RANDOM
+[dgm.sandboxes]
+moved = dgm.sandboxes.choose:open_bubblewrap
 """
 
 
@@ -95,6 +102,8 @@ def open_part(kind, name):
         return open_model(name)
     if kind == "benchmarks":
         return open_suite(name, NoEngine())
+    if kind == "sandboxes":
+        return choose(name)
     return open_policy(Settings(policy={"name": name}))
 
 
@@ -131,7 +140,7 @@ def test_a_factory_that_asks_for_more_is_one_line(kind):
     said = str(raised.value)
     assert said.startswith(f"plug-in 'typo' among the {kind} (contexts_plugin:Typo, of contexts), ")
     assert re.search(
-        r"contexts_plugin\.py:20: arguments 'setings', 'more' are no fields of \w+Context \(", said
+        r"contexts_plugin\.py:22: arguments 'setings', 'more' are no fields of \w+Context \(", said
     )
     assert f"there are: {there})" in said
     assert "\n" not in said

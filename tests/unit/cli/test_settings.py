@@ -35,7 +35,7 @@ def test_every_setting_can_be_set_and_means_something():
     [
         ("workers", "whole number from 1 to 256", 2, ()),
         ("policy.alpha", "number above 0 below 1", 0.6, ()),
-        ("sandbox", "auto | docker | bubblewrap", "auto", ("auto", "docker", "bubblewrap")),
+        ("scale.node_engine", "auto | docker | bubblewrap", "auto", ("auto", "docker", "bubblewrap")),
         ("gates.flips", "true | false", False, ("true", "false")),
         ("gates.on_timeout", "reject | accept", None, ("reject", "accept")),
         ("evidence.layout", "1 | 2", 2, ("1", "2")),

@@ -25,7 +25,7 @@ def test_later_sources_win(tmp_path):
         ("workres = 2", "small.toml: unknown setting 'workres' (did you mean 'workers'?)"),
         ("[policy]\nalhpa = 0.5", "unknown setting 'policy.alhpa' (did you mean 'policy.alpha'?)"),
         ("workers = 0", "workers = 0: input should be greater than or equal to 1"),
-        ('sandbox = "none"', "sandbox = 'none'"),
+        ('[scale]\nnode_engine = "none"', "scale.node_engine = 'none'"),
         ("workers = ", "not valid TOML"),
     ],
 )

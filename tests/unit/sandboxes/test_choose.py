@@ -1,12 +1,15 @@
 """The choice of an engine where the one that is meant does not answer."""
 
 import logging
+import sys
 
 import pytest
 
 from dgm.errors import UserError
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose
+from dgm.sandboxes.engine_address import resolve_address
+from dgm.sandboxes.ray_address import named_cluster
 from tests.support.fake_engine import ROOTLESS, serve_engine
 
 
@@ -63,3 +66,50 @@ def test_what_is_no_engine_is_refused(monkeypatch, tmp_path):
         monkeypatch.setenv("DOCKER_HOST", address)
         with pytest.raises(UserError, match="what answers there is no Docker engine"):
             choose("docker")
+
+
+@pytest.mark.parametrize("name", ["podmann", "gvisor"])
+def test_an_unknown_engine_is_one_line_with_the_known_names(name):
+    with pytest.raises(UserError, match=r"unknown name .*there are: bubblewrap, docker, ray") as raised:
+        choose(name)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["docker", "bubblewrap"])
+def test_a_cluster_and_another_engine_are_two_places(monkeypatch, name):
+    monkeypatch.setenv("DGM_ENGINE", "ray")
+    with pytest.raises(UserError, match="two places"):
+        choose(name)
+
+
+def test_what_needs_docker_says_that_a_cluster_is_none(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ray://head:6379")
+    with pytest.raises(UserError, match="DGM_ENGINE=ray://head:6379: a Ray cluster; here a Docker engine"):
+        resolve_address()
+
+
+@pytest.mark.parametrize("text", ["ray://", "ray://head", "ray://head:0", "ray://head:70000", "ray://a b:1"])
+def test_a_bad_address_of_a_cluster_is_one_line(monkeypatch, text):
+    monkeypatch.setenv("DGM_ENGINE", text)
+    with pytest.raises(UserError, match=r"write ray, or ray://HOST:PORT"):
+        choose("auto")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"), [("ray", "auto"), ("ray://head:6379", "head:6379"), ("ray://[::1]:1", "[::1]:1")]
+)
+def test_an_address_of_a_cluster_is_what_ray_takes(text, address):
+    assert named_cluster("E", {"E": text}) == address
+    assert named_cluster("E", {"E": "ssh://ray"}) is None
+
+
+def test_without_ray_the_engine_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"^the sandbox ray needs the package ray: pip install 'dgm\[ray\]'$"):
+        choose("ray")
+
+
+def test_the_sandbox_ray_and_a_docker_engine_are_two_places(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ssh://user@host")
+    with pytest.raises(UserError, match="two places; give --engine ray"):
+        choose("ray")

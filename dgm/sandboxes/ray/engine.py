@@ -1,0 +1,176 @@
+"""The engine whose sandboxes are on the nodes of a Ray cluster: places them, and forwards what is asked of them."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from dgm.config import ScaleSettings, Settings
+from dgm.errors import DgmError, Infrastructure, UserError
+from dgm.protocols import SandboxSpec
+from dgm.sandboxes import recipes
+from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.engine_address import ENGINE
+from dgm.sandboxes.ray.cache import pack_for_nodes
+from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
+from dgm.sandboxes.ray.hosts import Host, HostPool
+from dgm.sandboxes.ray.keeper import NODE, RUN, SESSION
+from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
+from dgm.sandboxes.ray.session import ClusterSession, NodeUse
+from dgm.sandboxes.ray.waiting import finish, within
+from dgm.sandboxes.ray.wire import HostedSpec, decode, encode
+from dgm.sandboxes.ray_address import named_cluster
+
+_OPEN_S = 1800.0
+"""Maximum seconds to open a sandbox: an image may have to be built first."""
+_CLOSE_S = 60.0
+_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A sandbox on its way to being opened."""
+
+    host: Host
+    use: NodeUse
+    ident: str
+
+
+def open_ray(settings: Settings) -> "RayEngine":
+    """Return the engine for the cluster that ``DGM_ENGINE`` names, else for the one that this machine is a node of.
+
+    Raises:
+        UserError: the package ray is missing, no cluster answers, or the variable names a Docker engine.
+    """
+    from dgm.sandboxes.ray.ray_cluster import connect
+
+    address = named_cluster(ENGINE)
+    if address is None and (given := os.environ.get(ENGINE)):
+        raise UserError(
+            f"the sandbox ray and the engine {given}: two places; give --engine ray or ray://HOST:PORT"
+        )
+    return RayEngine(connect(address or "auto"), settings.scale)
+
+
+class RayEngine:
+    """An engine that opens sandboxes on the nodes of a cluster.
+
+    Each has a host of its own there, which is used for one sandbox after the other.
+    """
+
+    name = "ray"
+
+    def __init__(self, cluster: Cluster, scale: ScaleSettings) -> None:
+        self.cluster = cluster
+        self.scale = scale
+        self._session: ClusterSession | None = None
+        self._hosts = HostPool(cluster)
+        self._incarnation = 0
+        """Of this process, for all its sessions: an old one that wakes up must stay old."""
+
+    @contextlib.asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator[RemoteSandbox]:
+        """Open a fresh sandbox on a node with room, and remove it when the context ends.
+
+        Raises:
+            UserError: there is no such recipe, or it needs an image that only a Docker engine of this machine has.
+            Infrastructure: no node has room in time, or the node failed.
+        """
+        if spec.filled or spec.image.startswith(IN_ENGINE):
+            raise UserError(f"{spec.image}: nodes have the images of recipes only; use --sandbox docker")
+        recipes.load(spec.image)
+        session = await self._begin()
+        session.note_use(1)
+        try:
+            placed = await self._place(session, spec)
+            sandbox: RemoteSandbox | None = None
+            try:
+                sandbox = await self._open(session, placed, spec)
+                yield sandbox
+            finally:
+                sound = sandbox is not None and not sandbox.is_lost
+                await finish(self._close(session, placed, sound=sound))
+        finally:
+            session.note_use(-1)
+
+    async def reap(self, labels: Mapping[str, str]) -> int:
+        """Remove every sandbox of all nodes that carries all of ``labels``; return their number."""
+        self._hosts.retire()
+        return await (await self._begin()).reap(labels)
+
+    async def _begin(self) -> ClusterSession:
+        """Return the session of this event loop."""
+        known = self._session
+        if known is None or known.is_over or known.loop is not asyncio.get_running_loop():
+            self._session = known = ClusterSession(self.cluster, self.scale, self._incarnation)
+        await known.begin()
+        self._incarnation = known.incarnation
+        return known
+
+    async def _place(self, session: ClusterSession, spec: SandboxSpec) -> _Placed:
+        """Return a host without a sandbox, on a node that is in use."""
+        needs = HostNeeds(spec.cpus, spec.memory_mb)
+        ends = time.monotonic() + self.scale.wait_s
+        for _ in range(_TRIES):
+            host = await self._hosts.take(session, needs, ends - time.monotonic())
+            ident = secrets.token_hex(8)
+            try:
+                use = await session.admit(host.node, ident, spec.labels.get(RUN, ""))
+            except BaseException:
+                host.remote.kill()
+                raise
+            if use is not None:
+                return _Placed(host, use, ident)
+            host.remote.kill()
+        raise Infrastructure(f"no node of the cluster is fit: {'; '.join(session.unfit.values())}")
+
+    async def _open(self, session: ClusterSession, placed: _Placed, spec: SandboxSpec) -> RemoteSandbox:
+        host, use, ident = placed.host, placed.use, placed.ident
+        try:
+            packed = await asyncio.to_thread(pack_for_nodes, spec.mounts)
+            folders = tuple([(await use.show(ident, each), each.target, each.constant) for each in packed])
+            link, socket = None, None
+            if spec.socket is not None:
+                link = await session.open_link(use, spec.socket.source)
+                said = await use.ask(
+                    "listen", session.ident, ident, encode(link.key), spec.socket.source.name
+                )
+                socket = (decode(said, str), spec.socket.target)
+            hosted = HostedSpec(
+                image=spec.image,
+                labels={**spec.labels, SESSION: session.ident, NODE: host.node},
+                folders=folders,
+                socket=socket,
+                cpus=spec.cpus,
+                memory_mb=spec.memory_mb,
+                pids=spec.pids,
+                disk_mb=spec.disk_mb,
+                lifetime_s=spec.lifetime_s,
+            )
+            opening = host.remote.call("open", self.scale.node_engine, encode(hosted))
+            decode(await within(_OPEN_S, opening, f"the engine of {use.node.name}"), str)
+        except DgmError as error:
+            why = f"{use.node.name}: {error}"
+            session.rest(host.node, why)
+            await session.forget_lost()
+            raise Infrastructure(f"no sandbox on the node {why}") from error
+        return RemoteSandbox(host.remote, use.node.name, link)
+
+    async def _close(self, session: ClusterSession, placed: _Placed, *, sound: bool) -> None:
+        """Remove a sandbox; keep its host if all went well."""
+        host, use = placed.host, placed.use
+        try:
+            decode(await within(_CLOSE_S, host.remote.call("close"), f"a sandbox on {use.node.name}"), str)
+            decode(await use.ask("release", session.ident, placed.ident), str)
+        except DgmError:
+            # Its program ends; what the engine of a live node keeps of it is removed by its labels.
+            sound = False
+            with contextlib.suppress(DgmError):
+                await session.forget_lost()
+        if sound and host.node not in session.avoided:
+            self._hosts.give_back(host)
+        else:
+            host.remote.kill()
