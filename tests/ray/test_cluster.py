@@ -12,7 +12,7 @@ from dgm.config import resolve
 from dgm.domain import Verdict
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.ray.engine import RayEngine
-from dgm.sandboxes.ray.ray_cluster import RayCluster
+from dgm.sandboxes.ray.ray_cluster import connect
 from dgm.sandboxes.scratch import list_sandboxes
 
 pytestmark = [pytest.mark.ray, pytest.mark.sandbox]
@@ -32,7 +32,7 @@ _STORE_BYTES = 100 * 2**20
 
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
-    """A head without processors, and two nodes."""
+    """The cluster as dgm joins it, a head without processors, and two nodes."""
     from ray.cluster_utils import Cluster
 
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -41,8 +41,7 @@ def cluster(tmp_path, monkeypatch):
     common = {"object_store_memory": _STORE_BYTES, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **common})
     nodes = [made.add_node(num_cpus=2, object_store_memory=_STORE_BYTES) for _ in range(2)]
-    ray.init(address=made.address, log_to_driver=False, namespace="dgm")
-    yield made, nodes
+    yield connect(made.address), made, nodes
     ray.shutdown()
     made.shutdown()
 
@@ -69,15 +68,15 @@ def perform(folder, engine, evaluations, meanwhile=None):
 
 
 def test_verdicts_are_those_of_this_machine_alone(cluster, tmp_path):
-    found, _ = perform(tmp_path / "far", RayEngine(RayCluster(), resolve(None, (), SETTINGS).scale), 6)
+    found, _ = perform(tmp_path / "far", RayEngine(cluster[0], resolve(None, (), SETTINGS).scale), 6)
     here, _ = perform(tmp_path / "here", BubblewrapEngine(), 6)
     assert len(found) == 6
     assert found == here
 
 
-def test_a_node_killed_in_mid_task_costs_a_repetition(cluster, tmp_path):
-    made, nodes = cluster
-    engine = RayEngine(RayCluster(), resolve(None, (), SETTINGS).scale)
+def test_a_node_killed_in_mid_task_costs_a_repetition(cluster, tmp_path, capfd):
+    joined, made, nodes = cluster
+    engine = RayEngine(joined, resolve(None, (), SETTINGS).scale)
 
     async def kill_one(events):
         while not any(isinstance(event, TaskGraded) for event in events):
@@ -99,5 +98,6 @@ def test_a_node_killed_in_mid_task_costs_a_repetition(cluster, tmp_path):
         if isinstance(event, TaskGraded) and event.outcome.verdict is Verdict.INVALID
     ]
     assert lost or invalid
+    assert capfd.readouterr().out == ""
     with contextlib.suppress(FileNotFoundError):
         assert [note.labels for _, note in list_sandboxes() if "dgm.node" in note.labels] == []

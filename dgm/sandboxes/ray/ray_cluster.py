@@ -67,6 +67,7 @@ def connect(address: str) -> "RayCluster":
                     f"no Ray cluster {what}: start one with 'ray start --head', join one with 'ray start "
                     f"--address=HOST:PORT', or name it with --engine ray://HOST:PORT ({_first_line(error)})"
                 ) from error
+        _keep_off_stdout()
     return RayCluster()
 
 
@@ -159,6 +160,18 @@ class RayRemote:
         # It may be dead already, and the cluster may be gone.
         with contextlib.suppress(Exception):
             ray.kill(self._actor)
+
+
+def _keep_off_stdout() -> None:
+    """Log what Ray prints about its nodes: standard output is dgm's, and may be JSON. Ray has no option for it."""
+    from ray._private import worker
+
+    def note(data: Mapping[str, Any], **_: object) -> None:
+        for text in data.get("lines", ()):
+            log.info("ray: %s", str(text).strip().partition("\n")[0][:_SHOWN])
+
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = note
 
 
 @contextlib.contextmanager
