@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import signal
+import socket
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ _NO_REPETITION = {"max_restarts": 0, "max_task_retries": 0}
 _MANY = 1000
 """Calls of one actor at once."""
 _SHOWN = 300
+_REACH_S = 10.0
 _CAUSE = re.compile(r"[A-Za-z_.]*(Error|Exception): ")
 
 log = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ def connect(address: str) -> "RayCluster":
     if not ray.is_initialized():
         with _own_signals():
             try:
+                _check_reachable(address)
                 ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
                 what = "on this machine" if address == "auto" else f"at {address}"
@@ -160,6 +163,17 @@ class RayRemote:
         # It may be dead already, and the cluster may be gone.
         with contextlib.suppress(Exception):
             ray.kill(self._actor)
+
+
+def _check_reachable(address: str) -> None:
+    """Try to connect to a named head: Ray itself takes more than a minute to give up.
+
+    Raises:
+        OSError: nothing answers there.
+    """
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
 
 
 def _keep_off_stdout() -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,3 +114,13 @@ def test_the_sandbox_ray_and_a_docker_engine_are_two_places(monkeypatch):
     monkeypatch.setenv("DGM_ENGINE", "ssh://user@host")
     with pytest.raises(UserError, match="two places; give --engine ray"):
         choose("ray")
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("DGM_ENGINE", "ray://127.0.0.1:1")
+    with pytest.raises(
+        UserError, match=r"^no Ray cluster at 127\.0\.0\.1:1: start one with .*refused"
+    ) as raised:
+        choose("auto")
+    assert "\n" not in str(raised.value)
