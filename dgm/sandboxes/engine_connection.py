@@ -16,6 +16,7 @@ from dgm.sandboxes.tls_stream import open_tls
 
 if TYPE_CHECKING:
     from docker import DockerClient
+    from requests.adapters import HTTPAdapter
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _CONNECTS_WITHIN_S = 60.0
@@ -122,6 +123,8 @@ class EngineConnection:
             client = docker.DockerClient(local.url, version=version)
         else:
             client = docker.DockerClient(address.url, version=version, tls=tls)
+            if (context := _make_context(address)) is not None:
+                client.api.mount("https://", _make_adapter(context))
         # Else proxies of the environment would be asked for the engine, but not for the streams of its programs.
         client.api.trust_env = False
         return client
@@ -145,6 +148,8 @@ def _make_context(address: EngineAddress) -> ssl.SSLContext | None:
         return None
     try:
         context = ssl.create_default_context(cafile=files.ca)
+        # Python 3.13 refuses certificates without a key identifier by default; Docker takes them.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if files.certificate and files.key:
             context.load_cert_chain(files.certificate, files.key)
     except (OSError, ValueError) as error:
@@ -153,6 +158,19 @@ def _make_context(address: EngineAddress) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _make_adapter(context: ssl.SSLContext) -> "HTTPAdapter":
+    """Return what lets the library's calls use an encryption of ours; it changes the context."""
+    from requests.adapters import HTTPAdapter
+
+    class Adapter(HTTPAdapter):
+        """An adapter whose connections share a context."""
+
+        def init_poolmanager(self, *given: Any, **more: Any) -> None:  # noqa: ANN401  (the library's)
+            super().init_poolmanager(*given, ssl_context=context, **more)
+
+    return Adapter()
 
 
 def _name_files(files: TlsFiles) -> str:

@@ -53,6 +53,7 @@ CALLS = {
 }
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_is_no_address_is_refused_by_the_name_of_the_argument(folder, call):
     with dgm.open("one") as run, pytest.raises(UserError, match=r"^engine=far: begin with unix://"):
