@@ -9,6 +9,7 @@ import click
 from dgm.cli.arguments import Amount, as_json, engine_option
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
+from dgm.errors import UserError
 from dgm.show.safe import one_line
 
 SAID_CHARS, WRITE_CHARS = 400, 400
@@ -17,9 +18,7 @@ SAID_CHARS, WRITE_CHARS = 400, 400
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--model", help="Let it do one small task with this model, too; this may cost money.")
-@click.option(
-    "--max-usd", type=Amount(), default=1.0, show_default=True, help="Money for that task, with --model."
-)
+@click.option("--max-usd", type=Amount(), help="Money for that task, with --model (default 1).")
 @click.option(
     "--sandbox", type=click.Choice(["auto", "docker", "bubblewrap"]), default="auto", show_default=True
 )
@@ -31,7 +30,7 @@ SAID_CHARS, WRITE_CHARS = 400, 400
 def check(
     folder: Path,
     model: str | None,
-    max_usd: float,
+    max_usd: float | None,
     sandbox: str,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -41,13 +40,15 @@ def check(
     Its manifest, sizes, packages and start are looked at, and a dry conversation of each kind, to which a scripted
     model answers at no cost. Exit code 0: nothing would stop a search; 1: something would.
     """
-    from dgm.sessions.agent_check import CheckChoice, check_agent, findings_record
+    from dgm.sessions.agent_check import MAX_USD, CheckChoice, check_agent, findings_record
 
     def begins(part: str) -> None:
         if not as_json:
             sys.stderr.write(f"{part} …\n")
 
-    choice = CheckChoice(sandbox, model, max_usd, assignments)
+    if max_usd is not None and not model:
+        raise UserError("--max-usd: nothing is paid without a model; give --model, too")
+    choice = CheckChoice(sandbox, model, MAX_USD if max_usd is None else max_usd, assignments)
     done = asyncio.run(check_agent(folder, choice, begins))
     if as_json:
         emit_json(

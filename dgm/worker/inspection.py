@@ -12,6 +12,7 @@ from pathlib import Path
 from dgm.config import LimitSettings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
+from dgm.meta.contract import FILE
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.models.scripted_talk import ScriptedTalk
@@ -46,7 +47,6 @@ class Inspection:
     solve_fault: str = ""
     improve_fault: str = ""
     """What kills each child: the stage ``improve`` of its vetting, tried with the agent itself."""
-    improve_output: bytes = b""
     improved: bool = False
     """Whether that stage was tried."""
 
@@ -68,6 +68,7 @@ async def inspect_agent(
         begins: hears the name of each part.
 
     Raises:
+        UserError: the machine lacks what a sandbox needs.
         Infrastructure: a sandbox failed, which says nothing about the agent.
     """
     begins("packages")
@@ -76,6 +77,9 @@ async def inspect_agent(
         try:
             bench = await opened.enter_async_context(open_rehearsal(source, engine, limits, ScriptedTalk()))
         except UserError as error:
+            if not str(error).startswith(FILE):
+                # The machine lacks what the sandbox needs.
+                raise
             return Inspection(PackagesInstalled(str(error)))
         size = sum(_folder_size(mount.source) for mount in bench.spec.mounts)
         found = Inspection(PackagesInstalled("", size, time.monotonic() - began))
@@ -106,5 +110,5 @@ async def _try_improve(
         try:
             await stages.start_improve(source)
         except AgentFault as fault:
-            return replace(found, improved=True, improve_fault=str(fault), improve_output=fault.output)
+            return replace(found, improved=True, improve_fault=str(fault))
     return replace(found, improved=True)

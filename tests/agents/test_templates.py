@@ -33,7 +33,7 @@ class Editor:
         text = "\n".join(message.text for message in request.messages)
         child = re.search(r"Child number: (\d+)", text)
         command = (
-            f"for file in {PROMPTS}; do [ ! -f $file ] || echo '# Rule {child[1]}' >> $file; done"
+            f"for file in {PROMPTS}; do [ ! -f $file ] || echo 'RULE = {child[1]}' >> $file; done"
             if child
             else SOLVE
         )
@@ -87,4 +87,4 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         dgm("run", *where, *bounds, *provider.words(server.url), *SLOW.get(name, ()))
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
-    assert re.search(r"^\+# Rule \d", dgm("diff", "grown", "1"), re.MULTILINE)
+    assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)

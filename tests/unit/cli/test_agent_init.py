@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import dgm
+from dgm import errors as dgm_errors
 from dgm.archive.snapshots import from_folder
 from dgm.cli.main import main
 from dgm.meta.contract import read_contract
@@ -77,3 +79,20 @@ def test_what_cannot_be_made_is_refused_in_one_line(tmp_path, capsys, target, wo
     assert said in told
     assert told.count("\n") == 1
     assert not (tmp_path / "mine").exists()
+
+
+def test_money_without_a_model_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["agent", "check", str(tmp_path), "--max-usd", "2"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "dgm: --max-usd: nothing is paid without a model; give --model, too\n"
+
+
+def test_a_program_makes_and_checks_an_agent(tmp_path):
+    assert dgm.init_agent(tmp_path / "mine", "shell") == tmp_path / "mine"
+    (tmp_path / "mine" / "agent.toml").unlink()
+    done = dgm.check_agent(tmp_path / "mine")
+    assert (done.fit, done.usd) == (False, 0.0)
+    assert [(row["level"], row["part"]) for row in done.findings] == [("stop", "manifest")]
+    with pytest.raises(dgm_errors.UserError, match="not a folder"):
+        dgm.check_agent(tmp_path / "none")

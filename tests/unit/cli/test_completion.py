@@ -56,7 +56,7 @@ def offered(surroundings, monkeypatch):
         ("dgm run --max-u", ["--max-usd"]),
         ("dgm run -", ["-h"]),
         ("dgm status alp", ["alpha-run"]),
-        ("dgm status ", ["alpha-run", "beta", "example"]),
+        ("dgm status ", ["alpha-run", "beta", "example", "real-example"]),
         ("dgm show alpha-run s", ["seed"]),
         ("dgm diff alpha-run 0 b", ["best"]),
         ("dgm show alpha-run --json 1", ["1"]),

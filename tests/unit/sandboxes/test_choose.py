@@ -102,7 +102,7 @@ def test_an_unknown_engine_is_one_line_with_the_known_names(name):
 @pytest.mark.parametrize("name", ["docker", "bubblewrap"])
 def test_a_cluster_and_another_engine_are_two_places(monkeypatch, name):
     monkeypatch.setenv("DGM_ENGINE", "ray")
-    with pytest.raises(UserError, match="two places"):
+    with pytest.raises(UserError, match=f"DGM_ENGINE=ray: a cluster, and the sandbox is {name}"):
         choose(name)
 
 

@@ -93,6 +93,7 @@ class ImagePlace(Place):
     async def exec(self, argv, **given):
         if "compare" not in argv:
             self.order.append("agent")
+            self.launched = json.loads(given["stdin"])
             return self.completed
         self.order.append("compare")
         assert argv[-3:-1] == ["/testbed", "/base.git"]
@@ -115,6 +116,13 @@ def test_a_workspace_in_an_image_is_neither_put_in_nor_read_back():
     assert place.spec.image == "docker:x"
     assert not any(name.startswith("testbed") for name in place.files)
     assert place.order == ["agent", "halt", "compare"]
+
+
+def test_an_agents_environment_is_completed_before_it_is_started():
+    place = ImagePlace(Completed(0, b""))
+    in_image(place)
+    assert place.launched["command"][:5] == ["python3", "-I", "-S", "/job/start.py", "solve"]
+    assert {"job/start.py", "job/python/sitecustomize.py"} <= place.files.keys()
 
 
 @pytest.mark.parametrize(
