@@ -89,10 +89,6 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
     ]
     dgm(*words, "--max-evaluations", 1)
     assert "diff --git" not in dgm("diff", "second", "0", "0").stdout
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "agent", check=True)
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", "add", "."], cwd=tmp_path / "agent", check=True)
-    subprocess.run(["git", *identity, "commit", "-qm", "x"], cwd=tmp_path / "agent", check=True)
     subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
     changed = {"second": "third", tmp_path / "agent": tmp_path / "bare.git"}
     dgm(*(changed.get(word, word) for word in words), "--max-evaluations", 1)

@@ -46,7 +46,7 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
         (other / "suite.toml").write_text((other / "suite.toml").read_text() + "\n# another\n")
         assert "has changed since the run began" in program(*resume, "--benchmark", other, code=2).stderr
         refused = program(*resume, "--set", "policy.name=hgm", code=2).stderr
-        assert "dgm resume sets models.*, limits.*, workers and sandbox only" in refused
+        assert "dgm resume sets models.*, limits.*, workers, sandbox and scale.* only" in refused
         assert not events(archive / "it", "run_changed")
 
         resume += ["--benchmark", moved, "--set", "limits.calls=77", "--regrade", "refused"]
