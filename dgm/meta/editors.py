@@ -14,7 +14,7 @@ from dgm.meta.contract import OWN_EDITOR, Contract, read_contract
 from dgm.paths import seed_folder
 
 KEY = "editor"
-"""Of the editor's files in a run's configuration."""
+"""Key of a run's configuration below which the editor's files stand."""
 _BYTES = 1_000_000
 
 

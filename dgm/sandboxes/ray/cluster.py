@@ -17,7 +17,7 @@ class ClusterNode:
 
 @dataclass(frozen=True, slots=True)
 class HostNeeds:
-    """What the cluster sets aside for a sandbox."""
+    """Processors and memory that the cluster reserves for a sandbox."""
 
     cpus: float
     memory_mb: int

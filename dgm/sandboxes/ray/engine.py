@@ -67,7 +67,8 @@ class RayEngine:
         self._session: ClusterSession | None = None
         self._hosts = HostPool(cluster)
         self._incarnation = 0
-        """Of this process, for all its sessions: an old one that wakes up must stay old."""
+        """Number of this process among all that have used the cluster, the same for all its sessions. A process that
+        slept while a later one took over keeps its number, and is refused."""
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[RemoteSandbox]:

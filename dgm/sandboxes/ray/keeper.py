@@ -1,4 +1,4 @@
-"""What a node keeps for all its sandboxes: shown folders, the way to the head, and the leases of the heads that use it.
+"""The part of a node that serves all its sandboxes: shown folders, the connection to the head, leases of heads.
 
 One runs on each node, and outlives the head's process. Where a head says nothing within its lease, its sandboxes are
 removed by their labels.

@@ -27,7 +27,7 @@ class RemoteSandbox:
         self._node = node
         self._link = link
         self.is_lost = False
-        """Whether its host or its node failed."""
+        """Whether the process on the node that held the sandbox is gone, or the node is."""
 
     async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,

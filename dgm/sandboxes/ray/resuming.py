@@ -52,7 +52,7 @@ class ResumingPipe:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection now."""
+        """Whether the other end is connected now."""
         return self._writer is not None
 
     @property

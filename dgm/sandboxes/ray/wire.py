@@ -20,7 +20,7 @@ from dgm.paths import asset
 from dgm.protocols import Completed
 
 VERSION = 1
-"""Of the values; a node with another one is not used."""
+"""Version of the form of the values; a node with another version is not used."""
 Record = dict[str, Any]
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -72,7 +72,7 @@ class HeadSession:
 
 @dataclass(frozen=True, slots=True)
 class DoorKey:
-    """What a node needs to reach a socket of the head."""
+    """Address and secret with which a node reaches a socket of the head."""
 
     host: str
     port: int
@@ -91,7 +91,7 @@ class NodeFacts:
     build: str
     """Digest of dgm's code and recipes on the node."""
     version: str
-    """Of dgm."""
+    """Version of dgm on the node."""
     engine: str
     """Name of the engine that opens its sandboxes; empty: none can."""
     problem: str
