@@ -44,6 +44,7 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_note import note_engine
+from dgm.sandboxes.node_telling import tell_nodes
 from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability
@@ -339,6 +340,7 @@ async def open_worker(
         async with (
             Gateway(folder, journal, models, ledger, limits, rules) as gateway,
             tell_open_calls(run.folder, gateway.caller.open_calls),
+            tell_nodes(run.folder, parts.engine),
         ):
             yield Worker(
                 run=run,

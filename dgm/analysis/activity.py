@@ -14,6 +14,7 @@ from dgm.analysis.forecast import (
 )
 from dgm.archive.history import LIVING, state
 from dgm.archive.live_calls import LiveCalls, read_live_calls
+from dgm.archive.live_nodes import NodeState, read_live_nodes
 from dgm.archive.run import Run
 from dgm.domain import Action, ActionId
 
@@ -68,6 +69,8 @@ class Activity:
     """None if no process writes the run, or it is paused."""
     calls: LiveCalls | None = None
     """Open model calls; None if no process writes the run, or it does not tell them."""
+    nodes: tuple[NodeState, ...] = ()
+    """The engines or nodes of the sandboxes; none if no process writes the run, or it has one engine."""
 
 
 def read_activity(run: Run, now: float) -> Activity:
@@ -83,7 +86,8 @@ def read_activity(run: Run, now: float) -> Activity:
     paused = said == "paused"
     uses = budget_uses_of(tree, idle_s)
     ends = None if paused else predict_ends(uses, rates, tree.budget.expansion_cost)
-    return Activity(now, True, paused, find_running_steps(run), rates, ends, read_live_calls(run.folder))
+    calls, nodes = read_live_calls(run.folder), tuple(read_live_nodes(run.folder))
+    return Activity(now, True, paused, find_running_steps(run), rates, ends, calls, nodes)
 
 
 def find_running_steps(run: Run) -> tuple[RunningStep, ...]:

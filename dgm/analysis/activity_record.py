@@ -37,6 +37,7 @@ def activity_record(
         else None,
         "under_way": [_step_record(step, now) for step in activity.under_way],
         "model_calls": _calls_record(activity.calls, now) if activity.calls else None,
+        "nodes": [asdict(node) for node in activity.nodes],
         "rates": {name: round(value, 6) for name, value in asdict(activity.rates).items()}
         if activity.rates
         else None,

@@ -45,8 +45,8 @@ class EvaluateArguments(TypedDict, total=False):
     """Tasks at once, from 1 to 256."""
     sandbox: str | None
     """``auto``, ``docker`` or ``bubblewrap``; as in the run unless it is given."""
-    engine: str | None
-    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
     into: str | Path | None
     """Folder to record it in; one in the run's unless it is given."""
     settings: Mapping[str, Any] | None
@@ -64,8 +64,8 @@ class GradeArguments(TypedDict, total=False):
     """Only predictions on these tasks."""
     workers: int | None
     sandbox: str | None
-    engine: str | None
-    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
     into: str | Path | None
     """Folder to record it in; one of its own for these predictions unless it is given."""
     settings: Mapping[str, Any] | None
@@ -166,7 +166,7 @@ async def _evaluate(  # noqa: PLR0913  (all have their usual value)
     max_usd: float | None = None,
     workers: int | None = None,
     sandbox: str | None = None,
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     into: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     allow_paid: bool = False,
@@ -210,7 +210,7 @@ async def _grade(  # noqa: PLR0913  (all have their usual value)
     tasks: Sequence[str] = (),
     workers: int | None = None,
     sandbox: str | None = None,
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     into: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> EvaluationView:

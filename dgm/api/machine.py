@@ -1,6 +1,6 @@
 """This machine and all settings, from a program (``dgm doctor``, ``dgm settings``)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,14 +23,17 @@ class MachineView:
 
 
 def doctor(
-    model: str | None = None, settings: Mapping[str, Any] | None = None, *, engine: str | None = None
+    model: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    engine: str | Sequence[str] | None = None,
 ) -> MachineView:
     """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside. Blocks.
 
     Args:
         model: also make one small real call to this model, with a tool; this may cost money.
         settings: of the model, such as ``models.compatible.base_url``.
-        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+        engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
     """
     return block(lambda _: _check(model, settings or {}, engine), None)
 
@@ -56,7 +59,9 @@ def variables(pattern: str = "") -> Records:
     return records_of([variable._asdict() for variable in found])
 
 
-async def _check(model: str | None, settings: Mapping[str, Any], engine: str | None) -> MachineView:
+async def _check(
+    model: str | None, settings: Mapping[str, Any], engine: str | Sequence[str] | None
+) -> MachineView:
     with use_engine(engine):
         # Nobody is asked here, and what a person agreed to on a terminal does not hold for a program.
         rows, usable = await check_machine(lambda _: False)

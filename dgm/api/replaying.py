@@ -31,8 +31,8 @@ class LiveArguments(TypedDict, total=False):
     """Such as ``models.*``."""
     sandbox: str | None
     """The sandbox of the run is used unless another is given."""
-    engine: str | None
-    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
     allow_paid: bool
     """If true, the model ``auto`` may become one that costs money."""
 
@@ -49,14 +49,14 @@ class RunReplay:
             return replay.decisions(self.run)
 
     def lineage(
-        self, agent: int, *, sandbox: str | None = None, engine: str | None = None
+        self, agent: int, *, sandbox: str | None = None, engine: str | Sequence[str] | None = None
     ) -> Sequence[replay.StepAgain]:
         """Perform every expansion from the seed to an agent again, on recorded replies. As ``dgm.replay.lineage``.
 
         Args:
             agent: its number.
             sandbox: as there.
-            engine: address of the Docker engine; None: as the environment says.
+            engine: address of the Docker engine, or several; None: the environment's.
         """
         return _block_with(engine, lambda _: replay.lineage(self.run, AgentId(agent), sandbox))
 
@@ -67,7 +67,7 @@ class RunReplay:
         how: replay.How | None = None,
         *,
         sandbox: str | None = None,
-        engine: str | None = None,
+        engine: str | Sequence[str] | None = None,
     ) -> Sequence[replay.EvaluationAgain]:
         """Grade recorded patches again, or let agents work again. As ``dgm.replay.evaluations``.
 
@@ -76,7 +76,7 @@ class RunReplay:
             task: only of this task.
             how: as there.
             sandbox: as there.
-            engine: address of the Docker engine; None: as the environment says.
+            engine: address of the Docker engine, or several; None: the environment's.
         """
         chosen, named = _numbers(agents), None if task is None else TaskId(task)
         return _block_with(engine, lambda _: replay.evaluations(self.run, chosen, named, how, sandbox))
@@ -147,7 +147,7 @@ class RunReplay:
         return replay.Live(settings, into, given.get("max_usd"))
 
 
-def _block_with(engine: str | None, work: Callable[[ProgramWatcher], Awaitable[T]]) -> T:
+def _block_with(engine: str | Sequence[str] | None, work: Callable[[ProgramWatcher], Awaitable[T]]) -> T:
     async def perform(session: ProgramWatcher) -> T:
         with use_engine(engine):
             return await work(session)

@@ -1,6 +1,6 @@
 """Images of the sandboxes from a program (``dgm sandbox``); all of this needs Docker."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dgm.api.records import Records, records_of
 from dgm.blocking import ProgramWatcher, block, in_python
@@ -8,11 +8,11 @@ from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import sandbox_images
 
 
-def images(*, engine: str | None = None) -> Records:
+def images(*, engine: str | Sequence[str] | None = None) -> Records:
     """Return a row for each recipe: the tag of its image, and whether that is built.
 
     Args:
-        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+        engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
 
     Raises:
         UserError: it is no address.
@@ -22,7 +22,7 @@ def images(*, engine: str | None = None) -> Records:
         return records_of(sandbox_images.list_images())
 
 
-def build_images(*recipes: str, engine: str | None = None) -> Mapping[str, str]:
+def build_images(*recipes: str, engine: str | Sequence[str] | None = None) -> Mapping[str, str]:
     """Build the images of recipes that are not built yet, and return recipe → tag.
 
     Args:
@@ -37,7 +37,7 @@ def build_images(*recipes: str, engine: str | None = None) -> Mapping[str, str]:
         return sandbox_images.build_images(recipes)
 
 
-def clean_sandboxes(*, engine: str | None = None) -> Mapping[str, int]:
+def clean_sandboxes(*, engine: str | Sequence[str] | None = None) -> Mapping[str, int]:
     """Remove images of recipes that have changed, and sandboxes that dead processes left; return how many of each.
 
     Blocks. Of bubblewrap, sandboxes are removed where Docker does not answer.

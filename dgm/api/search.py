@@ -68,8 +68,8 @@ class EvolveArguments(TypedDict, total=False):
     seed: int | None
     """The number that all decisions follow from."""
     sandbox: str | None
-    engine: str | None
-    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
     name: str | None
     """Name of the run: of its folder under ``./archive`` or ``$DGM_ARCHIVE``."""
     settings: Mapping[str, Any] | None
@@ -89,8 +89,8 @@ class ResumeArguments(TypedDict, total=False):
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
     """``models.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
-    engine: str | None
-    """Address of the Docker engine, for this session; the run's unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, or several, for this session; the run's unless it is given."""
     regrade: bool
     """If true, evaluations of agents whose model was refused are performed again."""
 
@@ -126,7 +126,7 @@ class Evolution(Results):
         workers: int | None = None,
         benchmark: str | Path | None = None,
         settings: Mapping[str, Any] | None = None,
-        engine: str | None = None,
+        engine: str | Sequence[str] | None = None,
         regrade: bool = False,
     ) -> "Evolution":
         check_unpacked(self.folder)
@@ -153,7 +153,7 @@ class Evolution(Results):
         control: bool = False,
         control_attempts: int = MOST,
         workers: int | None = None,
-        engine: str | None = None,
+        engine: str | Sequence[str] | None = None,
         on_event: OnEvent | None = None,
     ) -> ReportView:
         """Return the report; blocks while the seed and the best agent work on the holdout tasks.
@@ -164,7 +164,7 @@ class Evolution(Results):
             control: also give the seed as many attempts as the search's spend would have bought.
             control_attempts: of the control: attempts at each task at most.
             workers: tasks at once; None: as in the run.
-            engine: of the examination: address of the Docker engine; None: as the environment says.
+            engine: of the examination: address of the Docker engine, or several; None: the environment's.
             on_event: is called with each event of the examination.
 
         Raises:
@@ -248,7 +248,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     workers: int | None = None,
     seed: int | None = None,
     sandbox: str | None = None,
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     name: str | None = None,
     settings: Mapping[str, Any] | None = None,
     allow_paid: bool = False,

@@ -27,8 +27,8 @@ class SolveArguments(TypedDict, total=False):
     """Limit on all its model calls in USD."""
     sandbox: str
     """``auto`` unless it is given, ``docker`` or ``bubblewrap``."""
-    engine: str | None
-    """Address of the Docker engine, such as ``ssh://user@host``; as the environment says unless it is given."""
+    engine: str | Sequence[str] | None
+    """Address of the Docker engine, such as ``ssh://user@host``, or several; else as the environment says."""
     timeout_s: float
     """Time for the agent in seconds; 600 unless it is given."""
     allow_paid: bool
@@ -133,7 +133,7 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     model: str | None = None,
     max_usd: float | None = None,
     sandbox: str = "auto",
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     timeout_s: float = TIMEOUT_S,
     allow_paid: bool = False,
 ) -> Solution:

@@ -62,11 +62,11 @@ class SuiteView:
             raise UserError(f"split {split!r}: there are {names}") from error
         return [task for each in splits for task in self.opened.tasks(each)]
 
-    def record(self, engine: str | None = None) -> Mapping[str, Any]:
+    def record(self, engine: str | Sequence[str] | None = None) -> Mapping[str, Any]:
         """Return the document that ``dgm benchmark show --json`` prints: tasks, tags, images and their state.
 
         Args:
-            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+            engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
         """
         with in_python(), use_engine(engine):
             return describe_suite(self.name, self.opened)
@@ -86,7 +86,7 @@ class SuiteView:
         *,
         workers: int = 2,
         sandbox: str = "auto",
-        engine: str | None = None,
+        engine: str | Sequence[str] | None = None,
         on_task: Callable[[TaskId, Sequence[str]], None] = lambda _task, _problems: None,
     ) -> SuiteVerification:
         """Check in sandboxes that doing nothing fails and the reference fix passes; blocks.
@@ -95,7 +95,7 @@ class SuiteView:
             tasks: their ids; none: all.
             workers: tasks at once, from 1.
             sandbox: ``auto``, or the name of an engine.
-            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+            engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
             on_task: is called with each task and what is wrong with it.
 
         Raises:
@@ -126,7 +126,7 @@ class SuiteView:
         Args:
             tasks: their ids; none: all.
             workers: images at once, from 1.
-            engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+            engine: address of the one Docker engine, such as ``ssh://user@host``; None: as the environment says.
             on_progress: is called with an image, or an instance, and how far it is.
 
         Returns:

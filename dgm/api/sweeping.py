@@ -1,6 +1,6 @@
 """Sweeps from a program: many runs from one file (``dgm sweep``)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -67,7 +67,7 @@ def sweep(
     *,
     at_once: int | None = None,
     on_event: Callable[[SweepEvent], object] | None = None,
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     allow_paid: bool = False,
 ) -> SweepView:
     """Perform every variant of settings in a file with every seed, each as a run and a process of its own; blocks.
@@ -79,7 +79,7 @@ def sweep(
         file: of the sweep (``docs/sweeps.md``).
         at_once: runs at once; None: what the file says, or 1.
         on_event: is called with each start and end of a run.
-        engine: address of the Docker engine of all runs; None: as the environment says.
+        engine: address of the Docker engine of all runs, or several; None: the environment's.
         allow_paid: if true, a model ``auto`` may become one that costs money.
 
     Raises:

@@ -1,15 +1,9 @@
-"""The model calls of a run that are open now, in a file beside the log for other processes.
+"""The model calls of a run that are open now, in a file beside the log for other processes."""
 
-The file is of the moment: it is not durable, no decision depends on it, and it counts only while a process writes the
-run.
-"""
-
-import json
-import secrets
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dgm.archive.live_file import remove_live_file, write_live_file
 from dgm.bounded_reading import read_json
 from dgm.errors import ArchiveCorrupt
 
@@ -36,14 +30,7 @@ def write_live_calls(folder: Path, calls: LiveCalls) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    draft = folder / f".{secrets.token_hex(6)}"
-    try:
-        draft.write_text(json.dumps(asdict(calls)))
-        draft.replace(folder / FILE)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
+    write_live_file(folder / FILE, asdict(calls))
 
 
 def read_live_calls(folder: Path) -> LiveCalls | None:
@@ -61,5 +48,4 @@ def read_live_calls(folder: Path) -> LiveCalls | None:
 
 def remove_live_calls(folder: Path) -> None:
     """Remove the file where there is one and the folder can be written."""
-    with suppress(OSError):
-        (folder / FILE).unlink(missing_ok=True)
+    remove_live_file(folder / FILE)

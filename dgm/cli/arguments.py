@@ -56,18 +56,19 @@ run_argument = click.argument("run_name", metavar="RUN")
 agent_argument = click.argument("agent_name", metavar="AGENT")
 
 
-def _use_engine(context: click.Context, _: click.Parameter, address: str | None) -> None:
-    """Let the address name the engine until the command ends."""
-    context.with_resource(use_engine(address, OPTION))
+def _use_engine(context: click.Context, _: click.Parameter, addresses: tuple[str, ...]) -> None:
+    """Let the addresses name the engines until the command ends."""
+    context.with_resource(use_engine(addresses, OPTION))
 
 
 engine_option = click.option(
     OPTION,
     metavar="ADDRESS",
+    multiple=True,
     callback=_use_engine,
     expose_value=False,
-    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI); or a Ray "
-    "cluster: ray or ray://host:port.",
+    help="The Docker engine: unix://…, tcp://host:port or ssh://user@host (default: as the Docker CLI); several "
+    "times: sandboxes are divided between them; or a Ray cluster: ray or ray://host:port.",
 )
 
 

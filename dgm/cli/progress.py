@@ -7,12 +7,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dgm.analysis.best import BestAgent, best_of, rate_best
 from dgm.analysis.budgets import sum_evaluations_spent
 from dgm.archive.events import ChildProposed, Recorded
+from dgm.archive.live_nodes import read_live_nodes
 from dgm.archive.run import Run
 from dgm.cli.output import make_console
 from dgm.cli.panel import panel_lines, time_line
@@ -20,6 +22,7 @@ from dgm.cli.signals import leave_closed_terminal, print_line, stopping_signals
 from dgm.domain import AgentId
 from dgm.search.loop import Search
 from dgm.show.events import event_line
+from dgm.show.nodes import nodes_line
 from dgm.show.spans import Line, make_line, plain_text
 from dgm.show.terminal import colour_line
 from dgm.show.words import clock_text
@@ -117,7 +120,9 @@ class RunProgress:
 
     def _read_tree(self) -> None:
         if self.live is not None:
-            self._facts = panel_lines(self._run.tree, self._names, self._best_now())
+            nodes = [asdict(node) for node in read_live_nodes(self._run.folder)]
+            facts = panel_lines(self._run.tree, self._names, self._best_now())
+            self._facts = [*facts, *([nodes_line(nodes)] if nodes else [])]
             self._limit_s = self._run.tree.budget.seconds
 
     def _best_now(self) -> BestAgent | None:

@@ -47,7 +47,8 @@ def list_(as_json: bool) -> None:
         return
     for row in rows:
         state = "built" if row["built"] else "not built"
-        sys.stdout.write(f"{row['recipe']:<20} {row['tag']:<40} {state}\n")
+        where = f" on {row['engine']}" if "engine" in row else ""
+        sys.stdout.write(f"{row['recipe']:<20} {row['tag']:<40} {state}{where}\n")
 
 
 @sandbox.command()

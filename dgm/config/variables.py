@@ -18,8 +18,9 @@ OWN_VARIABLES: Sequence[Variable] = (
     Variable("DGM_ARCHIVE", "Folder in which runs are made and looked for; default: ./archive."),
     Variable(
         "DGM_ENGINE",
-        "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host; or of a Ray cluster: ray or "
-        "ray://host:port. It comes before all others; --engine and engine= name another for one command or call.",
+        "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host; several with spaces or commas "
+        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; --engine and engine= "
+        "name another for one command or call.",
     ),
     Variable(
         "DGM_UNBOUNDED",

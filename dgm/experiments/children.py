@@ -77,7 +77,7 @@ class ForeignProcess:
 async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
     """Start ``dgm`` with these words; its output is appended to ``log``.
 
-    An engine that this command or call names is passed on.
+    The engines that this command or call names are passed on.
 
     The process is in a session of its own: neither a Ctrl-C at the terminal nor the terminal's end reaches it.
 
@@ -107,7 +107,7 @@ async def start_dgm(words: Sequence[str], log: Path) -> StartedProcess:
 
 def _engine_words() -> Sequence[str]:
     given = find_given_engine()
-    return [OPTION, given.address] if given else []
+    return [word for address in given.addresses for word in (OPTION, address)] if given else []
 
 
 def read_last_line(log: Path) -> str:

@@ -1,18 +1,12 @@
 """The calls of a session that are not answered yet, counted for people who watch the run."""
 
-import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from dgm.archive.live_calls import LiveCalls, remove_live_calls, write_live_calls
 from dgm.gateway.calls import ProviderCall
-
-log = logging.getLogger(__name__)
-
-TELL_S = 1.0
-"""Seconds between two looks at the calls; the file is written only after a change."""
+from dgm.live_telling import TELL_S, tell_changes
 
 
 class OpenCalls:
@@ -52,24 +46,10 @@ async def tell_open_calls(folder: Path, calls: OpenCalls, every_s: float = TELL_
         calls: of its gateway.
         every_s: seconds between two looks at the calls.
     """
-    remove_live_calls(folder)
-    task = asyncio.create_task(_tell(folder, calls, every_s), name="open calls")
-    try:
+    async with tell_changes(
+        calls.count,
+        lambda now: write_live_calls(folder, now),
+        lambda: remove_live_calls(folder),
+        every_s,
+    ):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        remove_live_calls(folder)
-
-
-async def _tell(folder: Path, calls: OpenCalls, every_s: float) -> None:
-    told = None
-    while True:
-        now = calls.count()
-        if now != told:
-            try:
-                write_live_calls(folder, now)
-                told = now
-            except OSError as error:
-                log.debug("open calls are not told: %s", error)
-        await asyncio.sleep(every_s)

@@ -28,6 +28,7 @@ from dgm.protocols.operator import (
 from dgm.protocols.policy import Policy
 from dgm.protocols.sandbox import (
     Completed,
+    HasNodes,
     Mount,
     OpenSandbox,
     Sandbox,
@@ -45,6 +46,7 @@ __all__ = [
     "Completed",
     "Delivery",
     "Grade",
+    "HasNodes",
     "InImage",
     "Job",
     "JobKind",

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from dgm.archive.live_nodes import NodeState
 from dgm.domain import Snapshot
 
 
@@ -136,6 +137,15 @@ class SandboxEngine(Protocol):
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this host that carries all of ``labels``; return their number."""
+        ...
+
+
+@runtime_checkable
+class HasNodes(Protocol):
+    """An engine whose sandboxes are on several machines."""
+
+    def nodes(self) -> Sequence[NodeState]:
+        """Return the state of each machine now."""
         ...
 
 

@@ -14,11 +14,14 @@ from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.context import SandboxContext
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import (
+    EngineAddress,
     find_cluster,
     find_given_engine,
     find_named_engine,
     resolve_address,
+    resolve_addresses,
 )
+from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.ray_address import NAME as RAY
 
 log = logging.getLogger(__name__)
@@ -115,18 +118,25 @@ def _is_docker_meant() -> bool:
     try:
         address = resolve_address()
     except UserError:
+        # Several are named, or the one that is meant is no good.
         return True
     return bool(address.origin) or Path(address.path).exists()
 
 
 def open_docker() -> SandboxEngine:
-    """Return the Docker engine.
+    """Return the Docker engine, or the group of all that are named.
 
     Raises:
         UserError: none answers, or it bounds neither processes nor memory.
     """
+    addresses = resolve_addresses()
+    return open_docker_at(addresses[0]) if len(addresses) == 1 else EngineGroup(addresses, open_docker_at)
+
+
+def open_docker_at(address: EngineAddress) -> DockerEngine:
+    """Return the Docker engine at an address; raise as ``open_docker``."""
     try:
-        engine = DockerEngine()
+        engine = DockerEngine(address)
     except Infrastructure as error:
         raise UserError(f"no Docker sandbox: {error}") from error
     if (lacks := engine.facts.lacks) and not is_unbounded_accepted():

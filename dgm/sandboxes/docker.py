@@ -21,6 +21,7 @@ from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     call_engine,
     convert_engine_errors,
+    find_image,
     remove_container,
 )
 from dgm.sandboxes.engine_connection import EngineConnection
@@ -92,6 +93,47 @@ class DockerEngine:
         """The address at which it answers."""
         return self._connection.address
 
+    def check_answers(self) -> None:
+        """Make sure that the engine answers; blocks.
+
+        Raises:
+            Infrastructure: it does not.
+        """
+        self._connection.check_answers()
+
+    def has_image(self, reference: str) -> bool:
+        """Return whether there is an image of that name.
+
+        Raises:
+            Infrastructure: the engine failed.
+        """
+        with convert_engine_errors(f"look for the image {reference}"):
+            return find_image(self._client, reference) is not None
+
+    def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
+        """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
+
+        Args:
+            labels: values by name.
+            only_left: leave those of living processes alone.
+
+        Raises:
+            Infrastructure: the engine failed.
+        """
+        with convert_engine_errors("look for left sandboxes"):
+            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
+            found = self._client.api.containers(all=True, filters={"label": wanted})
+            if only_left:
+                found = [
+                    each
+                    for each in found
+                    if owners.has_ended((each.get("Labels") or {}).get(owners.LABEL, ""))
+                ]
+            for each in found:
+                log.info("removing the container %s", each["Id"][:12])
+                remove_container(self._client, each["Id"])
+        return len(found)
+
     def build(self, recipe: str) -> str:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
 
@@ -152,11 +194,11 @@ class DockerEngine:
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number."""
-        return await asyncio.to_thread(self._reap, labels)
+        return await asyncio.to_thread(self.remove_labelled, labels)
 
     async def reap_left(self, labels: Mapping[str, str]) -> int:
         """Do the same with those whose owners have ended; leave those of living processes alone."""
-        return await asyncio.to_thread(self._reap, labels, only_left=True)
+        return await asyncio.to_thread(self.remove_labelled, labels, only_left=True)
 
     def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> DockerSandbox:
         self._connection.ensure()
@@ -180,18 +222,3 @@ class DockerEngine:
             images.ensure(self._client, recipe)
             self._images.add(recipe.tag)
         return ContainerBase(recipe.tag, recipe.name, recipe.user)
-
-    def _reap(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
-        with convert_engine_errors("look for left sandboxes"):
-            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
-            found = self._client.api.containers(all=True, filters={"label": wanted})
-            if only_left:
-                found = [
-                    each
-                    for each in found
-                    if owners.has_ended((each.get("Labels") or {}).get(owners.LABEL, ""))
-                ]
-            for each in found:
-                log.info("removing the container %s", each["Id"][:12])
-                remove_container(self._client, each["Id"])
-        return len(found)

@@ -1,13 +1,14 @@
 """The address of the Docker engine: resolved in one place by the Docker CLI's rules, and used for every call.
 
-How an engine at an address is reached is ``engine_connection``'s.
+A person may name several engines for dgm, between which sandboxes are then divided (``engine_group``). How an engine
+at an address is reached is ``engine_connection``'s.
 """
 
 import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ DEFAULT_SOCKET = "/var/run/docker.sock"
 _TCP_PORT, _TLS_PORT = 2375, 2376
 _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]][A-Za-z0-9_.:%\[\]-]*")
 _USER = re.compile(r"[A-Za-z0-9_.@\\][A-Za-z0-9_.@\\-]*")
+_BETWEEN = re.compile(r"[\s,]+(?=[a-z]+://)")
+"""Between addresses in one text; a path may hold a space or a comma."""
 _FILE_BYTES = 1_000_000
 
 
@@ -76,38 +79,42 @@ class EngineAddress:
 
 
 class NamedEngine(NamedTuple):
-    """An engine that a person named for dgm, not for all programs that use Docker."""
+    """An engine, or several, that a person named for dgm, not for all programs that use Docker."""
 
-    address: str
+    addresses: tuple[str, ...]
     by: str
     """The name of what gave it: ``--engine``, ``engine`` or ``DGM_ENGINE``."""
+
+    @property
+    def address(self) -> str:
+        """The address, or all of them in one line."""
+        return " ".join(self.addresses)
 
 
 _NAMED: ContextVar[NamedEngine | None] = ContextVar("named engine", default=None)
 
 
 @contextlib.contextmanager
-def use_engine(address: str | None, by: str = ARGUMENT) -> Iterator[None]:
-    """Let an address name the engine while the context lasts.
+def use_engine(address: str | Sequence[str] | None, by: str = ARGUMENT) -> Iterator[None]:
+    """Let an address, or several, name the engine while the context lasts.
 
     It holds for the tasks and threads of asyncio that are started in the context, and for no other call that this
     process makes at the same time.
 
     Args:
-        address: None changes nothing.
+        address: None, or no address at all, changes nothing.
         by: the name of what gave it, for messages.
 
     Raises:
-        UserError: the text is no address.
+        UserError: a text is no address, or one is given twice.
     """
-    if address is None:
+    texts = (address,) if isinstance(address, str) else tuple(address or ())
+    if not texts:
         yield
         return
-    if is_ray_address(address):
-        parse_ray_address(address, by)
-    else:
-        parse_address(address, by, None)
-    before = _NAMED.set(NamedEngine(address, by))
+    named = NamedEngine(tuple(each for text in texts for each in _split_addresses(text)), by)
+    _check_named(named)
+    before = _NAMED.set(named)
     try:
         yield
     finally:
@@ -117,22 +124,57 @@ def use_engine(address: str | None, by: str = ARGUMENT) -> Iterator[None]:
 def find_named_engine(environment: Mapping[str, str] = os.environ) -> NamedEngine | None:
     """Return the engine that this command or call names, else the one of ``DGM_ENGINE``; None if neither is given."""
     variable = environment.get(ENGINE, "").strip()
-    return _NAMED.get() or (NamedEngine(variable, ENGINE) if variable else None)
+    return _NAMED.get() or (NamedEngine(_split_addresses(variable), ENGINE) if variable else None)
 
 
 def find_cluster() -> str | None:
     """Return the address of the Ray cluster that is named in place of an engine, as Ray takes it; None if none is.
 
     Raises:
-        UserError: it begins as the address of a cluster, and is none.
+        UserError: it begins as the address of a cluster, and is none, or engines are named beside it.
     """
     named = find_named_engine()
-    return parse_ray_address(named.address, named.by) if named and is_ray_address(named.address) else None
+    if named is None or not any(map(is_ray_address, named.addresses)):
+        return None
+    if len(named.addresses) > 1:
+        raise UserError(f"{named.by}={named.address}: a Ray cluster is named alone, without other engines")
+    return parse_ray_address(named.addresses[0], named.by)
+
+
+def _split_addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses in one text, between which are spaces or commas."""
+    return tuple(_BETWEEN.split(text.strip(", ") or text))
+
+
+def _check_named(named: NamedEngine) -> None:
+    """Check all addresses that a person named; raise as ``use_engine``."""
+    for number, address in enumerate(named.addresses):
+        if is_ray_address(address):
+            parse_ray_address(address, named.by)
+        else:
+            parse_address(address, named.by, None)
+        if address in named.addresses[:number]:
+            raise UserError(f"{named.by}={address}: is named twice; leave one of them out")
 
 
 def find_given_engine() -> NamedEngine | None:
     """Return the engine that this command or call names; None if it names none, whatever the environment says."""
     return _NAMED.get()
+
+
+def resolve_addresses(environment: Mapping[str, str] = os.environ) -> Sequence[EngineAddress]:
+    """Return the addresses of all engines between which sandboxes are divided: those that are named, else the one.
+
+    Raises:
+        UserError: an address is no good, or one is given twice.
+    """
+    named = find_named_engine(environment)
+    if named is None or len(named.addresses) == 1:
+        return [resolve_address(environment)]
+    _check_named(named)
+    folder = Path(environment.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    tls = _tls_of_environment(environment, folder)
+    return [parse_address(each, named.by, tls) for each in named.addresses]
 
 
 def resolve_address(environment: Mapping[str, str] = os.environ, home: Path | None = None) -> EngineAddress:
@@ -153,11 +195,15 @@ def resolve_address(environment: Mapping[str, str] = os.environ, home: Path | No
         home: of the user; only for tests.
 
     Raises:
-        UserError: the address, the configuration or the context is no good.
+        UserError: the address, the configuration or the context is no good, or several engines are named.
     """
     folder = Path(environment.get("DOCKER_CONFIG") or (home or Path.home()) / ".docker")
     if named := find_named_engine(environment):
-        return parse_address(*named, _tls_of_environment(environment, folder))
+        if len(named.addresses) > 1:
+            raise UserError(
+                f"{named.by}={named.address}: one Docker engine is needed here; name them one after the other"
+            )
+        return parse_address(named.addresses[0], named.by, _tls_of_environment(environment, folder))
     if given := environment.get("DOCKER_HOST", "").strip():
         return parse_address(given, "DOCKER_HOST", _tls_of_environment(environment, folder))
     if name := environment.get("DOCKER_CONTEXT", ""):

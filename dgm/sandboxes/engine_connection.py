@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _CONNECTS_WITHIN_S = 60.0
+_ANSWERS_WITHIN_S = 10
 _OLDEST_API = "1.40"
 """Version of the engine's interface in which its newest version is asked for."""
 
@@ -62,6 +63,22 @@ class EngineConnection:
         if self._forward is not None:
             self._forward.ensure()
 
+    def check_answers(self) -> None:
+        """Make sure that the engine answers; blocks.
+
+        Raises:
+            Infrastructure: it does not.
+        """
+        import docker
+        import requests
+
+        self.ensure()
+        api = self.client.api
+        try:
+            api.get(f"{api.base_url}/_ping", timeout=_ANSWERS_WITHIN_S).raise_for_status()
+        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+            raise self._silence(error) from error
+
     async def open_streams(self) -> Streams:
         """Return new streams to the engine; ``write_eof`` closes the half to the engine alone.
 
@@ -102,12 +119,15 @@ class EngineConnection:
             finally:
                 client.close()
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-            raise Infrastructure(
-                f"no Docker engine answers at {self.address} ({_reason_of(error)}): start it, or install one"
-            ) from error
+            raise self._silence(error) from error
         if not isinstance(answer, dict) or "ApiVersion" not in answer:
             raise Infrastructure(f"{self.address}: what answers there is no Docker engine")
         return answer
+
+    def _silence(self, error: Exception) -> Infrastructure:
+        return Infrastructure(
+            f"no Docker engine answers at {self.address} ({_reason_of(error)}): start it, or install one"
+        )
 
     def _make_client(self, version: str) -> "DockerClient":
         import docker

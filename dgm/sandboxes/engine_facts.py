@@ -26,6 +26,10 @@ class EngineFacts:
     rootless: bool
     bounds_processes: bool
     bounds_memory: bool
+    cpus: int = 1
+    """Processors of its machine."""
+    ident: str = ""
+    """Id by which it is the same engine at whatever address; empty if it tells none."""
 
     @property
     def lacks(self) -> Sequence[str]:
@@ -49,4 +53,6 @@ def read_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFac
         rootless=rootless,
         bounds_processes=bool(info.get("PidsLimit")) and not powerless,
         bounds_memory=bool(info.get("MemoryLimit")) and not powerless,
+        cpus=max(1, int(info.get("NCPU") or 1)),
+        ident=str(info.get("ID") or ""),
     )

@@ -4,26 +4,34 @@ An address is this machine's matter: it decides no verdict and is not recorded i
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from dgm.errors import UserError
 from dgm.paths import state_folder
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import find_named_engine, resolve_address
+from dgm.sandboxes.engine_address import EngineAddress, find_named_engine, resolve_address
+from dgm.sandboxes.engine_group import EngineGroup
 
 _FOLDER = "engines"
 
 
 def note_engine(run: str, engine: SandboxEngine) -> None:
-    """Note the address of a run's engine, if a person named one by whatever means.
+    """Note the address of a run's engine, or of all its engines, if a person named one by whatever means.
 
     Args:
         run: the run's id.
         engine: of its sandboxes.
     """
-    if isinstance(engine, DockerEngine) and engine.address.origin:
-        _note_of(run).write_text(engine.address.url, encoding="utf-8")
+    if isinstance(engine, EngineGroup):
+        addresses = engine.addresses
+    elif isinstance(engine, DockerEngine):
+        addresses = [engine.address]
+    else:
+        return
+    if addresses[0].origin:
+        _note_of(run).write_text(_text_of(addresses), encoding="utf-8")
 
 
 def check_engine(run: str, name: str) -> None:
@@ -41,10 +49,15 @@ def check_engine(run: str, name: str) -> None:
         return
     before, now = note.read_text(encoding="utf-8"), resolve_address()
     if before != now.url:
+        several = " " in before
         raise UserError(
-            f"{name}: its sandboxes were on the engine {before}, and now would be on {now}: "
-            "say which with --engine"
+            f"{name}: its sandboxes were on the {'engines' if several else 'engine'} {before}, and now would be on "
+            f"{now}: say which with --engine{', once for each' if several else ''}"
         )
+
+
+def _text_of(addresses: Sequence[EngineAddress]) -> str:
+    return " ".join(address.url for address in addresses)
 
 
 def _note_of(run: str) -> Path:

@@ -33,8 +33,12 @@ def _image_state(image: str, tags: frozenset[str]) -> str:
 
 
 def _list_tags() -> frozenset[str]:
+    """Return the tags of all images that every engine has."""
     from dgm.sandboxes.docker import DockerEngine
+    from dgm.sandboxes.engine_address import resolve_addresses
 
-    engine = DockerEngine()
-    every = (tag for image in engine.client.api.images() for tag in image["RepoTags"] or ())
-    return frozenset(map(strip_registry, every))
+    tags = []
+    for address in resolve_addresses():
+        images = DockerEngine(address).client.api.images()
+        tags.append(frozenset(strip_registry(tag) for image in images for tag in image["RepoTags"] or ()))
+    return frozenset.intersection(*tags)

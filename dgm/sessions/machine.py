@@ -17,7 +17,14 @@ from dgm.models.pricing import Prices
 from dgm.models.provider import Provider
 from dgm.models.providers import PROVIDERS
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
-from dgm.sandboxes.engine_address import find_cluster
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import (
+    EngineAddress,
+    find_cluster,
+    find_named_engine,
+    resolve_addresses,
+    use_engine,
+)
 from dgm.sandboxes.probes import is_fit, probe, probe_images
 from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.search.model_checks import check_models, prices_of
@@ -53,6 +60,9 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
     rows = [_python_row(), _git_row(), _disk_row(), *model_rows(local_servers.probe, known)]
     if find_cluster() is not None:
         return await _check_cluster(rows)
+    addresses = resolve_addresses() if find_named_engine() else ()
+    if len(addresses) > 1:
+        return await _check_engines(rows, addresses)
     found = [*probe_images(), *await probe("docker"), *await probe("bubblewrap")]
     rows += [CheckRow(row.name, row.ok, row.detail) for row in found]
     try:
@@ -73,6 +83,40 @@ async def _check_cluster(rows: Sequence[CheckRow]) -> MachineChecks:
     usable = is_fit(found, RAY, unbounded=is_unbounded_accepted())
     shown = [CheckRow(row.name, row.ok, row.detail) for row in (*found, *await diagnose_nodes())]
     return MachineChecks([*rows, *shown], usable)
+
+
+async def _check_engines(rows: Sequence[CheckRow], addresses: Sequence[EngineAddress]) -> MachineChecks:
+    """Check each of several Docker engines; a search can run while one of them can be used."""
+    checked: list[CheckRow] = []
+    fit: list[str] = []
+    known: dict[str, str] = {}
+    for address in addresses:
+        with use_engine(address.url, address.origin):
+            found = await probe("docker")
+            places = _places_row(address, known)
+        if is_fit(found, "docker", unbounded=is_unbounded_accepted()):
+            fit.append(address.url)
+        checked += [
+            CheckRow(f"{address.url}: {row.name.removeprefix('docker: ')}", row.ok, row.detail)
+            for row in found
+        ]
+        checked += [places] if places else []
+    detail = f"docker, on {len(fit)} of {len(addresses)} engines: {' '.join(fit)}"
+    if not fit:
+        detail = f"none of the {len(addresses)} engines passes all its checks: no search can run"
+    return MachineChecks([*rows, *checked, CheckRow(CHOSEN, bool(fit), detail)], bool(fit))
+
+
+def _places_row(address: EngineAddress, known: dict[str, str]) -> CheckRow | None:
+    """Return how many sandboxes fit on an engine, and whether it was met before; None if it does not answer."""
+    try:
+        facts = DockerEngine(address).facts
+    except DgmError:
+        return None
+    name, other = f"{address.url}: places", known.setdefault(facts.ident, address.url)
+    if facts.ident and other != address.url:
+        return CheckRow(name, False, f"the same engine as {other}: its processors are counted twice")
+    return CheckRow(name, True, f"{facts.cpus} sandboxes of one processor at once")
 
 
 async def check_model(model: str, assignments: Sequence[str]) -> Sequence[CheckRow]:

@@ -9,6 +9,7 @@ from dgm.errors import Infrastructure
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.this_machine import machine_name
 
 USUAL = ("python",)
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def build_images(names: Sequence[str]) -> Mapping[str, str]:
-    """Build the images of recipes that are not built yet, and return recipe → tag.
+    """Build the images of recipes that are not built yet, on each engine, and return recipe → tag.
 
     Args:
         names: of recipes; if empty, ``python``.
@@ -27,19 +28,29 @@ def build_images(names: Sequence[str]) -> Mapping[str, str]:
         UserError: there is no such recipe.
         Infrastructure: no Docker engine answers, or a build failed.
     """
-    engine = DockerEngine()
-    return {name: engine.build(name) for name in names or USUAL}
+    engines = [DockerEngine(address) for address in resolve_addresses()]
+    built = {}
+    for name in names or USUAL:
+        for engine in engines:
+            # The tag is the recipe's, whatever engine has it.
+            built[name] = engine.build(name)
+    return built
 
 
 def list_images() -> Sequence[dict[str, Any]]:
-    """Return each recipe with the tag of its image, and whether that is built.
+    """Return each recipe with the tag of its image, and whether that is built; on which engine, if there are several.
 
     Raises:
         Infrastructure: no Docker engine answers.
     """
-    present = set(DockerEngine().images())
+    addresses = resolve_addresses()
     tags = {name: recipes.load(name).tag for name in recipes.names()}
-    return [{"recipe": name, "tag": tag, "built": tag in present} for name, tag in tags.items()]
+    rows = []
+    for address in addresses:
+        present = set(DockerEngine(address).images())
+        where = {"engine": address.url} if len(addresses) > 1 else {}
+        rows += [{"recipe": name, "tag": tag, "built": tag in present, **where} for name, tag in tags.items()]
+    return rows
 
 
 async def remove_remains() -> dict[str, int]:
@@ -47,12 +58,13 @@ async def remove_remains() -> dict[str, int]:
     labels = {"dgm.host": machine_name()}
     removed = {"images": 0, "sandboxes": 0}
     engines: list[DockerEngine | BubblewrapEngine] = []
-    try:
-        docker = DockerEngine()
-        removed["images"] = len(await asyncio.to_thread(docker.collect))
-        engines.append(docker)
-    except Infrastructure as error:
-        log.info("no Docker engine: %s", error)
+    for address in resolve_addresses():
+        try:
+            docker = DockerEngine(address)
+            removed["images"] += len(await asyncio.to_thread(docker.collect))
+            engines.append(docker)
+        except Infrastructure as error:
+            log.info("no Docker engine: %s", error)
     try:
         engines.append(BubblewrapEngine())
     except Infrastructure as error:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.show.nodes import node_lines
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.status import fact_line
@@ -27,6 +28,7 @@ def activity_lines(record: Mapping[str, Any], *, living: bool) -> Sequence[Line]
     return [
         *_step_lines(record["under_way"], now, living=living),
         *_call_lines(record["model_calls"], now),
+        *node_lines(record["nodes"]),
         *_rate_lines(record["rates"], living=living),
         *_forecast_lines(record["forecast"]),
         *_end_lines(record["ends"], now),

@@ -54,7 +54,7 @@ sys.stdin.read()
 def forward_tcp(
     path: str, context: ssl.SSLContext | None = None, *, ends_early: bool = False
 ) -> Iterator[int]:
-    """Pass connections to a port of this machine on to the socket at ``path``; yield the port.
+    """Pass connections to a port of this machine on to the socket at ``path``; yield the port. All end with it.
 
     Args:
         path: the socket.
@@ -62,17 +62,29 @@ def forward_tcp(
         ends_early: whether a connection ends when the near side has said all that it wants to say.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_accept, args=(listener, path, context, ends_early), daemon=True).start()
+        accepted: list[socket.socket] = []
+        given = (listener, accepted, path, context, ends_early)
+        threading.Thread(target=_accept, args=given, daemon=True).start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
+        for near in accepted:
+            with contextlib.suppress(OSError):
+                near.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket, path: str, context: ssl.SSLContext | None, ends_early: bool) -> None:
+def _accept(
+    listener: socket.socket,
+    accepted: list[socket.socket],
+    path: str,
+    context: ssl.SSLContext | None,
+    ends_early: bool,
+) -> None:
     while True:
         try:
             near, _ = listener.accept()
         except OSError:
             return
+        accepted.append(near)
         threading.Thread(target=_serve, args=(near, path, context, ends_early), daemon=True).start()
 
 

@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dgm.archive.live_nodes import NodeState
 from dgm.config import ScaleSettings, Settings
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.protocols import SandboxSpec
@@ -17,6 +18,7 @@ from dgm.sandboxes.ray.cache import pack_for_nodes
 from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
 from dgm.sandboxes.ray.hosts import Host, HostPool
 from dgm.sandboxes.ray.keeper import NODE, RUN, SESSION
+from dgm.sandboxes.ray.node_counts import NodeCounts
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
 from dgm.sandboxes.ray.session import ClusterSession, NodeUse
 from dgm.sandboxes.ray.waiting import finish, within
@@ -66,6 +68,7 @@ class RayEngine:
         self.scale = scale
         self._session: ClusterSession | None = None
         self._hosts = HostPool(cluster)
+        self._counts = NodeCounts()
         self._incarnation = 0
         """Number of this process among all that have used the cluster, the same for all its sessions. A process that
         slept while a later one took over keeps its number, and is refused."""
@@ -87,8 +90,9 @@ class RayEngine:
             placed = await self._place(session, spec)
             sandbox: RemoteSandbox | None = None
             try:
-                sandbox = await self._open(session, placed, spec)
-                yield sandbox
+                with self._counts.hold_slot(placed.host.node):
+                    sandbox = await self._open(session, placed, spec)
+                    yield sandbox
             finally:
                 sound = sandbox is not None and not sandbox.is_lost
                 await finish(self._close(session, placed, sound=sound))
@@ -100,11 +104,16 @@ class RayEngine:
         self._hosts.retire()
         return await (await self._begin()).reap(labels)
 
+    def nodes(self) -> Sequence[NodeState]:
+        """Return the state of each node that was used in this process."""
+        return self._counts.states(self._session.avoided if self._session is not None else ())
+
     async def _begin(self) -> ClusterSession:
         """Return the session of this event loop."""
         known = self._session
         if known is None or known.is_over or known.loop is not asyncio.get_running_loop():
             self._session = known = ClusterSession(self.cluster, self.scale, self._incarnation)
+            known.counts = self._counts
         await known.begin()
         self._incarnation = known.incarnation
         return known

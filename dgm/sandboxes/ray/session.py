@@ -19,6 +19,7 @@ from dgm.sandboxes.ray.cache import PackedFolder
 from dgm.sandboxes.ray.cluster import Cluster, ClusterNode, Remote
 from dgm.sandboxes.ray.door import Door, Link, read_certificate
 from dgm.sandboxes.ray.keeper import NODE, SESSION
+from dgm.sandboxes.ray.node_counts import NodeCounts
 from dgm.sandboxes.ray.waiting import stop, within
 from dgm.sandboxes.ray.wire import HeadSession, NodeFacts, build_digest, decode, encode
 
@@ -96,6 +97,8 @@ class ClusterSession:
         self._unfit: dict[str, str] = {}
         """Node → why its sandboxes would not compare."""
         self._dead: set[str] = set()
+        self.counts = NodeCounts()
+        """What the nodes do for this process, for people."""
         self.incarnation = incarnation
         self._entering = asyncio.Lock()
         self._began = asyncio.Event()
@@ -185,6 +188,8 @@ class ClusterSession:
         others = [each for each in self._uses if each != node and self._resting.get(each, 0.0) <= now]
         if others:
             self._resting[node] = now + REST_S
+        if node in self._uses:
+            self.counts.note_failure(node, self._uses[node].node, why)
         log.warning("a node failed%s: %s", f"; left alone for {REST_S:.0f} s" if others else "", why)
 
     async def forget_lost(self) -> None:
@@ -193,6 +198,7 @@ class ClusterSession:
         for node in [each for each in self._uses if each not in alive]:
             log.warning("the node %s is lost; what ran on it is done again", self._uses[node].node.name)
             self._dead.add(node)
+            self.counts.note_failure(node, self._uses[node].node, "the node is lost", is_lost=True)
             await self._leave(self._uses.pop(node))
 
     async def reap(self, labels: Mapping[str, str]) -> int:
@@ -262,6 +268,7 @@ class ClusterSession:
             await self._enter(node, nodes)
         except Infrastructure as error:
             self._resting[node] = self._clock() + UNREADY_S
+            self.counts.note_failure(node, nodes[node], str(error), is_lost=True)
             log.warning("%s is not used: %s", nodes[node].name, error)
             return str(error)
         return ""
@@ -278,6 +285,7 @@ class ClusterSession:
         facts = decode(await use.ask("describe", self._scale.node_engine), NodeFacts)
         if facts.build != build_digest():
             self._unfit[node] = describe_difference(nodes[node].name, facts)
+            self.counts.note_failure(node, nodes[node], self._unfit[node], is_lost=True)
             log.warning("%s", self._unfit[node])
             return
         if facts.problem:
@@ -294,6 +302,7 @@ class ClusterSession:
         for dead in self._dead:
             await use.ask("reap", {SESSION: self.ident, NODE: dead}, self._scale.node_engine)
         self._uses[node] = use
+        self.counts.note_node(node, use.node)
         use.renewing = asyncio.create_task(self._renew(node, use), name="lease of a node")
 
     async def _renew(self, node: str, use: NodeUse) -> None:
@@ -309,6 +318,7 @@ class ClusterSession:
     async def _drop(self, node: str, use: NodeUse, why: Exception) -> None:
         if self._uses.get(node) is use:
             log.warning("the lease of %s is lost: %s", use.node.name, why)
+            self.counts.note_failure(node, use.node, f"its lease is lost: {why}", is_lost=True)
             del self._uses[node]
             await self._leave(use)
 

@@ -11,7 +11,7 @@ from dgm.cli.arguments import engine_option
 from dgm.cli.commands import COMMANDS
 from dgm.cli.invoking import invoke_command
 from dgm.errors import UserError
-from dgm.sandboxes.engine_address import resolve_address
+from dgm.sandboxes.engine_address import resolve_address, resolve_addresses
 from tests.support.runs.made import make_run
 
 
@@ -36,6 +36,19 @@ def test_the_address_holds_until_the_command_ends(before, monkeypatch):
 def test_what_is_no_address_is_refused_by_the_name_of_the_option(address):
     with pytest.raises(UserError, match=rf"^--engine={address}: begin with unix://"):
         invoke_command(look, ["--engine", address], "dgm look")
+
+
+def test_the_option_may_be_given_several_times():
+    seen = []
+
+    @click.command()
+    @engine_option
+    def note() -> None:
+        seen.append([address.url for address in resolve_addresses()])
+
+    words = ["--engine", "ssh://a,ssh://b", "--engine", "tcp://c:1"]
+    assert not invoke_command(note, words, "dgm look")
+    assert seen == [["ssh://a", "ssh://b", "tcp://c:1"]]
 
 
 def commands_below(command: click.Command) -> Iterator[click.Command]:

@@ -9,7 +9,7 @@ import pytest
 from dgm.errors import UserError
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import choose
-from dgm.sandboxes.engine_address import find_cluster, resolve_address, use_engine
+from dgm.sandboxes.engine_address import find_cluster, resolve_address, resolve_addresses, use_engine
 from tests.support.fake_engine import ROOTLESS, serve_engine
 
 
@@ -151,3 +151,50 @@ def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch):
     ) as raised:
         choose("auto")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("between", [" ", ", ", ","])
+def test_several_engines_are_one_that_answers_while_one_of_them_does(monkeypatch, tmp_path, between):
+    with serve_engine(tmp_path / "engine.sock") as address:
+        monkeypatch.setenv("DGM_ENGINE", f"unix://{tmp_path}/gone.sock{between}{address}")
+        group = choose("auto")
+    assert (group.name, group.machine) == ("docker", "x86_64")
+    assert [bool(node.problem) for node in group.nodes()] == [True, False]
+
+
+def test_an_engine_that_bounds_nothing_is_not_used_among_several(monkeypatch, tmp_path):
+    with (
+        serve_engine(tmp_path / "one.sock") as one,
+        serve_engine(tmp_path / "two.sock", info=ROOTLESS) as two,
+        use_engine([one, two]),
+    ):
+        assert [node.problem[:50] for node in choose("docker").nodes()] == [
+            "",
+            f"no Docker sandbox: the engine at {two}"[:50],
+        ]
+
+
+def test_a_path_may_hold_what_stands_between_addresses(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "unix:///a, b.sock unix:///c d.sock")
+    assert [address.path for address in resolve_addresses()] == ["/a, b.sock", "/c d.sock"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["ssh://a", "ssh://a"], "engine=ssh://a: is named twice"),
+        (["ssh://a", "far"], "engine=far: begin with unix://"),
+        (["ray", "ssh://a"], "engine=ray ssh://a: a Ray cluster is named alone"),
+    ],
+)
+def test_several_engines_that_cannot_be_are_one_line(given, said):
+    with pytest.raises(UserError, match=f"^{said}"), use_engine(given):
+        choose("auto")
+
+
+def test_what_needs_one_engine_says_so():
+    with (
+        use_engine(["ssh://a", "ssh://b"], "--engine"),
+        pytest.raises(UserError, match=r"^--engine=ssh://a ssh://b: one Docker engine is needed here"),
+    ):
+        resolve_address()

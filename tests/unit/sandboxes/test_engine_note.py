@@ -5,7 +5,9 @@ import pytest
 from dgm.errors import UserError
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import parse_address
+from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.engine_note import check_engine, note_engine
+from tests.support.fake_engines import FakeEngine, connect_to
 
 
 class Elsewhere(DockerEngine):
@@ -46,6 +48,18 @@ def test_a_person_may_move_it(monkeypatch):
 def test_nothing_is_noted_of_an_engine_that_nobody_named(monkeypatch):
     note_engine("id", Elsewhere("unix://", ""))
     monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
+    check_engine("id", "r")
+
+
+def test_a_run_on_several_engines_goes_on_with_all_of_them(monkeypatch):
+    engines = {"a": FakeEngine(), "b": FakeEngine()}
+    addresses = [parse_address(f"ssh://{name}", "--engine", None) for name in engines]
+    note_engine("id", EngineGroup(addresses, connect_to(engines)))
+    with pytest.raises(
+        UserError, match=r"on the engines ssh://a ssh://b, and now .*--engine, once for each$"
+    ):
+        check_engine("id", "r")
+    monkeypatch.setenv("DGM_ENGINE", "ssh://b ssh://a")
     check_engine("id", "r")
 
 

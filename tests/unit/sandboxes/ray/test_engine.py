@@ -302,3 +302,18 @@ def test_a_head_that_was_held_up_is_taken_again_and_a_newer_one_fences_it_off():
         await asyncio.gather(newer._session.keeping, return_exceptions=True)
 
     perform(test)
+
+
+def test_nodes_are_counted_with_their_busy_slots_and_failures():
+    async def test(cluster, engine):
+        async with engine.open(SPEC):
+            (node,) = engine.nodes()
+            assert (node.busy, node.opened, node.failures, node.problem) == (1, 1, 0, "")
+        PlainEngine.broken_nodes.add("a")
+        with pytest.raises(Infrastructure):
+            async with engine.open(SPEC):
+                pass
+        (node,) = engine.nodes()
+        assert (node.busy, node.opened, node.failures) == (0, 2, 1)
+
+    perform(test)

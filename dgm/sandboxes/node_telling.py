@@ -1,0 +1,32 @@
+"""The engines or nodes of a run, told to people who watch it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dgm.archive.live_nodes import remove_live_nodes, write_live_nodes
+from dgm.live_telling import TELL_S, tell_changes
+from dgm.protocols import HasNodes, SandboxEngine
+
+
+@asynccontextmanager
+async def tell_nodes(folder: Path, engine: SandboxEngine, every_s: float = TELL_S) -> AsyncIterator[None]:
+    """Keep the file of nodes in a run's folder up to date while the context lasts, if the engine has several.
+
+    Args:
+        folder: of the run.
+        engine: of its sandboxes.
+        every_s: seconds between two looks at the nodes.
+    """
+    if not isinstance(engine, HasNodes):
+        remove_live_nodes(folder)
+        yield
+        return
+    nodes = engine
+    async with tell_changes(
+        lambda: tuple(nodes.nodes()),
+        lambda now: write_live_nodes(folder, now),
+        lambda: remove_live_nodes(folder),
+        every_s,
+    ):
+        yield
