@@ -2,11 +2,13 @@
 
 import asyncio
 import pickle
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed
+from dgm.sandboxes.instance_images import PreparedImage
 from dgm.sandboxes.ray.cluster import ClusterNode
 from dgm.sandboxes.ray.host import SandboxHost
 from dgm.sandboxes.ray.keeper import NodeKeeper
@@ -96,7 +98,8 @@ class _Remote:
 
     async def _find_room(self):
         while True:
-            for node in await self.cluster.nodes():
+            alive = await self.cluster.nodes()
+            for node in [*(each for each in self.cluster.near if each in alive), *alive]:
                 if self.cluster.room[node] and node not in self.cluster.avoided:
                     self.cluster.room[node] -= 1
                     self.cluster.started.append(node)
@@ -118,7 +121,7 @@ class LocalCluster:
     def __init__(self, **room):
         self.room = dict(room)
         self.died = {node: asyncio.Event() for node in room}
-        self.keepers, self.started, self.avoided = {}, [], ()
+        self.keepers, self.started, self.avoided, self.near = {}, [], (), ()
         self.cpus = 2.0
 
     async def nodes(self):
@@ -130,8 +133,8 @@ class LocalCluster:
             self.keepers[node] = NodeKeeper(lambda: None)
         return _Remote(self, node, self.keepers[node])
 
-    def start_host(self, needs, avoid):
-        self.avoided = tuple(avoid)
+    def start_host(self, needs, avoid, near):
+        self.avoided, self.near = tuple(avoid), tuple(near)
         return _Remote(self, "", SandboxHost())
 
     def kill_node(self, node):
@@ -144,3 +147,79 @@ class LocalCluster:
 
 def labelled(spec, run="r1"):
     return replace(spec, labels={"dgm.run": run})
+
+
+IMAGE_ENGINE = "tests.support.local_cluster:ImageEngine"
+
+
+class ImageShop:
+    """The images of one engine: what is made or pulled is noted, and nothing else happens."""
+
+    def __init__(self, engine):
+        self.engine, self.images, self.used = engine, set(engine.everywhere), {}
+
+    def has(self, reference):
+        return reference in self.images
+
+    def resolve(self, reference):
+        return self.engine.offered.get(reference, "")
+
+    def pull_as(self, reference, digest, name):
+        self.engine.log.append(("pull", f"{reference}@{digest}", name))
+        self.images.add(name)
+
+    def note_use(self, tag, *, made=False, source=""):
+        if made or tag in self.used:
+            self.used.pop(tag, None)
+            self.used[tag] = source
+
+    def prepare(self, reference, tag):
+        self._make("prepare", reference, tag)
+
+    def build(self, context, tag, *, network):
+        if "broken" in context:
+            raise UserError("a task's Dockerfile cannot be built")
+        self._make("build", context["Dockerfile"].data.decode(), tag)
+
+    def hold(self, image, folder, tag):
+        self._make("hold", f"{image}{folder}", tag)
+
+    def check(self, image):
+        self.engine.log.append(("check", image))
+
+    def _make(self, how, source, tag):
+        if self.engine.broken:
+            raise Infrastructure("the Docker engine says: no")
+        time.sleep(0.02)
+        if tag not in self.images:
+            self.engine.log.append((how, source, tag))
+        self.images.add(tag)
+        self.used[tag] = ""
+
+    def kept(self):
+        return [PreparedImage(tag, "", 0.0) for tag in self.used]
+
+    def disk_bytes(self):
+        return len(self.used) * 10**9
+
+    def collect(self, limit_bytes, spared):
+        gone = [tag for tag in self.used if tag not in spared][
+            : max(0, len(self.used) - limit_bytes // 10**9)
+        ]
+        for tag in gone:
+            del self.used[tag]
+            self.images.discard(tag)
+        return gone
+
+
+class ImageEngine(PlainEngine):
+    """An engine with images of its own on each node."""
+
+    name = "docker"
+    everywhere: set = set()  # noqa: RUF012  (images that every node has)
+    offered: dict = {}  # noqa: RUF012  (reference → digest in registries)
+    log: list = []  # noqa: RUF012  (what all nodes did)
+    broken = False
+
+    def __init__(self):
+        self.instances = self.task_images = ImageShop(self)

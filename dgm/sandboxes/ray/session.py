@@ -37,8 +37,14 @@ log = logging.getLogger(__name__)
 class NodeUse:
     """One node as this session uses it."""
 
-    def __init__(self, node: ClusterNode, keeper: Remote) -> None:
+    def __init__(self, node: ClusterNode, keeper: Remote, session: str = "", node_engine: str = "") -> None:
         self.node = node
+        self.session = session
+        """Its id, as the node knows it."""
+        self.node_engine = node_engine
+        """The setting."""
+        self.engine = ""
+        """Name of the node's own engine; empty: none answered."""
         self.links: dict[Path, Link] = {}
         """Socket of the head → the node's way to it."""
         self.renewing: asyncio.Task[None] | None = None
@@ -51,7 +57,11 @@ class NodeUse:
         Raises:
             Infrastructure: the keeper or its node is lost, or does not answer in time.
         """
-        return await within(CALL_S, self._keeper.call(method, *args), f"the keeper of {self.node.name}")
+        return await self.ask_within(CALL_S, method, *args)
+
+    async def ask_within(self, seconds: float, method: str, *args: object) -> object:
+        """Return the keeper's record of work that may take long; raise as ``ask``."""
+        return await within(seconds, self._keeper.call(method, *args), f"the keeper of {self.node.name}")
 
     async def show(self, sandbox: str, folder: PackedFolder) -> str:
         """Return the node's path of a folder; send it if it is not there, once for all that wait for it."""
@@ -124,6 +134,11 @@ class ClusterSession:
         """Ids of the nodes on which no sandbox should be opened now."""
         now = self._clock()
         return [*self._unfit, *(node for node, until in self._resting.items() if until > now)]
+
+    @property
+    def uses(self) -> Mapping[str, NodeUse]:
+        """The nodes in use by id."""
+        return self._uses
 
     @property
     def unfit(self) -> Mapping[str, str]:
@@ -274,7 +289,7 @@ class ClusterSession:
         """
         if node not in nodes:
             raise Infrastructure("a node of the cluster was lost while a sandbox was to be opened on it")
-        use = NodeUse(nodes[node], self._cluster.keeper(node))
+        use = NodeUse(nodes[node], self._cluster.keeper(node), self.ident, self._scale.node_engine)
         facts = decode(await use.ask("describe", self._scale.node_engine), NodeFacts)
         if facts.build != build_digest():
             self._unfit[node] = describe_difference(nodes[node].name, facts)
@@ -282,12 +297,15 @@ class ClusterSession:
             return
         if facts.problem:
             log.warning("%s opens no sandboxes now: %s", nodes[node].name, facts.problem)
+        use.engine = facts.engine
         head = HeadSession(
             self.ident,
             self.incarnation,
             self._scale.lease_s,
             self._scale.cache_mb * 2**20,
             self._scale.node_engine,
+            self._scale.registry,
+            int(self._scale.images_gb * 10**9),
         )
         decode(await use.ask("begin", encode(head)), str)
         # A dead node may stand on the same machine as one that took its place.
