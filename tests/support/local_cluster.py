@@ -81,6 +81,7 @@ class _Remote:
     async def call(self, method, *args):
         if method == "where":
             return await self._find_room()
+        await self.cluster.wait_for_reach(self.node)
         died = self.cluster.died[self.node]
         if died.is_set() or self.gone.is_set():
             raise Infrastructure(f"{self.node} is lost")
@@ -91,6 +92,7 @@ class _Remote:
             await asyncio.wait([answer, *ends], return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 raise Infrastructure(f"{self.node} is lost")
+            await self.cluster.wait_for_reach(self.node)
             return pickle.loads(pickle.dumps(answer.result()))
         finally:
             for each in (answer, *ends):
@@ -123,6 +125,8 @@ class LocalCluster:
         self.died = {node: asyncio.Event() for node in room}
         self.keepers, self.started, self.avoided, self.near = {}, [], (), ()
         self.cpus = 2.0
+        self.out_of_reach = set()
+        """Nodes that hear nothing and say nothing, and go on."""
 
     async def nodes(self):
         alive = [node for node in self.room if not self.died[node].is_set()]
@@ -136,6 +140,10 @@ class LocalCluster:
     def start_host(self, needs, avoid, near):
         self.avoided, self.near = tuple(avoid), tuple(near)
         return _Remote(self, "", SandboxHost())
+
+    async def wait_for_reach(self, node):
+        while node in self.out_of_reach:
+            await asyncio.sleep(0.01)
 
     def kill_node(self, node):
         self.died[node].set()

@@ -18,7 +18,7 @@ from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
 from dgm.sandboxes.ray.hosts import Host, HostPool, Wish
 from dgm.sandboxes.ray.image_places import ImagePlaces
 from dgm.sandboxes.ray.image_plans import DOCKER, ImageDigests, ImagePlans, PlannedImage
-from dgm.sandboxes.ray.keeper import NODE, RUN, SESSION
+from dgm.sandboxes.ray.keeper import NODE, RUN, SANDBOX, SESSION
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
 from dgm.sandboxes.ray.session import ClusterSession, NodeUse
 from dgm.sandboxes.ray.waiting import finish, within
@@ -202,7 +202,7 @@ class RayEngine:
                 socket = (decode(said, str), spec.socket.target)
             hosted = HostedSpec(
                 image=spec.image,
-                labels={**spec.labels, SESSION: session.ident, NODE: host.node},
+                labels={**spec.labels, SESSION: session.ident, NODE: host.node, SANDBOX: ident},
                 folders=folders,
                 socket=socket,
                 cpus=spec.cpus,
@@ -219,7 +219,7 @@ class RayEngine:
             session.rest(host.node, why)
             await session.forget_lost()
             raise Infrastructure(f"no sandbox on the node {why}") from error
-        return RemoteSandbox(host.remote, use.node.name, link)
+        return RemoteSandbox(host.remote, use.node.name, link, lambda: session.confirm(host.node, use))
 
     async def _close(self, session: ClusterSession, placed: _Placed, *, sound: bool) -> None:
         """Remove a sandbox; keep its host if all went well."""
@@ -228,11 +228,15 @@ class RayEngine:
             decode(await within(_CLOSE_S, host.remote.call("close"), f"a sandbox on {use.node.name}"), str)
             decode(await use.ask("release", session.ident, placed.ident), str)
         except DgmError:
-            # Its program ends; what the engine of a live node keeps of it is removed by its labels.
             sound = False
             with contextlib.suppress(DgmError):
                 await session.forget_lost()
         if sound and host.node not in session.avoided:
             self._hosts.give_back(host)
-        else:
-            host.remote.kill()
+            return
+        host.remote.kill()
+        if not sound:
+            # A container outlives the program that opened it.
+            with contextlib.suppress(DgmError):
+                await use.ask("reap", {SESSION: session.ident, SANDBOX: placed.ident}, use.node_engine)
+                await use.ask("release", session.ident, placed.ident)

@@ -37,7 +37,7 @@ from dgm.sandboxes.ray.wire import (
     encode,
 )
 
-RUN, SESSION, NODE = "dgm.run", "dgm.session", "dgm.node"
+RUN, SESSION, NODE, SANDBOX = "dgm.run", "dgm.session", "dgm.node", "dgm.opening"
 """Labels of a sandbox on a node."""
 IDLE_S = 900.0
 """Seconds without a lease after which a keeper ends itself and its cache."""
@@ -114,6 +114,9 @@ class NodeKeeper:
             Infrastructure: a newer head uses this node for the same run.
         """
         session = decode(record, HeadSession)
+        if (before := self._leases.pop(session.ident, None)) is not None:
+            await self._let_go(before)  # the head has given up what it had here
+            await self._reap({SESSION: session.ident}, session.node_engine)
         self._newest = max(self._newest, session.incarnation)
         self._leases[session.ident] = _Lease(session, self._clock() + session.lease_s)
         self._cache.limit_bytes = max(lease.session.cache_bytes for lease in self._leases.values())

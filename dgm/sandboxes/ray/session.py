@@ -48,6 +48,8 @@ class NodeUse:
         self.links: dict[Path, Link] = {}
         """Socket of the head → the node's way to it."""
         self.renewing: asyncio.Task[None] | None = None
+        self.renewed_at = 0.0
+        """Time at which the lease was last asked for with success."""
         self._keeper = keeper
         self._sending: dict[str, asyncio.Lock] = {}
 
@@ -185,6 +187,20 @@ class ClusterSession:
                 decode(await use.ask("admit", self.ident, sandbox, run), str)
         return use
 
+    async def confirm(self, node: str, use: NodeUse) -> None:
+        """Make sure that a node has had its lease without a break, so that nothing there was ended meanwhile.
+
+        Raises:
+            Infrastructure: it may have ended its sandboxes; what they said last counts for nothing.
+        """
+        if self._uses.get(node) is use and self._clock() - use.renewed_at >= self._scale.lease_s:
+            try:
+                await self._renew_now(use)
+            except Infrastructure as error:
+                await self._drop(node, use, error)
+        if self._uses.get(node) is not use:
+            raise Infrastructure(f"{use.node.name} was out of reach for longer than its lease")
+
     async def open_link(self, use: NodeUse, target: Path) -> Link:
         """Return a node's way to a unix socket of this machine."""
         known = use.links.get(target)
@@ -307,6 +323,7 @@ class ClusterSession:
             self._scale.registry,
             int(self._scale.images_gb * 10**9),
         )
+        use.renewed_at = self._clock()
         decode(await use.ask("begin", encode(head)), str)
         # A dead node may stand on the same machine as one that took its place.
         for dead in self._dead:
@@ -319,10 +336,15 @@ class ClusterSession:
         while self._uses.get(node) is use:
             await asyncio.sleep(self._scale.lease_s / 4)
             try:
-                decode(await use.ask("renew", self.ident), str)
+                await self._renew_now(use)
             except Infrastructure as error:
                 use.renewing = None
                 await self._drop(node, use, error)
+
+    async def _renew_now(self, use: NodeUse) -> None:
+        asked_at = self._clock()
+        decode(await use.ask("renew", self.ident), str)
+        use.renewed_at = asked_at
 
     async def _drop(self, node: str, use: NodeUse, why: Exception) -> None:
         if self._uses.get(node) is use:
