@@ -17,7 +17,7 @@ from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
 from dgm.benchmarks.swebench_instances import Instance, load
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_rows import DATA_SETS
-from dgm.benchmarks.task_images import WITHOUT_IMAGES
+from dgm.benchmarks.task_images import WITHOUT_IMAGES, InstancePlanner
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import SwebenchSettings
 from dgm.domain import Split, Task, TaskId
@@ -107,13 +107,17 @@ class SwebenchBenchmark:
             UserError: an agent's patch could not be graded; raised before that costs anything.
             Infrastructure: the image cannot be had; the message says what to do.
         """
-        instance, store = self.instance(task), images.store_of(self._engine)
+        instance = self.instance(task)
         if task not in self._gradable:
             plan_of(self.exam(task), self._parsers)
             row = {"instance_id": instance.id, "repo": instance.repo, "log_parser": instance.log_parser}
             self._parsers.check(row)
             self._gradable.add(task)
-        images.ensure(instance, self._images, store)
+        if isinstance(self._engine, InstancePlanner):
+            sources, tag = images.candidates(instance, self._images), images.tag_of(instance, self._images)
+            self._engine.plan_instance(sources, tag)
+        else:
+            images.ensure(instance, self._images, images.store_of(self._engine))
         return InImage()
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from dgm.paths import asset
 from dgm.protocols import SandboxEngine
 
 NAMES_SHOWN = 5
-WITHOUT_IMAGES = ("bubblewrap", "ray")
+WITHOUT_IMAGES = ("bubblewrap",)
 """Names of the engines that have no images but those of recipes."""
 
 
@@ -71,6 +71,19 @@ class TaskImageBuilder(Protocol):
     @property
     def task_images(self) -> TaskImageStore:
         """The images of tasks."""
+        ...
+
+
+@runtime_checkable
+class InstancePlanner(Protocol):
+    """An engine that makes images of instances when a sandbox needs one, and not before."""
+
+    def plan_instance(self, sources: Sequence[str], tag: str) -> None:
+        """Note that ``tag`` is made of the first of ``sources`` that can be had, from its repository at ``/testbed``.
+
+        Raises:
+            UserError: no such image can be had.
+        """
         ...
 
 

@@ -1,10 +1,19 @@
 """The settings of a search whose sandboxes are on the nodes of a cluster (``docs/many-machines.md``)."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dgm.config.section import Count, Positive, Section
+
+_REGISTRY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?(/[a-z0-9._-]+)*")
+
+
+def _check_registry(text: str) -> str:
+    if text and _REGISTRY.fullmatch(text) is None:
+        raise ValueError("write HOST[:PORT][/PATH], without https:// and without the name of an image")
+    return text
 
 
 class ScaleSettings(Section):
@@ -15,6 +24,11 @@ class ScaleSettings(Section):
     cache_mb: Count = 2000
     """Disk of the folders that a node keeps for further sandboxes (agents' packages, evidence, tools), in MB; what was
     not used for the longest time goes first."""
+    registry: Annotated[str, AfterValidator(_check_registry)] = ""
+    """A registry, ``HOST[:PORT][/PATH]``, that nodes ask first for images of tasks, also for those that dgm makes. All
+    nodes take the same digest."""
+    images_gb: Positive = 120.0
+    """Disk of the images of tasks that a node pulled or made, in GB; the longest unused goes first."""
     lease_s: Annotated[float, Field(ge=3, le=3600)] = 30.0
     """Seconds without a word from the head after which a node ends the head's sandboxes."""
     wait_s: Positive = 3600.0

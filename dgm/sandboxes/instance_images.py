@@ -73,9 +73,7 @@ class InstanceStore:
         Raises:
             Infrastructure: the pull failed.
         """
-        name, colon, tag = reference.rpartition(":")
-        if not colon or "/" in tag:
-            name, tag = reference, "latest"
+        name, tag = _split_tag(reference)
         counts: dict[str, tuple[int, int]] = {}
         with convert_engine_errors(f"pull the image {reference}"):
             for step in self._client.api.pull(name, tag=tag, stream=True, decode=True):
@@ -87,6 +85,43 @@ class InstanceStore:
                         sum(came for came, _ in counts.values()), sum(size for _, size in counts.values())
                     )
         _write_note(self._note("pulled", reference), {"image": reference})
+
+    def resolve(self, reference: str) -> str:
+        """Return the digest of an image in its registry; empty if none offers it, as ``offered`` says."""
+        if not self.offered(reference):
+            return ""
+        with convert_engine_errors(f"ask a registry for {reference}"):
+            found: Mapping[str, Any] = self._client.api.inspect_distribution(reference)  # type: ignore[no-untyped-call]
+        return str(found["Descriptor"]["digest"])
+
+    def pull_as(self, reference: str, digest: str, name: str) -> None:
+        """Pull the image of a digest, and call it ``name`` here.
+
+        Raises:
+            Infrastructure: the pull failed.
+        """
+        exact = f"{_split_tag(reference)[0]}@{digest}"
+        self.pull(exact)
+        with convert_engine_errors(f"name the image {exact}"):
+            self._client.api.tag(exact, *_split_tag(name))
+            # The name by its digest would keep the image on disk when the other one is removed.
+            self._client.api.remove_image(exact, noprune=True)
+        self._note("pulled", exact).unlink(missing_ok=True)
+        _write_note(self._note("pulled", name), {"image": name})
+
+    def note_use(self, tag: str, *, made: bool = False, source: str = "") -> None:
+        """Record the use of an image, so that it is among those that may be removed later.
+
+        Args:
+            tag: its name.
+            made: whether it was made here; one that was neither made nor pulled here is never recorded.
+            source: the image that it was made of, to be removed with it if it was pulled.
+        """
+        note, pulled = self._note("used", tag), self._note("pulled", source or tag).exists()
+        if note.exists() and not (made or source):
+            note.touch()
+        elif made or pulled:
+            _write_note(note, {"tag": tag, "pulled": source if pulled else ""})
 
     def prepare(self, reference: str, tag: str) -> bool:
         """Make the start image of sandboxes, if it is missing or out of date; record its use.
@@ -178,6 +213,15 @@ class InstanceStore:
 
     def _note(self, kind: str, name: str) -> Path:
         return self._notes / kind / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+
+
+def _split_tag(reference: str) -> tuple[str, str]:
+    """Return name and tag (or digest) as the engine takes them."""
+    name, at, digest = reference.partition("@")
+    if at:
+        return name, digest
+    name, colon, tag = reference.rpartition(":")
+    return (name, tag) if colon and "/" not in tag else (reference, "latest")
 
 
 def _count_layer(step: Mapping[str, Any], counts: dict[str, tuple[int, int]]) -> None:

@@ -18,6 +18,7 @@ _MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
+_HOST = re.compile(r"[.:]|^localhost$")
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -39,12 +40,18 @@ def split_reference(reference: str) -> tuple[str, str, str]:
     """Return host, repository and tag (or digest) of a reference, by the engine's rules."""
     name, at, digest = reference.partition("@")
     first, slash, rest = name.partition("/")
-    host, path = (first, rest) if slash and re.search(r"[.:]|^localhost$", first) else (HUB_NAME, name)
+    host, path = (first, rest) if slash and _HOST.search(first) else (HUB_NAME, name)
     repository, colon, tag = path.partition(":")
     if host == HUB_NAME:
         host = HUB
         repository = repository if "/" in repository else f"library/{repository}"
     return host, repository, digest if at else tag if colon else "latest"
+
+
+def without_host(reference: str) -> str:
+    """Return a reference without its registry, as another registry may have it."""
+    first, slash, rest = reference.partition("/")
+    return rest if slash and _HOST.search(first) else reference
 
 
 def _layers(session: "Session", host: str, repository: str, tag: str) -> Mapping[str, int]:

@@ -35,6 +35,8 @@ _SAID = 300
 BUILD_S = 1800
 BUILD_CORES = 2
 BUILD_BYTES = 4_000_000_000
+HELD = "-held"
+"""Ending of the name of the image between the given one and the one with a workspace."""
 _HELD = """\
 FROM {image}
 USER 0
@@ -88,7 +90,7 @@ class TaskImageStore:
                 raise UserError(f"the engine has no image {image}: pull or build it first")
             if find_image(self._client, tag) is None:
                 check_needs(self._client, image)
-            held = f"{tag}-held"
+            held = f"{tag}{HELD}"
             text = _HELD.format(image=image, folder=shlex.quote(folder))
             # The builder's cache provides it, unless the name refers to another image by now.
             _build_image(self._client, {"Dockerfile": Entry(text.encode())}, held, network="none")

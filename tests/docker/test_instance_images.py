@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import io
 import os
+import tarfile
 
 import docker
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from dgm.errors import Infrastructure
 from dgm.sandboxes.instance_images import InstanceStore
 from tests.docker.test_in_image_workspaces import build, engine, left, spec
+from tests.support.image_registry import serve_images
 
 pytestmark = [pytest.mark.docker, pytest.mark.sandbox]
 __all__ = ["engine"]
@@ -89,3 +92,38 @@ def test_a_prepared_image_outlives_what_it_was_made_from(engine, store, prepared
 def test_a_pull_that_fails_says_so(store):
     with pytest.raises(Infrastructure, match=r"pull the image 127.0.0.1:1/none:1"):
         store.pull("127.0.0.1:1/none:1")
+
+
+def test_an_image_of_a_registry_is_pulled_by_its_digest_and_goes_again(engine, store):
+    name, other = "dgm-test/pulled:1", {"repository": "dgm-test/pulled", "tag": "2"}
+    with serve_images() as registry:
+        far = f"{registry}/team/pulled:1"
+        try:
+            for content in (b"one", b"two"):
+                tar = io.BytesIO()
+                with tarfile.open(fileobj=tar, mode="w") as archive:
+                    member = tarfile.TarInfo("said")
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+                engine.client.api.import_image_from_data(tar.getvalue(), **other)
+                engine.client.images.get("dgm-test/pulled:2").tag(far)
+                assert "error" not in engine.client.api.push(far)
+                if content == b"one":
+                    digest, wanted = store.resolve(far), engine.client.images.get(far).id
+                remove(engine, [far, "dgm-test/pulled:2"])
+            assert digest != store.resolve(far)
+            store.pull_as(far, digest, name)
+            assert engine.client.images.get(name).id == wanted
+            store.note_use(name, source=name)
+            assert [kept.tag for kept in store.kept()] == [name]
+            assert store.collect(0) == [name]
+            with pytest.raises(docker.errors.ImageNotFound):
+                engine.client.images.get(wanted)
+            assert store.resolve(f"{registry}/team/none:1") == ""
+        finally:
+            remove(engine, [name, far, "dgm-test/pulled:2"])
+
+
+def test_an_image_that_was_neither_made_nor_pulled_here_is_never_recorded(store):
+    store.note_use("dgm-test/somebodys:1")
+    assert list(store._notes.rglob("*.json")) == []

@@ -2,11 +2,13 @@
 
 import asyncio
 import pickle
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed
+from dgm.sandboxes.instance_images import PreparedImage
 from dgm.sandboxes.ray.cluster import ClusterNode
 from dgm.sandboxes.ray.host import SandboxHost
 from dgm.sandboxes.ray.keeper import NodeKeeper
@@ -79,6 +81,7 @@ class _Remote:
     async def call(self, method, *args):
         if method == "where":
             return await self._find_room()
+        await self.cluster.wait_for_reach(self.node)
         died = self.cluster.died[self.node]
         if died.is_set() or self.gone.is_set():
             raise Infrastructure(f"{self.node} is lost")
@@ -89,6 +92,7 @@ class _Remote:
             await asyncio.wait([answer, *ends], return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
                 raise Infrastructure(f"{self.node} is lost")
+            await self.cluster.wait_for_reach(self.node)
             return pickle.loads(pickle.dumps(answer.result()))
         finally:
             for each in (answer, *ends):
@@ -96,7 +100,8 @@ class _Remote:
 
     async def _find_room(self):
         while True:
-            for node in await self.cluster.nodes():
+            alive = await self.cluster.nodes()
+            for node in [*(each for each in self.cluster.near if each in alive), *alive]:
                 if self.cluster.room[node] and node not in self.cluster.avoided:
                     self.cluster.room[node] -= 1
                     self.cluster.started.append(node)
@@ -118,8 +123,10 @@ class LocalCluster:
     def __init__(self, **room):
         self.room = dict(room)
         self.died = {node: asyncio.Event() for node in room}
-        self.keepers, self.started, self.avoided = {}, [], ()
+        self.keepers, self.started, self.avoided, self.near = {}, [], (), ()
         self.cpus = 2.0
+        self.out_of_reach = set()
+        """Nodes that hear nothing and say nothing, and go on."""
 
     async def nodes(self):
         alive = [node for node in self.room if not self.died[node].is_set()]
@@ -130,9 +137,13 @@ class LocalCluster:
             self.keepers[node] = NodeKeeper(lambda: None)
         return _Remote(self, node, self.keepers[node])
 
-    def start_host(self, needs, avoid):
-        self.avoided = tuple(avoid)
+    def start_host(self, needs, avoid, near):
+        self.avoided, self.near = tuple(avoid), tuple(near)
         return _Remote(self, "", SandboxHost())
+
+    async def wait_for_reach(self, node):
+        while node in self.out_of_reach:
+            await asyncio.sleep(0.01)
 
     def kill_node(self, node):
         self.died[node].set()
@@ -144,3 +155,79 @@ class LocalCluster:
 
 def labelled(spec, run="r1"):
     return replace(spec, labels={"dgm.run": run})
+
+
+IMAGE_ENGINE = "tests.support.local_cluster:ImageEngine"
+
+
+class ImageShop:
+    """The images of one engine: what is made or pulled is noted, and nothing else happens."""
+
+    def __init__(self, engine):
+        self.engine, self.images, self.used = engine, set(engine.everywhere), {}
+
+    def has(self, reference):
+        return reference in self.images
+
+    def resolve(self, reference):
+        return self.engine.offered.get(reference, "")
+
+    def pull_as(self, reference, digest, name):
+        self.engine.log.append(("pull", f"{reference}@{digest}", name))
+        self.images.add(name)
+
+    def note_use(self, tag, *, made=False, source=""):
+        if made or tag in self.used:
+            self.used.pop(tag, None)
+            self.used[tag] = source
+
+    def prepare(self, reference, tag):
+        self._make("prepare", reference, tag)
+
+    def build(self, context, tag, *, network):
+        if "broken" in context:
+            raise UserError("a task's Dockerfile cannot be built")
+        self._make("build", context["Dockerfile"].data.decode(), tag)
+
+    def hold(self, image, folder, tag):
+        self._make("hold", f"{image}{folder}", tag)
+
+    def check(self, image):
+        self.engine.log.append(("check", image))
+
+    def _make(self, how, source, tag):
+        if self.engine.broken:
+            raise Infrastructure("the Docker engine says: no")
+        time.sleep(0.02)
+        if tag not in self.images:
+            self.engine.log.append((how, source, tag))
+        self.images.add(tag)
+        self.used[tag] = ""
+
+    def kept(self):
+        return [PreparedImage(tag, "", 0.0) for tag in self.used]
+
+    def disk_bytes(self):
+        return len(self.used) * 10**9
+
+    def collect(self, limit_bytes, spared):
+        gone = [tag for tag in self.used if tag not in spared][
+            : max(0, len(self.used) - limit_bytes // 10**9)
+        ]
+        for tag in gone:
+            del self.used[tag]
+            self.images.discard(tag)
+        return gone
+
+
+class ImageEngine(PlainEngine):
+    """An engine with images of its own on each node."""
+
+    name = "docker"
+    everywhere: set = set()  # noqa: RUF012  (images that every node has)
+    offered: dict = {}  # noqa: RUF012  (reference → digest in registries)
+    log: list = []  # noqa: RUF012  (what all nodes did)
+    broken = False
+
+    def __init__(self):
+        self.instances = self.task_images = ImageShop(self)

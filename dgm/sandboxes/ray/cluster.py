@@ -59,9 +59,14 @@ class Cluster(Protocol):
         """Return the ``NodeKeeper`` of a node; it is started if necessary, and outlives this process."""
         ...
 
-    def start_host(self, needs: HostNeeds, avoid: Collection[str]) -> Remote:
+    def start_host(self, needs: HostNeeds, avoid: Collection[str], near: Collection[str]) -> Remote:
         """Return a new ``SandboxHost``, which also answers ``where`` with the id of its node.
 
         It waits until a node has room.
+
+        Args:
+            needs: what is set aside for it.
+            avoid: nodes on which it must not be.
+            near: nodes that are taken first, if one of them has room.
         """
         ...

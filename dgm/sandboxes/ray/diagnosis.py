@@ -8,9 +8,10 @@ from dgm.sandboxes.choose import choose
 from dgm.sandboxes.probes import DiagnosisRow
 from dgm.sandboxes.ray.cluster import ClusterNode
 from dgm.sandboxes.ray.engine import RayEngine
+from dgm.sandboxes.ray.image_plans import DOCKER
 from dgm.sandboxes.ray.session import CALL_S, describe_difference
 from dgm.sandboxes.ray.waiting import within
-from dgm.sandboxes.ray.wire import NodeFacts, build_digest, decode
+from dgm.sandboxes.ray.wire import NodeFacts, NodeStock, build_digest, decode
 from dgm.sandboxes.ray_address import NAME
 
 
@@ -33,6 +34,7 @@ async def _describe(engine: RayEngine, ident: str, node: ClusterNode) -> Diagnos
     try:
         asked = engine.cluster.keeper(ident).call("describe", engine.scale.node_engine)
         facts = decode(await within(CALL_S, asked, f"the keeper of {node.name}"), NodeFacts)
+        images = await _describe_images(engine, ident, node) if facts.engine == DOCKER else ""
     except DgmError as error:
         return DiagnosisRow(name, ok=False, detail=str(error))
     if facts.build != build_digest():
@@ -46,5 +48,13 @@ async def _describe(engine: RayEngine, ident: str, node: ClusterNode) -> Diagnos
         ok=at_once > 0,
         detail=f"{node.cpus:g} processors, {node.memory_mb:,} MB: {at_once} sandboxes of the recipe python at once, by "
         f"{facts.engine}; {facts.sandboxes} open; cache {facts.cache_bytes / 1e6:.0f} of "
-        f"{facts.cache_limit / 1e6:.0f} MB",
+        f"{facts.cache_limit / 1e6:.0f} MB{images}",
+    )
+
+
+async def _describe_images(engine: RayEngine, ident: str, node: ClusterNode) -> str:
+    asked = engine.cluster.keeper(ident).call("list_images", engine.scale.node_engine, True)
+    stock = decode(await within(CALL_S, asked, f"the engine of {node.name}"), NodeStock)
+    return (
+        f"; {len(stock.tags)} images of tasks, {stock.disk_bytes / 1e9:.1f} of {engine.scale.images_gb:g} GB"
     )

@@ -16,8 +16,10 @@ from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.engine_address import find_cluster, find_named_engine
 from dgm.sandboxes.ray.cache import pack_for_nodes
 from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
-from dgm.sandboxes.ray.hosts import Host, HostPool
-from dgm.sandboxes.ray.keeper import NODE, RUN, SESSION
+from dgm.sandboxes.ray.hosts import Host, HostPool, Wish
+from dgm.sandboxes.ray.image_places import ImagePlaces
+from dgm.sandboxes.ray.image_plans import DOCKER, ImageDigests, ImagePlans, PlannedImage
+from dgm.sandboxes.ray.keeper import NODE, RUN, SANDBOX, SESSION
 from dgm.sandboxes.ray.node_counts import NodeCounts
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
 from dgm.sandboxes.ray.session import ClusterSession, NodeUse
@@ -69,28 +71,50 @@ class RayEngine:
         self._session: ClusterSession | None = None
         self._hosts = HostPool(cluster)
         self._counts = NodeCounts()
+        self._plans = ImagePlans(scale)
+        self._digests: dict[str, ImageDigests] = {}
+        self._images = ImagePlaces(self._digests)
         self._incarnation = 0
         """Number of this process among all that have used the cluster, the same for all its sessions. A process that
         slept while a later one took over keeps its number, and is refused."""
+
+    @property
+    def task_images(self) -> ImagePlans:
+        """Images that tasks bring or name; nodes make them when a sandbox needs one."""
+        return self._plans
+
+    def plan_instance(self, sources: Sequence[str], tag: str) -> None:
+        """Note that ``tag`` is made of the first of ``sources`` that a node has or can pull.
+
+        Raises:
+            UserError: nodes have no images.
+        """
+        self._plans.prepare(sources, tag)
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[RemoteSandbox]:
         """Open a fresh sandbox on a node with room, and remove it when the context ends.
 
+        A task's image is made on the node first, if that does not have it; nodes that have it are taken first.
+
         Raises:
-            UserError: there is no such recipe, or it needs an image that only a Docker engine of this machine has.
+            UserError: there is no such recipe, or nodes have no images of tasks.
             Infrastructure: no node has room in time, or the node failed.
         """
-        if spec.filled or spec.image.startswith(IN_ENGINE):
-            raise UserError(f"{spec.image}: nodes have the images of recipes only; use --sandbox docker")
-        recipes.load(spec.image)
+        planned: PlannedImage | None = None
+        if spec.image.startswith(IN_ENGINE):
+            planned = self._plans.find(spec.image)
+        else:
+            recipes.load(spec.image)
         session = await self._begin()
         session.note_use(1)
         try:
-            placed = await self._place(session, spec)
+            placed = await self._place(session, spec, planned)
             sandbox: RemoteSandbox | None = None
             try:
                 with self._counts.hold_slot(placed.host.node):
+                    if planned is not None:
+                        await self._make_image(session, placed, planned)
                     sandbox = await self._open(session, placed, spec)
                     yield sandbox
             finally:
@@ -114,26 +138,65 @@ class RayEngine:
         if known is None or known.is_over or known.loop is not asyncio.get_running_loop():
             self._session = known = ClusterSession(self.cluster, self.scale, self._incarnation)
             known.counts = self._counts
+            self._images = ImagePlaces(self._digests)
         await known.begin()
         self._incarnation = known.incarnation
         return known
 
-    async def _place(self, session: ClusterSession, spec: SandboxSpec) -> _Placed:
-        """Return a host without a sandbox, on a node that is in use."""
+    async def _place(
+        self, session: ClusterSession, spec: SandboxSpec, planned: PlannedImage | None
+    ) -> _Placed:
+        """Return a host without a sandbox, on a node that is in use and can have the image."""
         needs = HostNeeds(spec.cpus, spec.memory_mb)
         ends = time.monotonic() + self.scale.wait_s
         for _ in range(_TRIES):
-            host = await self._hosts.take(session, needs, ends - time.monotonic())
+            wish = await self._wish(session, needs, planned)
+            host = await self._hosts.take(session, wish, ends - time.monotonic())
             ident = secrets.token_hex(8)
             try:
                 use = await session.admit(host.node, ident, spec.labels.get(RUN, ""))
             except BaseException:
                 host.remote.kill()
                 raise
-            if use is not None:
+            if use is not None and (planned is None or use.engine == DOCKER):
                 return _Placed(host, use, ident)
             host.remote.kill()
+            if use is not None:
+                with contextlib.suppress(Infrastructure):
+                    await use.ask("release", session.ident, ident)
         raise Infrastructure(f"no node of the cluster is fit: {'; '.join(session.unfit.values())}")
+
+    async def _wish(self, session: ClusterSession, needs: HostNeeds, planned: PlannedImage | None) -> Wish:
+        """Return the nodes for a sandbox.
+
+        Raises:
+            Infrastructure: it needs an image, and no node has Docker.
+        """
+        if planned is None:
+            return Wish(needs, session.avoided)
+        with_docker = {node: use for node, use in session.uses.items() if use.engine == DOCKER}
+        if not with_docker:
+            raise Infrastructure(
+                f"no node of the cluster has Docker, which the image {planned.plan.tag} needs: start it there "
+                "(dgm doctor --engine ray shows the nodes)"
+            )
+        await self._images.learn(with_docker)
+        tag = planned.plan.tag
+        without = [node for node in session.uses if node not in with_docker]
+        return Wish(needs, [*session.avoided, *without, *self._images.avoided(tag)], self._images.near(tag))
+
+    async def _make_image(self, session: ClusterSession, placed: _Placed, planned: PlannedImage) -> None:
+        node, use = placed.host.node, placed.use
+        others = [each for each in session.uses if each not in session.avoided]
+        try:
+            if await self._images.ensure(node, use, placed.ident, planned, others):
+                self._counts.note_image(node)
+        except UserError as error:
+            raise Infrastructure(f"no image for a task on the node {use.node.name}: {error}") from error
+        except Infrastructure as error:
+            session.rest(node, f"{use.node.name}: {error}")
+            await session.forget_lost()
+            raise
 
     async def _open(self, session: ClusterSession, placed: _Placed, spec: SandboxSpec) -> RemoteSandbox:
         host, use, ident = placed.host, placed.use, placed.ident
@@ -149,7 +212,7 @@ class RayEngine:
                 socket = (decode(said, str), spec.socket.target)
             hosted = HostedSpec(
                 image=spec.image,
-                labels={**spec.labels, SESSION: session.ident, NODE: host.node},
+                labels={**spec.labels, SESSION: session.ident, NODE: host.node, SANDBOX: ident},
                 folders=folders,
                 socket=socket,
                 cpus=spec.cpus,
@@ -157,6 +220,7 @@ class RayEngine:
                 pids=spec.pids,
                 disk_mb=spec.disk_mb,
                 lifetime_s=spec.lifetime_s,
+                filled=dict(spec.filled),
             )
             opening = host.remote.call("open", self.scale.node_engine, encode(hosted))
             decode(await within(_OPEN_S, opening, f"the engine of {use.node.name}"), str)
@@ -165,7 +229,7 @@ class RayEngine:
             session.rest(host.node, why)
             await session.forget_lost()
             raise Infrastructure(f"no sandbox on the node {why}") from error
-        return RemoteSandbox(host.remote, use.node.name, link)
+        return RemoteSandbox(host.remote, use.node.name, link, lambda: session.confirm(host.node, use))
 
     async def _close(self, session: ClusterSession, placed: _Placed, *, sound: bool) -> None:
         """Remove a sandbox; keep its host if all went well."""
@@ -174,11 +238,15 @@ class RayEngine:
             decode(await within(_CLOSE_S, host.remote.call("close"), f"a sandbox on {use.node.name}"), str)
             decode(await use.ask("release", session.ident, placed.ident), str)
         except DgmError:
-            # Its program ends; what the engine of a live node keeps of it is removed by its labels.
             sound = False
             with contextlib.suppress(DgmError):
                 await session.forget_lost()
         if sound and host.node not in session.avoided:
             self._hosts.give_back(host)
-        else:
-            host.remote.kill()
+            return
+        host.remote.kill()
+        if not sound:
+            # A container outlives the program that opened it.
+            with contextlib.suppress(DgmError):
+                await use.ask("reap", {SESSION: session.ident, SANDBOX: placed.ident}, use.node_engine)
+                await use.ask("release", session.ident, placed.ident)

@@ -102,6 +102,7 @@ def _local_spec(spec: HostedSpec) -> SandboxSpec:
         labels=spec.labels,
         mounts=[Mount(Path(source), target, constant) for source, target, constant in spec.folders],
         socket=SharedSocket(Path(spec.socket[0]), spec.socket[1]) if spec.socket else None,
+        filled=spec.filled,
         cpus=spec.cpus,
         memory_mb=spec.memory_mb,
         pids=spec.pids,

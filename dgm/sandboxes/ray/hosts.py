@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,10 +26,21 @@ class Host:
     free_since: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The nodes for a sandbox."""
+
+    needs: HostNeeds
+    avoid: Collection[str]
+    """Where it must not be."""
+    near: Collection[str] = ()
+    """Where it is best."""
+
+
 class _Waiting(NamedTuple):
     """A sandbox that waits for a host."""
 
-    needs: HostNeeds
+    wish: Wish
     host: "asyncio.Future[Host]"
 
 
@@ -42,15 +53,18 @@ class HostPool:
         self._waiting: list[_Waiting] = []
         """Sandboxes that wait for a node with room; a host that becomes free meanwhile is theirs."""
 
-    async def take(self, session: ClusterSession, needs: HostNeeds, wait_s: float) -> Host:
-        """Return a host, on a node that is not avoided.
+    async def take(self, session: ClusterSession, wish: Wish, wait_s: float) -> Host:
+        """Return a host, on a node that is not avoided, and on one of the best where one is free.
 
         Raises:
             Infrastructure: no node has room in time, or none ever has.
         """
-        now = time.monotonic()
+        needs, now = wish.needs, time.monotonic()
         self.retire([host for host in self._free if now - host.free_since > _KEPT_S])
-        fit = [host for host in self._free if host.needs == needs and host.node not in session.avoided]
+        fit = [host for host in self._free if host.needs == needs and host.node not in wish.avoid]
+        if near := frozenset(wish.near).difference(wish.avoid):
+            # One elsewhere gives way to a new one: what the best nodes have takes longer to get than a process.
+            fit = [host for host in fit if host.node in near]
         if fit:
             self._free.remove(fit[0])
             return fit[0]
@@ -61,7 +75,7 @@ class HostPool:
         if not any(node.cpus >= needs.cpus and node.memory_mb >= needs.memory_mb for node in nodes):
             raise Infrastructure(f"no node of the cluster has {wanted}")
         try:
-            return await self._start(session, needs, wait_s, f"a node with room for {wanted},")
+            return await self._start(wish, wait_s, f"a node with room for {wanted},")
         except Infrastructure:
             # It may have been a new node, on which dgm does not start.
             await session.enter_new()
@@ -70,7 +84,8 @@ class HostPool:
     def give_back(self, host: Host) -> None:
         """Give a host to the sandbox that waits for one like it; else keep it, unless others wait for its room."""
         for waiting in self._waiting:
-            if waiting.needs == host.needs and not waiting.host.done():
+            wish = waiting.wish
+            if wish.needs == host.needs and host.node not in wish.avoid and not waiting.host.done():
                 waiting.host.set_result(host)
                 return
         if self._waiting:
@@ -85,11 +100,12 @@ class HostPool:
             self._free.remove(host)
             host.remote.kill()
 
-    async def _start(self, session: ClusterSession, needs: HostNeeds, wait_s: float, what: str) -> Host:
+    async def _start(self, wish: Wish, wait_s: float, what: str) -> Host:
         """Return a new host, or one that becomes free before Ray has found room."""
-        remote = self._cluster.start_host(needs, session.avoided)
+        needs = wish.needs
+        remote = self._cluster.start_host(needs, wish.avoid, wish.near)
         starting = asyncio.ensure_future(within(max(wait_s, 1.0), remote.call("where"), what))
-        waiting = _Waiting(needs, asyncio.get_running_loop().create_future())
+        waiting = _Waiting(wish, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         found: Host | None = None
         try:

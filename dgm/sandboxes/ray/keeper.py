@@ -21,18 +21,23 @@ from dgm.protocols import SandboxEngine
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.ray.cache import FolderCache
 from dgm.sandboxes.ray.forwarder import Forwarder
+from dgm.sandboxes.ray.image_plans import ImageDigests, ImagePlan
+from dgm.sandboxes.ray.image_shelf import ImageOrder, ImageShelf
+from dgm.sandboxes.ray.node_images import ImageEngine, NodeImages
 from dgm.sandboxes.ray.wire import (
     DoorKey,
     HeadSession,
     NodeFacts,
+    NodeStock,
     Record,
     answers,
     build_digest,
     decode,
+    decode_files,
     encode,
 )
 
-RUN, SESSION, NODE = "dgm.run", "dgm.session", "dgm.node"
+RUN, SESSION, NODE, SANDBOX = "dgm.run", "dgm.session", "dgm.node", "dgm.opening"
 """Labels of a sandbox on a node."""
 IDLE_S = 900.0
 """Seconds without a lease after which a keeper ends itself and its cache."""
@@ -75,6 +80,8 @@ class NodeKeeper:
         """Run → highest incarnation that asked for a sandbox of it."""
         self._newest = 0
         self._engines: dict[str, SandboxEngine] = {}
+        self._images: dict[str, ImageShelf] = {}
+        """Name of an engine → its images of tasks."""
         self._idle_since = clock()
         self._watching: asyncio.Task[None] | None = None
 
@@ -107,6 +114,9 @@ class NodeKeeper:
             Infrastructure: a newer head uses this node for the same run.
         """
         session = decode(record, HeadSession)
+        if (before := self._leases.pop(session.ident, None)) is not None:
+            await self._let_go(before)  # the head has given up what it had here
+            await self._reap({SESSION: session.ident}, session.node_engine)
         self._newest = max(self._newest, session.incarnation)
         self._leases[session.ident] = _Lease(session, self._clock() + session.lease_s)
         self._cache.limit_bytes = max(lease.session.cache_bytes for lease in self._leases.values())
@@ -164,6 +174,43 @@ class NodeKeeper:
             return encode(str(await asyncio.to_thread(self._cache.store, sandbox, digest, stream)))
 
     @answers
+    async def list_images(self, node_engine: str, measured: bool) -> Record:
+        """Return ``NodeStock``; none if the engine has no images."""
+        shelf = await self._shelf(node_engine)
+        return encode(await shelf.list(measured=measured) if shelf else NodeStock((), 0))
+
+    @answers
+    async def find_image(self, session: str, sandbox: str, plan: Record) -> Record:
+        """Return the state of an image, and keep it for a sandbox."""
+        lease = self._lease(session)
+        shelf = await self._shelf_with_images(lease)
+        return encode(await shelf.find(sandbox, decode(plan, ImagePlan), lease.session.registry))
+
+    @answers
+    async def resolve_image(self, session: str, plan: Record) -> Record:
+        """Return ``ImageDigests`` of what a registry offers."""
+        lease = self._lease(session)
+        shelf = await self._shelf_with_images(lease)
+        return encode(await shelf.resolve(decode(plan, ImagePlan), lease.session.registry))
+
+    @answers
+    async def make_image(
+        self, session: str, sandbox: str, plan: Record, digests: Record, context: Record | None
+    ) -> Record:
+        """Make an image, once for all that wait for it.
+
+        Raises:
+            UserError: it cannot be made of what it should be made of.
+            Infrastructure: the engine failed.
+        """
+        lease = self._lease(session)
+        shelf = await self._shelf_with_images(lease)
+        files = None if context is None else decode_files(context)
+        made = ImageOrder(decode(plan, ImagePlan), files, decode(digests, ImageDigests))
+        await shelf.make(sandbox, made, lease.session.registry, lease.session.images_bytes)
+        return encode(made.plan.tag)
+
+    @answers
     async def listen(self, session: str, sandbox: str, record: Record, name: str) -> Record:
         """Return the path of a socket called ``name`` that leads to the head.
 
@@ -188,6 +235,8 @@ class NodeKeeper:
             for forwarder in lease.forwarders.values():
                 if path is not None:
                     await forwarder.leave(path)
+        for shelf in self._images.values():
+            shelf.release(sandbox)
         async with self._unpacking:
             await asyncio.to_thread(self._cache.release, sandbox)
         shutil.rmtree(self._folder / sandbox, ignore_errors=True)
@@ -233,6 +282,9 @@ class NodeKeeper:
         for forwarder in lease.forwarders.values():
             await forwarder.close()
         async with self._unpacking:
+            for shelf in self._images.values():
+                for sandbox in lease.sandboxes:
+                    shelf.release(sandbox)
             for sandbox in lease.sandboxes:
                 self._cache.release(sandbox)
                 shutil.rmtree(self._folder / sandbox, ignore_errors=True)
@@ -246,6 +298,18 @@ class NodeKeeper:
         if name not in self._engines:
             self._engines[name] = await asyncio.to_thread(open_node_engine, name)
         return self._engines[name]
+
+    async def _shelf(self, node_engine: str) -> ImageShelf | None:
+        engine = await self._engine(node_engine)
+        if not isinstance(engine, ImageEngine):
+            return None
+        return self._images.setdefault(engine.name, ImageShelf(NodeImages(engine)))
+
+    async def _shelf_with_images(self, lease: _Lease) -> ImageShelf:
+        found = await self._shelf(lease.session.node_engine)
+        if found is None:
+            raise Infrastructure("the engine of this node has no images: start Docker there")
+        return found
 
     async def _reap(self, labels: Mapping[str, str], node_engine: str) -> int:
         return await (await self._engine(node_engine)).reap(labels)

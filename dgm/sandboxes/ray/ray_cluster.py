@@ -17,6 +17,7 @@ from dgm.sandboxes.ray.keeper import NodeKeeper
 from dgm.sandboxes.ray.wire import Record, answers, build_digest, encode
 
 NAMESPACE = "dgm"
+_NODE_LABEL = "ray.io/node-id"
 _NO_REPETITION = {"max_restarts": 0, "max_task_retries": 0}
 _MANY = 1000
 """Calls of one actor at once."""
@@ -119,13 +120,17 @@ class RayCluster:
         )
         return RayRemote(actor, f"the keeper of node {node[:6]}")
 
-    def start_host(self, needs: HostNeeds, avoid: Collection[str]) -> Remote:
+    def start_host(self, needs: HostNeeds, avoid: Collection[str], near: Collection[str]) -> Remote:
         """Return a new host; Ray sets the processors and memory of its sandbox aside."""
         import ray
 
-        options: dict[str, Any] = (
-            {"label_selector": {"ray.io/node-id": f"!in({','.join(avoid)})"}} if avoid else {}
-        )
+        options: dict[str, Any] = {}
+        elsewhere = {_NODE_LABEL: f"!in({','.join(avoid)})"} if avoid else {}
+        if wished := [node for node in near if node not in avoid]:
+            options["label_selector"] = {_NODE_LABEL: f"in({','.join(wished)})"}
+            options["fallback_strategy"] = [{"label_selector": elsewhere}]
+        elif elsewhere:
+            options["label_selector"] = elsewhere
         actor = ray.remote(RayHost).options(
             num_cpus=needs.cpus,
             memory=needs.memory_mb * 2**20,

@@ -1,7 +1,7 @@
 """The head's end of a sandbox on a node: what it is asked goes there as records, and errors come back as they were."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from dgm.domain import Entry, Snapshot
@@ -22,10 +22,21 @@ _FILES_S = 900.0
 class RemoteSandbox:
     """One sandbox on a node."""
 
-    def __init__(self, host: Remote, node: str, link: Link | None) -> None:
+    def __init__(
+        self, host: Remote, node: str, link: Link | None, confirm: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Speak for a sandbox that is open.
+
+        Args:
+            host: its program on the node.
+            node: name of the node, for people.
+            link: the node's way to the gateway, if the sandbox has one.
+            confirm: raises ``Infrastructure`` if the node may have ended the sandbox before it answered.
+        """
         self._host = host
         self._node = node
         self._link = link
+        self._confirm = confirm
         self.is_lost = False
         """Whether the process on the node that held the sandbox is gone, or the node is."""
 
@@ -54,6 +65,7 @@ class RemoteSandbox:
         finally:
             await stop(running)
         done = decode(running.result(), Completed)
+        await self._confirm_lease()
         if self._link is not None and self._link.pipe.apart_s - before_s > APART_S:
             raise Infrastructure(
                 f"{self._node} was without the gateway for {self._link.pipe.apart_s - before_s:.0f} s"
@@ -66,7 +78,9 @@ class RemoteSandbox:
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
         """Return the contents of a folder."""
-        return decode_files(await self._call(_FILES_S, "get", source, limit_bytes, tuple(exclude)))
+        found = decode_files(await self._call(_FILES_S, "get", source, limit_bytes, tuple(exclude)))
+        await self._confirm_lease()
+        return found
 
     async def halt(self) -> None:
         """End all programs in the sandbox; its files stay."""
@@ -92,6 +106,13 @@ class RemoteSandbox:
             raise Infrastructure(
                 f"{self._node} lost the gateway: {self._link.pipe.broken or 'the head let it go'}"
             )
+
+    async def _confirm_lease(self) -> None:
+        try:
+            await self._confirm()
+        except Infrastructure:
+            self.is_lost = True
+            raise
 
     async def _call(self, seconds: float, method: str, *args: object) -> object:
         try:

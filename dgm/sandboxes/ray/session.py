@@ -38,11 +38,19 @@ log = logging.getLogger(__name__)
 class NodeUse:
     """One node as this session uses it."""
 
-    def __init__(self, node: ClusterNode, keeper: Remote) -> None:
+    def __init__(self, node: ClusterNode, keeper: Remote, session: str = "", node_engine: str = "") -> None:
         self.node = node
+        self.session = session
+        """Its id, as the node knows it."""
+        self.node_engine = node_engine
+        """The setting."""
+        self.engine = ""
+        """Name of the node's own engine; empty: none answered."""
         self.links: dict[Path, Link] = {}
         """Socket of the head → the node's way to it."""
         self.renewing: asyncio.Task[None] | None = None
+        self.renewed_at = 0.0
+        """Time at which the lease was last asked for with success."""
         self._keeper = keeper
         self._sending: dict[str, asyncio.Lock] = {}
 
@@ -52,7 +60,11 @@ class NodeUse:
         Raises:
             Infrastructure: the keeper or its node is lost, or does not answer in time.
         """
-        return await within(CALL_S, self._keeper.call(method, *args), f"the keeper of {self.node.name}")
+        return await self.ask_within(CALL_S, method, *args)
+
+    async def ask_within(self, seconds: float, method: str, *args: object) -> object:
+        """Return the keeper's record of work that may take long; raise as ``ask``."""
+        return await within(seconds, self._keeper.call(method, *args), f"the keeper of {self.node.name}")
 
     async def show(self, sandbox: str, folder: PackedFolder) -> str:
         """Return the node's path of a folder; send it if it is not there, once for all that wait for it."""
@@ -129,6 +141,11 @@ class ClusterSession:
         return [*self._unfit, *(node for node, until in self._resting.items() if until > now)]
 
     @property
+    def uses(self) -> Mapping[str, NodeUse]:
+        """The nodes in use by id."""
+        return self._uses
+
+    @property
     def unfit(self) -> Mapping[str, str]:
         """Nodes whose dgm is another one → what differs."""
         return self._unfit
@@ -172,6 +189,20 @@ class ClusterSession:
             if use is not None:
                 decode(await use.ask("admit", self.ident, sandbox, run), str)
         return use
+
+    async def confirm(self, node: str, use: NodeUse) -> None:
+        """Make sure that a node has had its lease without a break, so that nothing there was ended meanwhile.
+
+        Raises:
+            Infrastructure: it may have ended its sandboxes; what they said last counts for nothing.
+        """
+        if self._uses.get(node) is use and self._clock() - use.renewed_at >= self._scale.lease_s:
+            try:
+                await self._renew_now(use)
+            except Infrastructure as error:
+                await self._drop(node, use, error)
+        if self._uses.get(node) is not use:
+            raise Infrastructure(f"{use.node.name} was out of reach for longer than its lease")
 
     async def open_link(self, use: NodeUse, target: Path) -> Link:
         """Return a node's way to a unix socket of this machine."""
@@ -281,7 +312,7 @@ class ClusterSession:
         """
         if node not in nodes:
             raise Infrastructure("a node of the cluster was lost while a sandbox was to be opened on it")
-        use = NodeUse(nodes[node], self._cluster.keeper(node))
+        use = NodeUse(nodes[node], self._cluster.keeper(node), self.ident, self._scale.node_engine)
         facts = decode(await use.ask("describe", self._scale.node_engine), NodeFacts)
         if facts.build != build_digest():
             self._unfit[node] = describe_difference(nodes[node].name, facts)
@@ -290,13 +321,17 @@ class ClusterSession:
             return
         if facts.problem:
             log.warning("%s opens no sandboxes now: %s", nodes[node].name, facts.problem)
+        use.engine = facts.engine
         head = HeadSession(
             self.ident,
             self.incarnation,
             self._scale.lease_s,
             self._scale.cache_mb * 2**20,
             self._scale.node_engine,
+            self._scale.registry,
+            int(self._scale.images_gb * 10**9),
         )
+        use.renewed_at = self._clock()
         decode(await use.ask("begin", encode(head)), str)
         # A dead node may stand on the same machine as one that took its place.
         for dead in self._dead:
@@ -310,10 +345,15 @@ class ClusterSession:
         while self._uses.get(node) is use:
             await asyncio.sleep(self._scale.lease_s / 4)
             try:
-                decode(await use.ask("renew", self.ident), str)
+                await self._renew_now(use)
             except Infrastructure as error:
                 use.renewing = None
                 await self._drop(node, use, error)
+
+    async def _renew_now(self, use: NodeUse) -> None:
+        asked_at = self._clock()
+        decode(await use.ask("renew", self.ident), str)
+        use.renewed_at = asked_at
 
     async def _drop(self, node: str, use: NodeUse, why: Exception) -> None:
         if self._uses.get(node) is use:

@@ -18,6 +18,7 @@ from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, DgmError, Infrastructure, UserError
 from dgm.paths import asset
 from dgm.protocols import Completed
+from dgm.sandboxes.ray.image_plans import ImageDigests, ImagePlan
 
 VERSION = 1
 """Version of the form of the values; a node with another version is not used."""
@@ -37,6 +38,8 @@ class HostedSpec:
     """Folder of the node, folder in the sandbox, whether its contents never change."""
     socket: tuple[str, str] | None
     """Socket of the node, and its path in the sandbox."""
+    filled: Mapping[str, str]
+    """Writable folder in the sandbox → the folder of the image that is copied into it."""
     cpus: float
     memory_mb: int
     pids: int
@@ -68,6 +71,19 @@ class HeadSession:
     lease_s: float
     cache_bytes: int
     node_engine: str
+    registry: str = ""
+    """A registry to pull images of tasks from; empty: none."""
+    images_bytes: int = 0
+    """Disk of the images of tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStock:
+    """The images of tasks that a node has."""
+
+    tags: tuple[str, ...]
+    disk_bytes: int
+    """Bytes of all, with common layers counted once; 0 where it was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +121,19 @@ class NodeFacts:
 
 _KINDS: Mapping[str, type] = {
     kind.__name__: kind
-    for kind in (Completed, HostedSpec, Command, HeadSession, DoorKey, NodeFacts, str, int)
+    for kind in (
+        Completed,
+        HostedSpec,
+        Command,
+        HeadSession,
+        DoorKey,
+        NodeFacts,
+        NodeStock,
+        ImagePlan,
+        ImageDigests,
+        str,
+        int,
+    )
 }
 _FILES, _FAULT, _INFRASTRUCTURE, _USER = "files", "agent fault", "infrastructure", "user"
 

@@ -13,6 +13,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Mount, SandboxSpec, SharedSocket
 from dgm.sandboxes.ray import keeper as keepers
 from dgm.sandboxes.ray import remote_sandbox, wire
+from dgm.sandboxes.ray import session as sessions
 from dgm.sandboxes.ray.engine import RayEngine
 from tests.support.local_cluster import ENGINE, LocalCluster, PlainEngine
 
@@ -230,6 +231,73 @@ def test_a_node_whose_engine_is_dead_is_left_alone():
         perform(test, a=2)
 
 
+@pytest.mark.starts_processes
+def test_what_a_node_says_after_its_lease_was_over_counts_for_nothing(monkeypatch):
+    monkeypatch.setattr(keepers, "_LOOK_EVERY_S", 0.01)
+
+    async def test(cluster, engine):
+        async with engine.open(SPEC) as sandbox:
+            running = asyncio.create_task(sandbox.exec(["sleep", "0.3"], timeout_s=20))
+            await asyncio.sleep(0.05)
+            cluster.out_of_reach.add("a")
+            while PlainEngine.left:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.3)
+            cluster.out_of_reach.clear()
+            with pytest.raises(Infrastructure, match="a was out of reach for longer than its lease"):
+                await running
+        async with engine.open(SPEC) as sandbox:
+            assert (await sandbox.exec(["true"], timeout_s=20)).exit_code == 0
+        assert PlainEngine.left == []
+
+    perform(test, scale=SCALE.model_copy(update={"lease_s": 0.2}), a=2)
+
+
+@pytest.mark.starts_processes
+def test_a_node_that_is_out_of_reach_for_less_than_its_lease_goes_on():
+    async def test(cluster, engine):
+        async with engine.open(SPEC) as sandbox:
+            running = asyncio.create_task(sandbox.exec(["sleep", "0.1"], timeout_s=20))
+            await asyncio.sleep(0.05)
+            cluster.out_of_reach.add("a")
+            await asyncio.sleep(0.2)
+            cluster.out_of_reach.clear()
+            assert (await running).exit_code == 0
+
+    perform(test)
+
+
+def test_a_node_whose_engine_works_again_is_tried_again(monkeypatch):
+    monkeypatch.setattr(sessions, "REST_S", 0.1)
+
+    async def test(cluster, engine):
+        PlainEngine.broken_nodes.add("a")
+        with pytest.raises(Infrastructure, match="the engine is dead"):
+            async with engine.open(SPEC):
+                pass
+        PlainEngine.broken_nodes.clear()
+        async with engine.open(SPEC):
+            assert cluster.started == ["a", "b"]
+            await asyncio.sleep(0.1)
+            async with engine.open(SPEC):
+                assert cluster.started == ["a", "b", "a"]
+
+    perform(test, a=1, b=1)
+
+
+def test_what_is_left_of_a_sandbox_whose_program_died_is_removed():
+    async def test(cluster, engine):
+        async with engine.open(SPEC) as sandbox:
+            sandbox._host.gone.set()
+            with pytest.raises(Infrastructure, match="a is lost"):
+                await sandbox.halt()
+            assert len(PlainEngine.left) == 1
+        assert PlainEngine.left == []
+        assert not next(iter(cluster.keepers["a"]._leases.values())).sandboxes
+
+    perform(test)
+
+
 def test_a_node_with_another_dgm_is_not_used(caplog):
     async def test(cluster, engine):
         async def old(_):
@@ -245,12 +313,13 @@ def test_a_node_with_another_dgm_is_not_used(caplog):
     perform(test, a=2, b=2)
 
 
-def test_what_only_docker_can_open_is_one_line():
+def test_what_no_node_can_open_is_one_line():
     async def test(_, engine):
-        for spec in (replace(SPEC, image="docker:x"), replace(SPEC, filled={"/testbed": "/x"})):
-            with pytest.raises(UserError, match="use --sandbox docker"):
-                async with engine.open(spec):
-                    pass
+        with pytest.raises(
+            Infrastructure, match="no node of the cluster has Docker, which the image x needs"
+        ):
+            async with engine.open(replace(SPEC, image="docker:x")):
+                pass
         with pytest.raises(UserError, match="nope"):
             async with engine.open(replace(SPEC, image="nope")):
                 pass

@@ -10,17 +10,21 @@ from dgm.domain import Entry
 from dgm.errors import AgentFault, BudgetExhausted, Infrastructure, ProviderWaits, UserError
 from dgm.protocols import Completed
 from dgm.sandboxes.ray import wire
-from dgm.sandboxes.ray.wire import Command, DoorKey, HeadSession, HostedSpec, NodeFacts
+from dgm.sandboxes.ray.image_plans import ImageDigests, ImagePlan
+from dgm.sandboxes.ray.wire import Command, DoorKey, HeadSession, HostedSpec, NodeFacts, NodeStock
 
 VALUES = [
     Completed(137, b"\xff\x00", truncated=True, out_of_memory=True, seconds=1.5, processor_s=None),
     Completed(124, b"", timed_out=True, out_of_processor=True, processor_s=0.25),
     Command(("sh", "-c", "é\n"), 2.5, "/work", {"A": "=b\n"}, b"\x00in", 10, 3.0),
     HostedSpec(
-        "python", {"dgm.run": "r"}, (("/a", "/b", True),), ("/s/x.sock", "/run/x.sock"), 1, 2, 3, 4, 5.5
+        "python", {"dgm.run": "r"}, (("/a", "/b", True),), ("/s/x.sock", "/run/x.sock"), {}, 1, 2, 3, 4, 5.5
     ),
-    HostedSpec("python", {}, (), None, 0.5, 2, 3, 4, 5.5),
-    HeadSession("s", 3, 30.0, 2**40, "auto"),
+    HostedSpec("python", {}, (), None, {"/testbed": "/x"}, 0.5, 2, 3, 4, 5.5),
+    HeadSession("s", 3, 30.0, 2**40, "auto", "hub.example:5000/team", 10**12),
+    NodeStock(("dgm/task:1", "x"), 2**40),
+    ImagePlan("t", "hold", ("a", "b"), built=True, network=True, folder="/app"),
+    ImageDigests({"a": "sha256:0"}),
     DoorKey("::1", 1, b"\x00" * 32, b"\xff" * 32, ""),
     NodeFacts("b", "0.1", "docker", "", 7, 2, 10, 20),
     "text",
