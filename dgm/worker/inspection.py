@@ -85,7 +85,7 @@ async def inspect_agent(
                 # The machine lacks what the sandbox needs.
                 raise
             return Inspection(PackagesInstalled(str(error)))
-        size = sum(_folder_size(mount.source) for mount in bench.spec.mounts)
+        size = sum(_folder_size(mount.source) for mount in (await bench.supplies.supply(bench.spec)).mounts)
         installed = PackagesInstalled("", size, time.monotonic() - began)
         found = Inspection(installed, limits=allowed)
         begins("start")

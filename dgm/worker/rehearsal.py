@@ -8,7 +8,6 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -24,10 +23,10 @@ from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.protocols import Completed, Grade, Model, SandboxEngine
 from dgm.sandboxes import recipes
-from dgm.sandboxes.packages import packages_mount
 from dgm.this_machine import machine_name
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.solving import IMAGE, UsageJournal
+from dgm.worker.supplies import AgentSupplies
 from dgm.worker.workbench import SandboxWorkbench
 
 
@@ -89,12 +88,15 @@ async def open_rehearsal(
     """
     labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = recipes.load(IMAGE).spec(labels)
-    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
+    supplies = AgentSupplies(engine, read_contract(source).requires)
+    await supplies.supply(spec)
     folder = Path(mkdtemp(prefix="dgm-gateway-"))
     try:
         ledger = Ledger({}, Usage, Budget)
         async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger) as gateway:
-            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, DRY_RUN)
+            yield SandboxWorkbench(
+                engine.open, gateway, ActionId(1), spec, limits, DRY_RUN, supplies=supplies
+            )
     finally:
         await engine.reap(labels)
         await asyncio.to_thread(rmtree, folder, True)
