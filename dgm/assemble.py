@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,6 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_note import note_engine
 from dgm.sandboxes.node_telling import tell_nodes
-from dgm.sandboxes.packages import packages_mount
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability
 from dgm.search.endless import check_budget_ends_run
@@ -53,6 +52,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
 from dgm.this_machine import machine_name
+from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
 
 log = logging.getLogger(__name__)
@@ -331,8 +331,9 @@ async def open_worker(
         shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=mine))
     spec = recipes.load(IMAGE).spec(labels)
-    seed = read_contract(run.source(SEED))
-    spec = replace(spec, mounts=await packages_mount(seed.requires, parts.engine, spec))
+    supplies = AgentSupplies(parts.engine, read_contract(run.source(SEED)).requires)
+    # Whatever is missing is installed before anything is paid for.
+    await supplies.supply(spec)
     ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
     try:
         limits = call_limits(settings.limits)
@@ -350,6 +351,7 @@ async def open_worker(
                 operators=operators_of(run, settings),
                 settings=settings,
                 spec=spec,
+                supplies=supplies,
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

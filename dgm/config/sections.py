@@ -105,8 +105,9 @@ class LimitSettings(Section):
     time_factor: Positive = 1.0
     """Factor of an agent's wall time, at tasks and at its own source, for models that answer slowly."""
     check_s: Positive = 10.0
-    """Processor time of an agent's self-check, and of each dry run of it. The clock may show three times as much, at
-    least 30 s, and twice that at a second try."""
+    """Processor time of an agent's self-check, and of each dry run of it. A search whose seed needs more than a third
+    of it gives children three times what the seed needs; the seed itself may take 120 s. The clock may show three times
+    as much, at least 30 s, and twice that at a second try."""
     patch_bytes: Count = 2_000_000
     """A larger patch is the agent's fault, not kept and not graded."""
     workspace_bytes: Count = 128_000_000

@@ -34,8 +34,8 @@ class Mount:
 
     source: Path
     target: str
-    constant: bool = False
-    """Whether its contents never change, so that an engine may keep them for further sandboxes."""
+    digest: str = ""
+    """Name of its contents, where they never change, so that an engine may keep them for further sandboxes."""
 
 
 @dataclass(frozen=True, slots=True)

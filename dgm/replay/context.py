@@ -10,10 +10,11 @@ from pathlib import Path
 
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import Budget, Usage
+from dgm.domain import SEED, Budget, Usage
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
+from dgm.meta.contract import read_contract
 from dgm.models.choose import drawing_of
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
@@ -21,6 +22,7 @@ from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
 from dgm.sandboxes import recipes
 from dgm.this_machine import machine_name
+from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker
 
 
@@ -61,6 +63,7 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
                 operators=means.operators,
                 settings=settings,
                 spec=recipes.load(means.image).spec(labels),
+                supplies=AgentSupplies(means.engine, read_contract(run.source(SEED)).requires),
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

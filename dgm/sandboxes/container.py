@@ -5,7 +5,7 @@ Each has a user id of its own, taken by the container's name, which the engine g
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
@@ -70,8 +70,18 @@ class ContainerBase:
         return ":".join(dict.fromkeys((*_PATH, *self.path)))
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a container shows read-only."""
+
+    folders: Sequence[ShownFolder] = ()
+    """Unpacked in the container's own memory."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """Folder in the container → volume of the engine."""
+
+
 def create(
-    connection: EngineConnection, spec: SandboxSpec, base: ContainerBase, shown: Sequence[ShownFolder]
+    connection: EngineConnection, spec: SandboxSpec, base: ContainerBase, shown: Shown
 ) -> tuple[str, int]:
     """Create a container, and return its id and the uid of its programs, which no other one has.
 
@@ -98,7 +108,7 @@ def create(
 
 
 def creation_arguments(
-    spec: SandboxSpec, base: ContainerBase, uid: int, etc: str, shown: Sequence[ShownFolder]
+    spec: SandboxSpec, base: ContainerBase, uid: int, etc: str, shown: Shown
 ) -> dict[str, Any]:
     """Return the arguments of ``containers.create`` for programs of the user ``uid``.
 
@@ -110,7 +120,7 @@ def creation_arguments(
     from docker.types import LogConfig, Mount, Ulimit
 
     # The contents of a tmpfs count as memory; the agent is not charged for files that it is given.
-    given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown)
+    given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown.folders)
     relay_mb = container_relay.MEMORY_MB if spec.socket else 0
     memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
     return {
@@ -132,8 +142,11 @@ def creation_arguments(
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown),
-        "mounts": [Mount(target="/etc", source=etc, type="volume", read_only=True)],
+        "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders),
+        "mounts": [
+            Mount(target=target, source=volume, type="volume", read_only=True)
+            for target, volume in {"/etc": etc, **shown.volumes}.items()
+        ],
         "mem_limit": memory,
         "memswap_limit": memory,
         "pids_limit": spec.pids + _OWN_PIDS,

@@ -14,8 +14,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container, image_users, images, owners, podman, recipes, shown_folders
-from dgm.sandboxes.container import IN_ENGINE, ContainerBase
+from dgm.sandboxes import (
+    container,
+    image_users,
+    images,
+    owners,
+    podman,
+    recipes,
+    shown_folders,
+    shown_volumes,
+)
+from dgm.sandboxes.container import IN_ENGINE, ContainerBase, Shown
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
@@ -154,6 +163,7 @@ class DockerEngine:
         with convert_engine_errors("remove images"):
             removed = images.collect(self._client)
             image_users.collect(self._client)
+            shown_volumes.collect(self._client)
         return removed
 
     @contextlib.asynccontextmanager
@@ -180,7 +190,9 @@ class DockerEngine:
 
     @contextlib.asynccontextmanager
     async def _open(self, spec: SandboxSpec) -> AsyncIterator[DockerSandbox]:
-        shown = await asyncio.to_thread(shown_folders.pack_folders, spec.mounts)
+        shown = await asyncio.to_thread(
+            shown_folders.pack_folders, [mount for mount in spec.mounts if not mount.digest]
+        )
         sandbox = await make_or_dispose(lambda: self._make(spec, shown), DockerSandbox.close)
         try:
             for folder in shown:
@@ -204,7 +216,10 @@ class DockerEngine:
         self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            ident, uid = container.create(self._connection, spec, base, shown)
+            volumes = shown_volumes.ensure_volumes(
+                self._connection, base.image, [mount for mount in spec.mounts if mount.digest]
+            )
+            ident, uid = container.create(self._connection, spec, base, Shown(shown, volumes))
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
                 container.start(self._connection, ident, container.owners(spec, base, uid, shown))

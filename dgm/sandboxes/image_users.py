@@ -6,8 +6,6 @@ host can be mounted for that: the engine may see other files than dgm does.
 
 import hashlib
 import io
-import logging
-import secrets
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -16,12 +14,11 @@ from dgm.sandboxes import podman
 from dgm.sandboxes.engine_client import find_image, remove_container
 from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.filled_volumes import collect_volumes, ensure_filled
 from dgm.sandboxes.users import DOCKER, list_users
 
 if TYPE_CHECKING:
     from docker import DockerClient
-
-log = logging.getLogger(__name__)
 
 _ETC, _PASSWD = "/etc", "passwd"
 _MOST_BYTES = 1 << 20
@@ -30,59 +27,24 @@ _LIMIT = 1024
 """Limit on open files and on processes of the user: Podman's own defaults fail where root may not raise limits."""
 _LABEL = "dgm.users"
 """Label of a volume: the image whose ``/etc`` it is."""
-_FILLED = "dgm.users.filled"
-"""Label of a volume that only names another: the one that was filled."""
 
 
 def ensure_etc(connection: EngineConnection, image: str, gid: int) -> str:
     """Return the volume for an image, by a name or id that never gets other contents; make it once.
 
-    A volume is filled under a name of its own, and then named by a second, empty one, which the engine makes only
-    once. So no sandbox gets a volume that is half filled, whoever else fills one, or died of it.
-
     Raises:
         Infrastructure: the image's own list of users is too large to be true.
     """
-    client = connection.client
     which = f"{image} {gid} {DOCKER.start} {DOCKER.stop}"
     name = f"dgm-etc-{hashlib.sha256(which.encode()).hexdigest()[:32]}"
-    filled = _find_filled(client, name)
-    if filled:
-        return filled
-    made = f"{name}-{secrets.token_hex(4)}"
-    client.volumes.create(made, labels={_LABEL: image})
-    _fill(connection, image, gid, made)
-    client.volumes.create(name, labels={_LABEL: image, _FILLED: made})
-    return _find_filled(client, name) or made
+    return ensure_filled(
+        connection.client, name, _LABEL, image, lambda made: _fill(connection, image, gid, made)
+    )
 
 
 def collect(client: "DockerClient") -> None:
     """Remove the volumes of images that are gone."""
-    import docker
-
-    for volume in client.volumes.list(filters={"label": _LABEL}):
-        if find_image(client, volume.attrs["Labels"][_LABEL]) is None:
-            try:
-                volume.remove()
-            except docker.errors.APIError as error:
-                log.info("keeping the volume %s: %s", volume.name, error.explanation)
-
-
-def _find_filled(client: "DockerClient", name: str) -> str:
-    """Return the filled volume that ``name`` names; empty if there is none, and nothing has that name then."""
-    import docker
-
-    try:
-        named = client.volumes.get(name)
-    except docker.errors.NotFound:
-        return ""
-    filled = str(named.attrs["Labels"][_FILLED])
-    try:
-        client.volumes.get(filled)
-    except docker.errors.NotFound:
-        named.remove(force=True)
-        return ""
-    return filled
+    collect_volumes(client, _LABEL, lambda image: find_image(client, image) is not None)
 
 
 def _fill(connection: EngineConnection, image: str, gid: int, volume: str) -> None:

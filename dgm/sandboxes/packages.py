@@ -8,20 +8,21 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec
+from dgm.sandboxes.engine_client import lock_image
+from dgm.sandboxes.preparing import Preparation
+from dgm.sandboxes.wheels import fetch_wheels, resolve_wheels, unpack_wheels
 
 TARGET = "/opt/dgm-packages"
 """Folder of the packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
-INSTALL_S = 600
 _VERSION_S = 120.0
 _VERSION = """
 import platform, sys
@@ -56,7 +57,7 @@ async def packages_mount(
         raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
     python = SandboxPython(*words[:4])
     folder = await asyncio.to_thread(ensure_packages, tuple(requires), python)
-    return (Mount(folder, TARGET, constant=True),)
+    return (Mount(folder, TARGET, digest=folder.name),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,42 +88,48 @@ class SandboxPython:
 def ensure_packages(requires: tuple[str, ...], python: SandboxPython) -> Path:
     """Return the folder of the packages for a sandbox's Python; install them if they are missing.
 
+    What was asked for is looked up once, and stands for the same wheels from then on. The folder is named by the
+    digests of its wheels.
+
     Raises:
         UserError: they cannot be installed.
     """
-    what = json.dumps([sorted(requires), *astuple(python)])
-    folder = cache_folder("packages") / hashlib.sha256(what.encode()).hexdigest()[:24]
+    asked = hashlib.sha256(json.dumps([sorted(requires), *astuple(python)]).encode()).hexdigest()[:24]
+    cache = cache_folder("packages")
+    with lock_image(f"packages-{asked}"):
+        note = cache / f"{asked}.json"
+        known = _read_note(note)
+        if known and (cache / known).is_dir():
+            return cache / known
+        name = _install(requires, python, cache)
+        note.write_text(json.dumps({"folder": name, "requires": sorted(requires)}), encoding="utf-8")
+        return cache / name
+
+
+def _read_note(note: Path) -> str:
+    try:
+        return str(json.loads(note.read_bytes())["folder"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _install(requires: tuple[str, ...], python: SandboxPython, cache: Path) -> str:
+    """Install packages below ``cache``, and return the name of their folder."""
+    told = Preparation(f"packages for Python {python.version}")
+    target = ["--only-binary", ":all:", "--python-version", python.version]
+    target += [word for tag in python.platforms for word in ("--platform", tag)]
+    wheels = resolve_wheels(requires, target, told)
+    files = fetch_wheels(wheels, target, told)
+    same = python.version == "{}.{}".format(*sys.version_info[:2])
+    what = json.dumps([sorted(file.parent.name for file in files), python.version, same])
+    folder = cache / hashlib.sha256(what.encode()).hexdigest()[:24]
     if not folder.exists():
-        draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder.parent))
+        draft = Path(tempfile.mkdtemp(prefix="draft-", dir=cache))
         try:
-            _install(requires, python, draft)
+            unpack_wheels(files, draft, target, told, compiled=same)
             draft.chmod(0o755)
             draft.replace(folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    return folder
-
-
-def _install(requires: tuple[str, ...], python: SandboxPython, target: Path) -> None:
-    same = python.version == "{}.{}".format(*sys.version_info[:2])
-    # Use -P and an empty working folder: no file in the user's current folder is run or installed.
-    words = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    words += ["--target", str(target), "--only-binary", ":all:", "--python-version", python.version]
-    words += [word for tag in python.platforms for word in ("--platform", tag)]
-    # Bytecode of another version would be useless.
-    words += ["--compile" if same else "--no-compile", "--", *requires]
-    try:
-        done = subprocess.run(
-            words,
-            cwd=target,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=INSTALL_S,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"agent.toml: requires: not installed within {INSTALL_S} s") from error
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip failed"]
-        raise UserError(f"agent.toml: requires = {list(requires)}: cannot be installed: {lines[-1][:300]}")
+    told.say(f"{len(files)} installed in {told.seconds:.0f} s")
+    return folder.name

@@ -23,6 +23,7 @@ _SPARE = 64
 _UNPACK = 'umask 022; exec tar -x -p -f - -C "$1"'
 _UNPACK_S = 300.0
 _SAID_BYTES = 2000
+_TAR_END = b"\0" * 2 * tarfile.BLOCKSIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def pack_folders(mounts: Sequence[Mount]) -> list[ShownFolder]:
         Infrastructure: one cannot be read.
     """
     try:
-        return [_pack_once(mount) if mount.constant else _pack(mount) for mount in mounts]
+        return [_pack_once(mount) if mount.digest else _pack(mount) for mount in mounts]
     except OSError as error:
         raise Infrastructure(f"cannot read what a sandbox is shown: {error}") from error
 
@@ -76,29 +77,44 @@ def _pack_once(mount: Mount) -> ShownFolder:
 def _pack(mount: Mount) -> ShownFolder:
     stream = io.BytesIO()
     size = entries = 0
-    with tarfile.open(
-        fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
-    ) as archive:
-        for name, path in _walk(mount.source):
-            found = path.lstat()
-            header = tarfile.TarInfo(name)
-            header.mtime = int(found.st_mtime)
-            header.mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
-            content = b""
-            if stat.S_ISDIR(found.st_mode):
-                header.type, header.mode = tarfile.DIRTYPE, 0o755
-            elif stat.S_ISLNK(found.st_mode):
-                header.type, header.linkname = tarfile.SYMTYPE, os.readlink(path)  # noqa: PTH115
-            elif stat.S_ISREG(found.st_mode):
-                content = path.read_bytes()
-                header.size = len(content)
-            else:
-                continue
-            archive.addfile(header, io.BytesIO(content))
-            entries += 1
-            size += -(-len(content) // _PAGE_BYTES) * _PAGE_BYTES
+    for header, content in _read_entries(mount.source):
+        stream.write(_tar_entry(header, content))
+        entries += 1
+        size += -(-len(content) // _PAGE_BYTES) * _PAGE_BYTES
+    stream.write(_TAR_END)
     room = entries + _SPARE
     return ShownFolder(mount.target, stream.getvalue(), size + room * _PAGE_BYTES, room)
+
+
+def stream_folder(folder: Path) -> Iterator[bytes]:
+    """Yield a folder as a tar stream, as ``pack_folders`` packs it; at no time is all of it in memory."""
+    for header, content in _read_entries(folder):
+        yield _tar_entry(header, content)
+    yield _TAR_END
+
+
+def _read_entries(top: Path) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+    for name, path in _walk(top):
+        found = path.lstat()
+        header = tarfile.TarInfo(name)
+        header.mtime = int(found.st_mtime)
+        header.mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
+        content = b""
+        if stat.S_ISDIR(found.st_mode):
+            header.type, header.mode = tarfile.DIRTYPE, 0o755
+        elif stat.S_ISLNK(found.st_mode):
+            header.type, header.linkname = tarfile.SYMTYPE, os.readlink(path)  # noqa: PTH115
+        elif stat.S_ISREG(found.st_mode):
+            content = path.read_bytes()
+            header.size = len(content)
+        else:
+            continue
+        yield header, content
+
+
+def _tar_entry(header: tarfile.TarInfo, content: bytes) -> bytes:
+    padding = b"\0" * (-len(content) % tarfile.BLOCKSIZE)
+    return header.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape") + content + padding
 
 
 def _walk(top: Path) -> Iterator[tuple[str, Path]]:

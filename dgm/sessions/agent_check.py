@@ -90,7 +90,7 @@ async def check_agent(
     if any(finding.level is Level.STOP for finding in findings):
         return AgentCheck(folder, findings, Usage())
     found = await inspect_agent(source, REPOSITORY, choose(choice.sandbox), settings.limits, begins)
-    findings += judge_inspection(contract, found, settings.limits)
+    findings += judge_inspection(contract, found)
     spent = UsageJournal()
     if choice.model and all(finding.level is not Level.STOP for finding in findings):
         begins("model")

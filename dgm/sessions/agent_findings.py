@@ -12,6 +12,7 @@ from dgm.protocols import Completed, Work
 from dgm.show.runs import size_text
 from dgm.show.words import count_text
 from dgm.worker.inspection import Inspection
+from dgm.worker.own_start import find_start_seconds
 
 FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "venv")
 """Folders of code that is not the agent's own."""
@@ -71,7 +72,7 @@ def _judge_editable(source: Snapshot, contract: Contract) -> Finding:
     return Finding(Level.GOOD, "editable", said)
 
 
-def judge_inspection(contract: Contract, found: Inspection, limits: LimitSettings) -> Iterator[Finding]:
+def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]:
     """Yield the findings about an agent's packages, its start and its dry conversations."""
     packages = found.packages
     if packages.failure:
@@ -84,14 +85,14 @@ def judge_inspection(contract: Contract, found: Inspection, limits: LimitSetting
     size = f", {size_text(packages.size_bytes)} in {packages.seconds:.1f} s" if count else ""
     yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{size}")
     if found.start is not None:
-        yield _judge_start(contract, found.start, limits)
+        yield _judge_start(contract, found.start, found.limits)
     if found.solve is not None:
         yield _judge_solve(found.solve)
         yield _judge_litter(found.solve)
     elif found.solve_fault:
         yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
     if found.improved:
-        yield _judge_improve(contract, found, limits)
+        yield _judge_improve(contract, found)
 
 
 def _judge_start(contract: Contract, done: Completed, limits: LimitSettings) -> Finding:
@@ -104,13 +105,7 @@ def _judge_start(contract: Contract, done: Completed, limits: LimitSettings) -> 
         return Finding(
             Level.STOP, "start", f"{command}: exits {done.exit_code}: {last}", _start_remedy(contract, done)
         )
-    used = done.processor_s if done.processor_s is not None else done.seconds
-    said = f"{used:.1f} s of processor time ({limits.check_s:g} s allowed)"
-    if used > limits.check_s / 2:
-        write = (
-            f"dgm run … --set limits.check_s={max(4 * used, limits.check_s):.0f}: a busy machine is slower"
-        )
-        return Finding(Level.WARNING, "start", said, write)
+    said = f"{find_start_seconds(done):.1f} s of processor time (children may take {limits.check_s:g} s)"
     return Finding(Level.GOOD, "start", said)
 
 
@@ -156,12 +151,12 @@ def _changed_files(patch: bytes) -> set[str]:
     return {line.rpartition(" b/")[2] for line in lines if line.startswith("diff --git ")}
 
 
-def _judge_improve(contract: Contract, found: Inspection, limits: LimitSettings) -> Finding:
+def _judge_improve(contract: Contract, found: Inspection) -> Finding:
     who = "by itself" if contract.editor == OWN_EDITOR else f"by {contract.editor}"
     if not found.improve_fault:
         return Finding(Level.GOOD, "improve", f"a child could start; it is edited {who}")
     if "processor time" in found.improve_fault:
-        setting = f"--set limits.check_s={limits.check_s * 3:g}"
+        setting = f"--set limits.check_s={found.limits.check_s * 3:g}"
         write = f"dgm run … {setting}, or the agent: end after fewer steps without a tool"
     elif contract.editor == OWN_EDITOR:
         write = 'the agent: do an improve job as a solve job; or agent.toml: editor = "solid"'

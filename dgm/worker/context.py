@@ -1,7 +1,7 @@
 """The parts with which an action is performed, and the place where its traces are kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -9,6 +9,7 @@ from dgm.domain import ActionId, Digest, Usage
 from dgm.gateway.server import Gateway
 from dgm.protocols import Benchmark, Operator, SandboxEngine, SandboxSpec
 from dgm.worker.allowance import Allowance
+from dgm.worker.supplies import Supplies
 from dgm.worker.workbench import SandboxWorkbench
 
 
@@ -24,6 +25,8 @@ class WorkerContext:
     settings: Settings
     spec: SandboxSpec
     """Spec of the sandboxes in which agents are checked and improve themselves."""
+    supplies: Supplies = field(default_factory=Supplies)
+    """Packages of the run's agents."""
 
     def bench(
         self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
@@ -45,6 +48,7 @@ class WorkerContext:
             allowance,
             evidence_shown=self.settings.evidence.layout == 2,
             heard=set(self.run.tree.withdrawals.void_calls(action)),
+            supplies=self.supplies,
         )
 
     def keep(self, data: bytes) -> Digest:

@@ -6,7 +6,7 @@ It tells what happened; ``dgm.sessions.agent_findings`` says what of that would 
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dgm.config import LimitSettings
@@ -17,6 +17,7 @@ from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.models.scripted_talk import ScriptedTalk
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
+from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.rehearsal import open_rehearsal, refuse_probe
 from dgm.worker.solving import IMAGE
 
@@ -49,6 +50,8 @@ class Inspection:
     """Fault of the stage ``improve`` of vetting, which would kill each child; empty if there is none."""
     improved: bool = False
     """True if that stage was tried."""
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    """Limits of the self-check; once that was measured, those of children."""
 
 
 async def inspect_agent(
@@ -75,19 +78,23 @@ async def inspect_agent(
     began = time.monotonic()
     async with AsyncExitStack() as opened:
         try:
-            bench = await opened.enter_async_context(open_rehearsal(source, engine, limits, ScriptedTalk()))
+            allowed = allow_seed_start(limits)
+            bench = await opened.enter_async_context(open_rehearsal(source, engine, allowed, ScriptedTalk()))
         except UserError as error:
             if not str(error).startswith(FILE):
                 # The machine lacks what the sandbox needs.
                 raise
             return Inspection(PackagesInstalled(str(error)))
-        size = sum(_folder_size(mount.source) for mount in bench.spec.mounts)
-        found = Inspection(PackagesInstalled("", size, time.monotonic() - began))
+        size = sum(_folder_size(mount.source) for mount in (await bench.supplies.supply(bench.spec)).mounts)
+        installed = PackagesInstalled("", size, time.monotonic() - began)
+        found = Inspection(installed, limits=allowed)
         begins("start")
         done = await bench.check(source)
         found = replace(found, start=done)
         if done.exit_code or done.timed_out:
             return found
+        limits = follow_seed_start(limits, find_start_seconds(done))
+        found = replace(found, limits=limits)
         begins("solve")
         job = Job(JobKind.SOLVE, PROBLEM, source, workspace, IMAGE, WORKDIR, 0.0, processor_s=limits.check_s)
         try:

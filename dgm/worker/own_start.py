@@ -3,15 +3,21 @@
 Processor time is bounded (``limits.check_s``), because a busy machine does not lengthen it. An agent that uses
 it up is at fault.
 
+The agent that a search starts from is its user's, and has more: its own start is measured, and children get a
+multiple of it where that is more than ``limits.check_s``. So an agent on a package that takes long to import can
+have children.
+
 Bounds by the clock catch an agent that waits. The machine may be the reason why an agent reaches the first one,
 so it is tried again with twice as much. If that is over too, a program that does nothing is run. If the machine
 runs it at once, the agent waits for something that does not come, and is at fault. Else nothing is known of the
 agent (``Infrastructure``).
 """
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from dgm.config import LimitSettings
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed, OpenSandbox, SandboxSpec
 
@@ -24,7 +30,27 @@ times the first.
 RESPONDS_S = 5.0
 """Seconds for a program that does nothing; a slower machine proves nothing about an agent."""
 
+SEED_S = 120.0
+"""Least limit on the processor time of the start of an agent from which children descend, in seconds."""
+MARGIN = 3.0
+"""Factor of the seed's own start: a child may do more, and another processor may be slower."""
+
 Done = TypeVar("Done")
+
+
+def allow_seed_start(limits: LimitSettings) -> LimitSettings:
+    """Return the limits under which an agent's start is measured that has no ancestor."""
+    return limits.model_copy(update={"check_s": max(limits.check_s, SEED_S)})
+
+
+def follow_seed_start(limits: LimitSettings, measured_s: float) -> LimitSettings:
+    """Return the limits of the children of a seed whose start took ``measured_s`` of processor time."""
+    return limits.model_copy(update={"check_s": max(limits.check_s, float(math.ceil(MARGIN * measured_s)))})
+
+
+def find_start_seconds(done: Completed) -> float:
+    """Return the processor seconds of a start; those of the clock if the engine cannot measure them."""
+    return done.seconds if done.processor_s is None else done.processor_s
 
 
 def clock_bounds(processor_s: float) -> tuple[float, float]:

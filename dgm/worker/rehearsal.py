@@ -8,7 +8,6 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -22,37 +21,47 @@ from dgm.gateway.server import Gateway
 from dgm.meta.contract import read_contract
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
-from dgm.protocols import Grade, Model, SandboxEngine
+from dgm.protocols import Completed, Grade, Model, SandboxEngine
 from dgm.sandboxes import recipes
-from dgm.sandboxes.packages import packages_mount
 from dgm.this_machine import machine_name
+from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.solving import IMAGE, UsageJournal
+from dgm.worker.supplies import AgentSupplies
 from dgm.worker.workbench import SandboxWorkbench
 
 
-async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings) -> None:
+async def rehearse(
+    name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings
+) -> LimitSettings:
     """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
 
     Args:
         name: of the agent, for messages.
         source: of the agent.
         engine: of the sandboxes.
-        limits: ``check_s`` bounds the self-check and the dry job, as for children.
+        limits: ``check_s`` bounds the self-check and the dry job if it is more than ``SEED_S``.
+
+    Returns:
+        The limits with room for the agent's children (``follow_seed_start``).
 
     Raises:
         UserError: the agent cannot start; the message has its program's last output.
         Infrastructure: the sandboxes failed, which says nothing about the agent.
     """
     try:
-        async with open_rehearsal(source, engine, limits, DryRun()) as bench:
-            stages = Stages(bench, IMAGE, limits.check_s, (), refuse_probe)
+        allowed = allow_seed_start(limits)
+        async with open_rehearsal(source, engine, allowed, DryRun()) as bench:
+            stages = Stages(bench, IMAGE, allowed.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
             )
             # A sandbox that failed says nothing about the agent, whatever its other sandbox says.
-            for fault in sorted(filter(None, ends), key=lambda one: not isinstance(one, Infrastructure)):
+            faults = [end for end in ends if isinstance(end, BaseException)]
+            for fault in sorted(faults, key=lambda one: not isinstance(one, Infrastructure)):
                 raise fault
+            took_s = [find_start_seconds(end) for end in ends if isinstance(end, Completed)]
+            return follow_seed_start(limits, max(took_s))
     except AgentFault as fault:
         raise UserError(f"{name}: the agent cannot start, so nothing was begun: {fault}") from fault
     except Infrastructure as error:
@@ -79,12 +88,15 @@ async def open_rehearsal(
     """
     labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = recipes.load(IMAGE).spec(labels)
-    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
+    supplies = AgentSupplies(engine, read_contract(source).requires)
+    await supplies.supply(spec)
     folder = Path(mkdtemp(prefix="dgm-gateway-"))
     try:
         ledger = Ledger({}, Usage, Budget)
         async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger) as gateway:
-            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, DRY_RUN)
+            yield SandboxWorkbench(
+                engine.open, gateway, ActionId(1), spec, limits, DRY_RUN, supplies=supplies
+            )
     finally:
         await engine.reap(labels)
         await asyncio.to_thread(rmtree, folder, True)

@@ -24,8 +24,8 @@ from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
-from dgm.sandboxes.packages import packages_mount
 from dgm.this_machine import machine_name
+from dgm.worker.supplies import AgentSupplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -126,8 +126,8 @@ async def solve(
     spec = SandboxSpec(
         IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}, disk_mb=1024
     )
-    spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
-    async with _open_bench(engine, spec, means, spent) as bench:
+    supplies = AgentSupplies(engine, read_contract(source).requires)
+    async with _open_bench(engine, spec, supplies, means, spent) as bench:
         work = await bench.work(job)
     return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)
 
@@ -145,7 +145,11 @@ def _drop_ignored_files(work: Work, repo: Path, before: Snapshot, usage: Usage) 
 
 @asynccontextmanager
 async def _open_bench(
-    engine: SandboxEngine, spec: SandboxSpec, means: SolveContext, spent: UsageJournal
+    engine: SandboxEngine,
+    spec: SandboxSpec,
+    supplies: AgentSupplies,
+    means: SolveContext,
+    spent: UsageJournal,
 ) -> AsyncIterator[SandboxWorkbench]:
     limits = means.settings.limits.model_copy(
         update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
@@ -163,7 +167,7 @@ async def _open_bench(
         rules = LendingRules(means.settings.models.aliases)
         async with Gateway(folder, spent, {"solve": model}, ledger, most, rules) as gateway:
             await gateway.check_models()
-            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits)
+            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, supplies=supplies)
     finally:
         await model.close()
         await engine.reap(spec.labels)

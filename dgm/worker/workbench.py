@@ -42,6 +42,7 @@ from dgm.worker.allowance import Allowance
 from dgm.worker.blame import OwnFailure, find_own_failure
 from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
 from dgm.worker.own_start import check_responds, start_with_second_try
+from dgm.worker.supplies import Supplies, Supply
 
 GATEWAY_FOLDER = "/run/dgm"
 LAUNCHER = "job/launcher.py"
@@ -68,11 +69,7 @@ class SandboxWorkbench:
     gateway: Gateway
     action: ActionId
     spec: SandboxSpec
-    """Spec of agents' own sandboxes.
-
-    The job sets image and life, and the limits if its image is another one. ``mounts`` hold Python packages that
-    the agent requires.
-    """
+    """Spec of agents' own sandboxes; the job sets image and life, and the limits if its image is another one."""
     limits: LimitSettings
     role: str | None = None
     """Role of the lent model; default: the kind of the job."""
@@ -85,6 +82,8 @@ class SandboxWorkbench:
 
     Either a job of this performance has had the answer, or the answers are void.
     """
+    supplies: Supplies = field(default_factory=Supplies)
+    """Packages of the agents."""
 
     async def work(self, job: Job) -> Work:
         """Run the agent's program on the job; if the job is a start, once more with more time (``own_start``).
@@ -173,14 +172,15 @@ class SandboxWorkbench:
         contract, check_s = read_contract(source), self.limits.check_s
 
         async def attempt(clock_s: float) -> Completed:
-            spec = replace(self.spec, lifetime_s=clock_s + AROUND_S)
+            supply = await self.supplies.supply(self.spec)
+            spec = replace(self.spec, mounts=supply.mounts, lifetime_s=clock_s + AROUND_S)
             async with self.open_sandbox(spec) as sandbox:
                 await sandbox.put(source, "/agent")
                 return await sandbox.exec(
                     contract.check,
                     timeout_s=clock_s,
                     cwd="/agent",
-                    env={**CHECK_ENVIRONMENT, "PYTHONPATH": self._packages},
+                    env={**CHECK_ENVIRONMENT, "PYTHONPATH": supply.packages},
                     output_limit=CHECK_BYTES,
                     processor_s=check_s,
                 )
@@ -188,11 +188,7 @@ class SandboxWorkbench:
         return await start_with_second_try(attempt, lambda done: done, check_s, self._check_machine)
 
     async def _check_machine(self) -> None:
-        await check_responds(self.open_sandbox, replace(self.spec, mounts=()))
-
-    @property
-    def _packages(self) -> str:
-        return ":".join(mount.target for mount in self.spec.mounts)
+        await check_responds(self.open_sandbox, self.spec)
 
     @property
     def _socket(self) -> SharedSocket:
@@ -203,13 +199,18 @@ class SandboxWorkbench:
         self, job: Job, contract: Contract, lease: Lease
     ) -> tuple[Completed, FolderChange]:
         """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
-        async with self._evidence(job) as shown, self.open_sandbox(self._spec(job, shown)) as sandbox:
+        spec = self._spec(job)
+        supply = await self.supplies.supply(spec)
+        async with (
+            self._evidence(job) as shown,
+            self.open_sandbox(replace(spec, mounts=(*supply.mounts, *shown))) as sandbox,
+        ):
             await _put_files(sandbox, job, shown, job_terms(contract, lease))
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
-                stdin=self._launch(job, contract, lease.token),
+                stdin=self._launch(job, contract, supply, lease.token),
                 output_limit=self.limits.log_bytes,
                 processor_s=job.processor_s,
             )
@@ -265,7 +266,7 @@ class SandboxWorkbench:
         left = await asyncio.to_thread(fit_patch, before, after, most, cut=job.kind is JobKind.SOLVE)
         return replace(left, left_out={**large, **left.left_out})
 
-    def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
+    def _launch(self, job: Job, contract: Contract, supply: Supply, token: str) -> bytes:
         record = {
             "command": [
                 "python3",
@@ -281,14 +282,14 @@ class SandboxWorkbench:
             "socket": self._socket.target,
             "token": token,
             "time_limit_s": job.time_limit_s,
-            "packages": self._packages,
+            "packages": supply.packages,
         }
         return json.dumps(record).encode()
 
     def _size_limit(self, job: Job) -> int:
         return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
 
-    def _spec(self, job: Job, shown: Sequence[Mount]) -> SandboxSpec:
+    def _spec(self, job: Job) -> SandboxSpec:
         if job.image == self.spec.image:
             base = self.spec
         elif job.image.startswith(IN_ENGINE):
@@ -298,7 +299,6 @@ class SandboxWorkbench:
         return replace(
             base,
             image=job.image,
-            mounts=(*self.spec.mounts, *shown),
             socket=self._socket,
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + MOST_LOST_S + AROUND_S,

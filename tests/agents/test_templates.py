@@ -19,8 +19,6 @@ from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
-SLOW = {"mini-swe-agent": ("--set", "limits.check_s=30")}
-"""What dgm agent check tells a user to write for a package that takes long to import."""
 PROVIDER_OF = {"anthropic": "anthropic", "openai-agents": "openai"}
 PROMPTS = "prompts/*.md prompt.md agent/prompts.py"
 SOLVE = "echo ready > status.txt"
@@ -79,12 +77,12 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         return done.stdout
 
     dgm("agent", "init", mine, "--from", name)
-    said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json", *SLOW.get(name, ())))
+    said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
     with WireServer(key=KEY, models=(provider.own_name,), brain=Editor()) as server:
         bounds = ["--max-evaluations", "6", "--max-agents", "3", "--workers", "2", "--name", "grown"]
         where = ["--seed-agent", mine, "--benchmark", str(suite), "--sandbox", "bubblewrap"]
-        dgm("run", *where, *bounds, *provider.words(server.url), *SLOW.get(name, ()))
+        dgm("run", *where, *bounds, *provider.words(server.url))
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
     assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)

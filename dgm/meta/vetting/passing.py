@@ -22,7 +22,7 @@ IsKnown = Callable[[Snapshot], str | None]
 class SandboxStages(Protocol):
     """The stages that need a sandbox."""
 
-    async def check(self, child: Snapshot) -> None:
+    async def check(self, child: Snapshot) -> object:
         """Run the stage ``check``."""
         ...
 

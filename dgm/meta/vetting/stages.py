@@ -41,14 +41,15 @@ class Stages:
         self._probes = probes
         self._tries = tries
 
-    async def check(self, child: Snapshot) -> None:
-        """Run the agent's self-check; it must exit 0 in time."""
+    async def check(self, child: Snapshot) -> Completed:
+        """Run the agent's self-check; it must exit 0 in time. Return how it ended."""
         done = await self._dry_bench.check(child)
         if done.timed_out:
             raise AgentFault("check", f"the self-check {self._late(done)}", done.output)
         if done.exit_code != 0:
             why = f"the self-check exits {done.exit_code}: {last_line(done.output)}"
             raise AgentFault("check", why, done.output)
+        return done
 
     async def start_improve(self, child: Snapshot) -> None:
         """Start an improve job whose model says DONE at once; the agent must ask it and end by itself.
@@ -76,11 +77,14 @@ class Stages:
             return f"took more than {self._check_s:g} s of processor time (limits.check_s)"
         return f"did not end within {done.seconds:.0f} s, at a second try: it waits for something"
 
-    async def start_solve(self, source: Snapshot) -> None:
+    async def start_solve(self, source: Snapshot) -> Completed | None:
         """Start a solve job whose model says DONE at once; the agent must reach its first request.
 
         The agent's use of the answer is not judged: many agents expect another form than DONE. An agent that is still
         running at the time limit, and has asked nothing, is only reported in the log.
+
+        Returns:
+            How the job ended; None if what it left cannot be used.
 
         Raises:
             AgentFault: stage ``start``: the agent's program fails before it asks its model.
@@ -90,12 +94,12 @@ class Stages:
             work = await self._dry_bench.work(self._job(JobKind.SOLVE, source, DRY_WORKSPACE, "/work/repo"))
         except AgentFault as fault:
             log.info("the dry run left what cannot be used (%s): %s", fault.stage, fault)
-            return
+            return None
         if work.calls or work.refused or work.completed.exit_code == 0:
-            return
+            return work.completed
         if work.completed.timed_out:
             log.warning("the agent did not ask its model within %.0f s of a dry run", work.completed.seconds)
-            return
+            return work.completed
         why = last_line(work.completed.output)
         raise AgentFault("start", f"a job exits {work.completed.exit_code} before it asks the model: {why}")
 

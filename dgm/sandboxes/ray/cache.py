@@ -39,7 +39,7 @@ def pack_for_nodes(mounts: Sequence[Mount]) -> list[PackedFolder]:
         Infrastructure: one cannot be read.
     """
     return [
-        PackedFolder(hashlib.sha256(shown.stream).hexdigest(), mount.target, mount.constant, shown.stream)
+        PackedFolder(hashlib.sha256(shown.stream).hexdigest(), mount.target, bool(mount.digest), shown.stream)
         for mount, shown in zip(mounts, pack_folders(mounts), strict=True)
     ]
 

@@ -202,7 +202,12 @@ class RayEngine:
         host, use, ident = placed.host, placed.use, placed.ident
         try:
             packed = await asyncio.to_thread(pack_for_nodes, spec.mounts)
-            folders = tuple([(await use.show(ident, each), each.target, each.constant) for each in packed])
+            folders = tuple(
+                [
+                    (await use.show(ident, each), each.target, each.digest if each.constant else "")
+                    for each in packed
+                ]
+            )
             link, socket = None, None
             if spec.socket is not None:
                 link = await session.open_link(use, spec.socket.source)

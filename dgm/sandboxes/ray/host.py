@@ -100,7 +100,7 @@ def _local_spec(spec: HostedSpec) -> SandboxSpec:
     return SandboxSpec(
         image=spec.image,
         labels=spec.labels,
-        mounts=[Mount(Path(source), target, constant) for source, target, constant in spec.folders],
+        mounts=[Mount(Path(source), target, digest) for source, target, digest in spec.folders],
         socket=SharedSocket(Path(spec.socket[0]), spec.socket[1]) if spec.socket else None,
         filled=spec.filled,
         cpus=spec.cpus,

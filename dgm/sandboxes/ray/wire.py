@@ -34,8 +34,8 @@ class HostedSpec:
 
     image: str
     labels: Mapping[str, str]
-    folders: tuple[tuple[str, str, bool], ...]
-    """Folder of the node, folder in the sandbox, whether its contents never change."""
+    folders: tuple[tuple[str, str, str], ...]
+    """Folder of the node, folder in the sandbox, and the name of its contents if they never change."""
     socket: tuple[str, str] | None
     """Socket of the node, and its path in the sandbox."""
     filled: Mapping[str, str]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dgm.protocols import SandboxSpec, SharedSocket
-from dgm.sandboxes.container import ContainerBase, creation_arguments
+from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
 from dgm.sandboxes.shown_folders import ShownFolder
 
 BASE = ContainerBase("image", "python", 10001)
@@ -11,14 +11,16 @@ BASE = ContainerBase("image", "python", 10001)
 
 def arguments(**given):
     spec = SandboxSpec(image="python", memory_mb=100, **given)
-    return creation_arguments(spec, BASE, 58501, "etc", [ShownFolder("/opt/shown", b"", 5 * 1024 * 1024, 70)])
+    shown = Shown([ShownFolder("/opt/shown", b"", 5 * 1024 * 1024, 70)], {"/opt/packages": "kept"})
+    return creation_arguments(spec, BASE, 58501, "etc", shown)
 
 
 def test_nothing_of_the_host_is_mounted():
     made = arguments(socket=SharedSocket(Path("/host/g.sock"), "/run/dgm/g.sock"))
     assert {"volumes", "binds", "devices"} & made.keys() == set()
     assert [(mount["Type"], mount["Target"], mount["ReadOnly"]) for mount in made["mounts"]] == [
-        ("volume", "/etc", True)
+        ("volume", "/etc", True),
+        ("volume", "/opt/packages", True),
     ]
     assert "/host" not in repr({key: value for key, value in made.items() if key != "security_opt"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
-from dgm.sandboxes.container import ContainerBase, creation_arguments
+from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
 from dgm.sandboxes.engine_address import parse_address
 from dgm.sandboxes.engine_client import convert_engine_errors
 from dgm.sandboxes.podman import adapt_creation, check_own_profile, strip_registry
@@ -20,7 +20,7 @@ LOCAL = parse_address("unix:///run/podman/podman.sock", "", None)
 @pytest.fixture
 def arguments():
     return creation_arguments(
-        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, "etc", []
+        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, "etc", Shown()
     )
 
 

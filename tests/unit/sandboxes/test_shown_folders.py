@@ -57,10 +57,10 @@ def test_the_room_is_enough_for_whole_pages_and_every_entry(tmp_path):
 
 
 def test_only_a_constant_folder_is_kept(tmp_path):
-    assert packed(tmp_path)[1] == packed(tmp_path, constant=True)[1] == {}
+    assert packed(tmp_path)[1] == packed(tmp_path, digest="d")[1] == {}
     (tmp_path / "new").touch()
     assert list(packed(tmp_path)[1]) == ["new"]
-    assert packed(tmp_path, constant=True)[1] == {}
+    assert packed(tmp_path, digest="d")[1] == {}
 
 
 def test_a_folder_that_is_gone_is_said(tmp_path):

@@ -19,14 +19,14 @@ def find(part, contract=CONTRACT, **more):
     found = Inspection(
         **{"packages": PackagesInstalled(), "start": STARTED, "solve": SOLVED, "improved": True, **more}
     )
-    return next(one for one in judge_inspection(contract, found, LIMITS) if one.part == part)
+    return next(one for one in judge_inspection(contract, found) if one.part == part)
 
 
 def test_a_good_agent_has_good_findings_only():
     found = Inspection(PackagesInstalled(), STARTED, SOLVED, improved=True)
     findings = [
         *judge_files({"agent.py": Entry(b"x\n")}, CONTRACT, LIMITS),
-        *judge_inspection(CONTRACT, found, LIMITS),
+        *judge_inspection(CONTRACT, found),
     ]
     assert [one.part for one in findings] == [
         "sizes",
@@ -48,7 +48,6 @@ def test_a_good_agent_has_good_findings_only():
         (Completed(127, b"no"), Level.STOP, "agent.toml: a command that the image has; it lacks python3"),
         (Completed(3, b"no"), Level.STOP, "agent.toml: check = a command that exits with 0"),
         (Completed(124, b"", timed_out=True, out_of_processor=True), Level.STOP, "dgm run … --set limits.check_s=30"),
-        (Completed(0, b"", processor_s=7.0), Level.WARNING, "dgm run … --set limits.check_s=28"),
     ],
 )  # fmt: skip
 def test_a_bad_start_says_what_to_write(done, level, write):
@@ -89,7 +88,7 @@ def test_what_would_kill_every_child_stops_a_search(fault, write):
 
 
 def test_packages_that_cannot_be_installed_stop_everything():
-    found = [*judge_inspection(CONTRACT, Inspection(PackagesInstalled("no such package")), LIMITS)]
+    found = [*judge_inspection(CONTRACT, Inspection(PackagesInstalled("no such package")))]
     assert [(one.level, one.part) for one in found] == [(Level.STOP, "packages")]
 
 

@@ -12,6 +12,7 @@ from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import CallLimits
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
+from dgm.worker.supplies import Supplies, Supply
 from dgm.worker.workbench import SandboxWorkbench
 
 SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
@@ -149,6 +150,13 @@ def test_a_comparison_that_fails_is_put_down_to_whom_it_is_for(answer, error, pr
         in_image(ImagePlace(answer))
 
 
+class Packages(Supplies):
+    """Packages in one folder, for every image."""
+
+    async def supply(self, spec):
+        return Supply((Mount(Path("/host"), "/packages"),), "/packages")
+
+
 class CheckPlace(Place):
     """Sandboxes in which an agent's self-check ends as told, time by time; it notes how each was run."""
 
@@ -163,8 +171,14 @@ class CheckPlace(Place):
         return self.idle if argv == ["true"] else self.ends.pop(0)
 
     def bench(self, **limits):
-        spec = SandboxSpec("python", mounts=(Mount(Path("/host"), "/packages"),))
-        return SandboxWorkbench(self.open, self, ActionId(1), spec, LimitSettings(**limits))
+        return SandboxWorkbench(
+            self.open,
+            self,
+            ActionId(1),
+            SandboxSpec("python"),
+            LimitSettings(**limits),
+            supplies=Packages(),
+        )
 
     def check(self, **limits):
         return asyncio.run(self.bench(**limits).check(SOURCE))

@@ -31,7 +31,7 @@ def test_a_folder_arrives_with_modes_links_and_times(tmp_path, cache):
     (folder / "plain").write_text("x")
     os.utime(folder / "plain", (1_000_000, 1_000_000))
     (folder / "link").symlink_to("/nowhere/at/all")
-    one = pack_for_nodes([Mount(folder, "/shown", constant=True)])[0]
+    one = pack_for_nodes([Mount(folder, "/shown", digest="d")])[0]
     path = cache.store("s1", one.digest, one.stream)
     assert (one.target, one.constant, path.stat().st_mode & 0o777) == ("/shown", True, 0o755)
     assert (path / "sub" / "tool").stat().st_mode & 0o777 == 0o755

@@ -113,7 +113,7 @@ def test_a_folder_is_sent_once_to_a_node(tmp_path):
     sent = []
 
     async def test(cluster, engine):
-        spec = replace(SPEC, mounts=[Mount(tmp_path, "/opt/x", constant=True)])
+        spec = replace(SPEC, mounts=[Mount(tmp_path, "/opt/x", digest="d")])
 
         async def use():
             async with engine.open(spec):

@@ -18,7 +18,7 @@ VALUES = [
     Completed(124, b"", timed_out=True, out_of_processor=True, processor_s=0.25),
     Command(("sh", "-c", "é\n"), 2.5, "/work", {"A": "=b\n"}, b"\x00in", 10, 3.0),
     HostedSpec(
-        "python", {"dgm.run": "r"}, (("/a", "/b", True),), ("/s/x.sock", "/run/x.sock"), {}, 1, 2, 3, 4, 5.5
+        "python", {"dgm.run": "r"}, (("/a", "/b", "d"),), ("/s/x.sock", "/run/x.sock"), {}, 1, 2, 3, 4, 5.5
     ),
     HostedSpec("python", {}, (), None, {"/testbed": "/x"}, 0.5, 2, 3, 4, 5.5),
     HeadSession("s", 3, 30.0, 2**40, "auto", "hub.example:5000/team", 10**12),

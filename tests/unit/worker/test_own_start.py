@@ -1,0 +1,22 @@
+"""Children have room for a start as slow as that of the seed."""
+
+import pytest
+
+from dgm.config import LimitSettings
+from dgm.protocols import Completed
+from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
+
+
+@pytest.mark.parametrize(("given", "seed"), [(10.0, 120.0), (300.0, 300.0)])
+def test_the_seed_has_two_minutes_or_what_the_settings_say(given, seed):
+    assert allow_seed_start(LimitSettings(check_s=given)).check_s == seed
+
+
+@pytest.mark.parametrize(("measured", "children"), [(0.2, 10.0), (3.4, 11.0), (7.0, 21.0)])
+def test_children_of_a_slow_seed_have_three_times_its_start(measured, children):
+    assert follow_seed_start(LimitSettings(check_s=10.0), measured).check_s == children
+
+
+def test_where_no_processor_time_is_known_the_clock_counts():
+    assert find_start_seconds(Completed(0, b"", seconds=2.0)) == 2.0
+    assert find_start_seconds(Completed(0, b"", seconds=2.0, processor_s=1.0)) == 1.0
