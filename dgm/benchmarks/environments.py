@@ -1,7 +1,7 @@
 """Packages that the tasks of a suite share: a folder of the suite, shown read-only to agents and to graded tests.
 
-``environments/NAME/`` holds ``environment.toml`` and ``packages/``. The name begins the digest of the packages, so that
-a task that names them also says which they are.
+``environments/NAME/`` holds ``environment.toml`` and ``packages/``. The name begins the digest of the folder, so that a
+task that names it also says which packages those are.
 """
 
 import asyncio
@@ -68,7 +68,9 @@ def _read(folder: Path) -> Environment:
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
     if not _NAME.fullmatch(folder.name):
-        raise UserError(f"{folder}: its name must be the first {NAME_LENGTH} digits of its packages' digest")
+        raise UserError(
+            f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
+        )
     if not _VERSION.fullmatch(python):
         raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
@@ -79,15 +81,15 @@ def _read(folder: Path) -> Environment:
     return Environment(folder.name, folder / PACKAGES, python, machine, roots, requirements)
 
 
-def packages_digest(packages: Path) -> str:
-    """Return the SHA-256 of names, modes and contents of all files in a folder, without bytecode.
+def environment_digest(folder: Path) -> str:
+    """Return the SHA-256 of names, modes and contents of all files of an environment, without bytecode.
 
     Raises:
         UserError: it holds something else than files and links within it.
     """
     digest = hashlib.sha256()
-    for name in list_files(packages):
-        entry = read_entry(packages, name)
+    for name in list_files(folder):
+        entry = read_entry(folder, name)
         for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
             digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
@@ -111,10 +113,10 @@ class EnvironmentChecks:
         async with self._lock:
             if (environment.name, image) in self._checked:
                 return
-            digest = await asyncio.to_thread(packages_digest, environment.packages)
+            digest = await asyncio.to_thread(environment_digest, environment.packages.parent)
             if not digest.startswith(environment.name):
                 raise UserError(
-                    f"{environment.packages}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
+                    f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
             check_python(environment, await ask_python(self._engine, image, labels), image)

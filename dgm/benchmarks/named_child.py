@@ -8,6 +8,7 @@ take the same way as all others.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import io
 import json
@@ -47,7 +48,9 @@ class Reporter:
 
     def __init__(self, task: dict[str, Any], say: Callable[..., None], support: types.ModuleType) -> None:
         self._say = say
-        self._wanted = None if task["survey"] else frozenset(task["tests"])
+        self._survey = task["survey"]
+        named = task["only"] if self._survey else task["tests"]
+        self._wanted = frozenset(named) if named else None
         self._controls = dict(zip(("asserts", "raises"), task["controls"]))  # noqa: B905  (Python 3.9)
         self._workdir = task["workdir"]
         self._held = task["sources"]
@@ -114,7 +117,7 @@ class Reporter:
 
     def _tell(self, item: pytest.Item, outcome: str, error: object, message: str) -> None:
         name = self._controls[item.name] if isinstance(item, Control) else item.nodeid
-        told = {"message": message} if self._wanted is None and message else {}
+        told = {"message": message} if self._survey and message else {}
         self._say(test=name, outcome=outcome if self.untouched() else "failed", error=error, **told)
 
     def _hold(self, item: pytest.Item) -> None:
@@ -124,6 +127,35 @@ class Reporter:
             with open(os.path.join(self._workdir, name), "rb") as file:  # noqa: PTH118, PTH123  (code may patch pathlib)
                 if file.read() != self._held[name].encode("latin-1"):
                     self._say(test=item.nodeid, outcome="failed", error=None)
+
+
+class Coverage:
+    """A plug-in of pytest: notes the lines that each test reaches, under the test's name."""
+
+    def __init__(self, folder: str, paths: Sequence[str]) -> None:
+        # Of the environment in the sandbox; dgm itself does not need it.
+        coverage: Any = importlib.import_module("coverage")
+        os.mkdir(folder)  # noqa: PTH102
+        self._coverage = coverage.Coverage(
+            f"{folder}/data", config_file=False, source=list(paths), data_suffix=False, messages=False
+        )
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Begin before the repository is imported."""
+        self._coverage.start()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Note under the test's name what is reached meanwhile."""
+        self._coverage.switch_context(item.nodeid)
+        yield
+        self._coverage.switch_context("")
+
+    def save(self) -> None:
+        """Write the file."""
+        self._coverage.stop()
+        self._coverage.save()
 
 
 def too_late(*_: object) -> None:
@@ -153,7 +185,7 @@ def arguments(task: dict[str, Any], *, plain: bool) -> list[str]:
     found += [
         "--tb=short",
         "--color=no",
-        "--maxfail=0",
+        f"--maxfail={task['most_failures']}",
         "--continue-on-collection-errors",
         f"--rootdir={task['workdir']}",
     ]
@@ -196,12 +228,16 @@ def child(results_fd: int) -> None:
     sys.path[:1] = task["paths"]
     sys.argv = ["pytest"]
     os.environ["PYTHONPATH"] = os.pathsep.join([*task["paths"], os.environ.get("PYTHONPATH", "")])
+    reached = Coverage(task["coverage"], task["paths"]) if task["coverage"] else None
+    plugins = [reporter, *([reached] if reached else [])]
     with contextlib.suppress(SystemExit):
-        status = pytest.main(arguments(task, plain=False), plugins=[reporter])
+        status = pytest.main(arguments(task, plain=False), plugins=plugins)
         if status == USAGE_ERROR and not reporter.began:
-            pytest.main(arguments(task, plain=True), plugins=[reporter])
+            pytest.main(arguments(task, plain=True), plugins=plugins)
     for foreign in find_foreign(task["tops"], os.path.realpath(task["workdir"])):
         say(foreign=foreign)
+    if reached:
+        reached.save()
     say(end=True)
     leave(0)
 

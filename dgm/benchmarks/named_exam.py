@@ -36,6 +36,10 @@ SETUP_S = 60.0
 PIDS = 512
 OUTPUT_LIMIT = 2_000_000
 SURVEY_OUTPUT = 128_000_000
+SURVEY_PROCESSORS = 4
+"""Processors that a survey may keep busy for all of its time."""
+COVERAGE = "/tmp/dgm-coverage"
+COVERAGE_BYTES = 400_000_000
 _RUNNER = "named_runner.py"
 
 
@@ -54,6 +58,20 @@ class NamedExam:
     def roots(self) -> tuple[str, ...]:
         """Folders of the workspace from which modules are imported."""
         return self.environment.roots if self.environment else (".",)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A run that tells every test that it finds, with pytest's reports on failures."""
+
+    files: tuple[str, ...] = ()
+    """Files whose tests run; none: all that pytest finds."""
+    only: tuple[str, ...] = ()
+    """Tests that run; none: all of the files."""
+    most_failures: int = 0
+    """Number of failures after which pytest stops; 0: it goes on."""
+    coverage: bool = False
+    """Whether the lines that each test reaches are noted; needs the package ``coverage``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +96,10 @@ class NamedRun:
     """Why the patch does not apply."""
     notes: tuple[str, ...] = ()
     """Changes that made the patch fit, a sentence each."""
+    processor_s: float = 0.0
+    """Processor time of a survey; 0 if the engine cannot measure it."""
+    coverage: bytes = b""
+    """coverage's data file with a context for each test, if a survey asked for it."""
 
 
 def own_modules(workspace: Snapshot, roots: Sequence[str], tests: Sequence[str]) -> frozenset[str]:
@@ -100,7 +122,7 @@ async def run_named(
     patch: bytes,
     engine: SandboxEngine,
     labels: Mapping[str, str],
-    survey: Sequence[str] | None = None,
+    survey: Survey | None = None,
 ) -> NamedRun:
     """Run the named tests on a patched workspace in a fresh sandbox.
 
@@ -109,7 +131,7 @@ async def run_named(
         patch: on the workspace; nothing is applied if it is empty.
         engine: opens the sandbox.
         labels: of the sandbox.
-        survey: files whose tests are all run instead of the named ones; empty: all that pytest finds.
+        survey: what runs instead of the named tests.
 
     Raises:
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
@@ -147,11 +169,17 @@ async def run_named(
             },
             stdin=json.dumps(_assignment(exam, nonce, survey)).encode(),
             output_limit=OUTPUT_LIMIT if survey is None else SURVEY_OUTPUT,
+            processor_s=None if survey is None else SURVEY_PROCESSORS * limit,
         )
-    return _read_run(exam, completed, nonce)
+        run = _read_run(exam, completed, nonce)
+        run = replace(run, processor_s=completed.processor_s or 0.0)
+        if survey and survey.coverage and not run.problem:
+            found = await sandbox.get(COVERAGE, limit_bytes=COVERAGE_BYTES)
+            run = replace(run, coverage=found["data"].data if "data" in found else b"")
+    return run
 
 
-def _assignment(exam: NamedExam, nonce: str, survey: Sequence[str] | None) -> Mapping[str, Any]:
+def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[str, Any]:
     tests = exam.tests
     return {
         "nonce": nonce,
@@ -163,7 +191,10 @@ def _assignment(exam: NamedExam, nonce: str, survey: Sequence[str] | None) -> Ma
         "roots": [root for root in exam.roots if root != "."],
         "timeout_s": exam.limits.test_timeout_s,
         "child": {
-            "files": tests.files if survey is None else survey,
+            "files": tests.files if survey is None else survey.files,
+            "only": survey.only if survey else (),
+            "most_failures": survey.most_failures if survey else 0,
+            "coverage": COVERAGE if survey and survey.coverage else "",
             "options": tests.options,
             "limit_s": tests.limit_s,
             "tops": sorted(own_modules(exam.workspace, exam.roots, tests.restored)),

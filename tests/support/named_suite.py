@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository
-from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, packages_digest
+from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, environment_digest
 from dgm.domain import Entry, TaskId
 from dgm.protocols import Completed
 from tests.support.folder_sandbox import Folder, FolderEngine
@@ -51,9 +51,9 @@ def make_named_suite(folder: Path, *, python: str = PYTHON, more: str = "") -> P
     packages = folder / FOLDER / "new" / PACKAGES
     packages.mkdir(parents=True)
     (packages / "lent.py").write_text("WHAT = 'a package'\n")
-    name = packages_digest(packages)[:NAME_LENGTH]
-    (folder / FOLDER / "new").rename(folder / FOLDER / name)
-    (folder / FOLDER / name / "environment.toml").write_text(f'python = "{python}"\nroots = ["src", "."]\n')
+    (packages.parent / "environment.toml").write_text(f'python = "{python}"\nroots = ["src", "."]\n')
+    name = environment_digest(packages.parent)[:NAME_LENGTH]
+    packages.parent.rename(folder / FOLDER / name)
     commit = AgentRepository.create(folder / "repository.git").commit(entries(START), ())
     files = {
         "suite.toml": 'name = "mined"\ndescription = "one task"\nlicense = "MIT"\n',

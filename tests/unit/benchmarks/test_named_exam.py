@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dgm.archive.repository import patch
-from dgm.benchmarks.named_exam import run_named
+from dgm.benchmarks.named_exam import Survey, run_named
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import Entry, Verdict
@@ -131,14 +131,14 @@ def test_unsound_task_shows_the_end_of_the_output(tmp_path):
 
 
 def test_survey_tells_every_test_and_its_failure(suite):
-    run = asyncio.run(run_named(suite.exam(TASK), b"", suite._engine, {}, survey=()))
+    run = asyncio.run(run_named(suite.exam(TASK), b"", suite._engine, {}, survey=Survey()))
     assert run.outcomes == {**dict.fromkeys(FAIL, "failed"), **dict.fromkeys(PASS, "passed")}
     assert "assert 1 == 2" in run.messages[FAIL[0]]
 
 
 def test_survey_tells_what_cannot_be_imported(suite):
     given = changing(src__sums="import nothing_of_this_name\n")
-    run = asyncio.run(run_named(suite.exam(TASK), given, suite._engine, {}, survey=()))
+    run = asyncio.run(run_named(suite.exam(TASK), given, suite._engine, {}, survey=Survey()))
     assert "nothing_of_this_name" in run.broken["tests/test_sums.py"]
 
 
