@@ -18,7 +18,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import FOLDER as START_FOLDER
-from dgm.gateway.agent_start import OFFLINE
+from dgm.gateway.agent_start import OFFLINE, TASK_PATHS
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
@@ -201,9 +201,10 @@ class SandboxWorkbench:
         """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
         spec = self._spec(job)
         supply = await self.supplies.supply(spec)
+        environment = [job.environment.mount] if job.environment else []
         async with (
             self._evidence(job) as shown,
-            self.open_sandbox(replace(spec, mounts=(*supply.mounts, *shown))) as sandbox,
+            self.open_sandbox(replace(spec, mounts=(*supply.mounts, *shown, *environment))) as sandbox,
         ):
             await _put_files(sandbox, job, shown, job_terms(contract, lease))
             running = sandbox.exec(
@@ -267,8 +268,10 @@ class SandboxWorkbench:
         return replace(left, left_out={**large, **left.left_out})
 
     def _launch(self, job: Job, contract: Contract, supply: Supply, token: str) -> bytes:
+        paths = job.environment.paths if job.environment else ()
         record = {
             "command": [
+                *(["env", f"{TASK_PATHS}={':'.join(paths)}"] if paths else []),
                 "python3",
                 "-I",
                 "-S",

@@ -1,0 +1,126 @@
+"""Languages of a repository's files, and which of them are code and which are tests, by their paths alone.
+
+Paths are relative to the repository, with ``/``. The rules follow what test runners collect by default and what
+projects usually do; a project with other habits is mined by ``--test`` and its reports.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Language(StrEnum):
+    """A language that tasks are mined in."""
+
+    PYTHON = "python"
+    JAVASCRIPT = "javascript"
+    """TypeScript too."""
+    GO = "go"
+    RUST = "rust"
+    JVM = "jvm"
+    CPP = "cpp"
+    """C too."""
+
+
+_SUFFIXES: Mapping[Language, str] = {
+    Language.PYTHON: "py",
+    Language.JAVASCRIPT: "js jsx mjs cjs ts tsx mts cts",
+    Language.GO: "go",
+    Language.RUST: "rs",
+    Language.JVM: "java kt scala groovy",
+    Language.CPP: "c cc cpp cxx h hh hpp hxx",
+}
+_LANGUAGES: Mapping[str, Language] = {
+    suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
+}
+_TEST_NAMES: Mapping[Language, re.Pattern[str]] = {
+    Language.PYTHON: re.compile(r"(?:test_.*|.*_test|tests)\.py"),
+    Language.JAVASCRIPT: re.compile(r"(?:.*[._-](?:test|spec)|test|test-.*)\.[a-z]+"),
+    Language.GO: re.compile(r".*_test\.go"),
+    Language.RUST: re.compile(r"(?:tests?|.*_tests?)\.rs"),
+    Language.JVM: re.compile(r"(?:.*(?:Test|Tests|TestCase|IT|Spec|Suite)|Test[A-Z].*)\.[a-z]+"),
+    Language.CPP: re.compile(r"(?:test_.*|.*_(?:unit)?tests?|.*Tests?|tests?)\.[a-z]+"),
+}
+"""Names of test files, in any folder."""
+_USUAL_FOLDERS = frozenset({"test", "tests"})
+_TEST_FOLDERS: Mapping[Language | None, frozenset[str]] = {
+    Language.JAVASCRIPT: _USUAL_FOLDERS | {"__tests__", "spec", "specs", "e2e"},
+    Language.GO: frozenset(),
+    Language.CPP: _USUAL_FOLDERS | {"unittests"},
+}
+"""Folders in which every program belongs to the tests, where a language has others than the usual ones."""
+_ROOT_TEST_FOLDERS = frozenset({"testing"})
+"""Hold tests at the top of a repository; further down they are code that helps its users to test."""
+_SUPPORT_NAMES = frozenset({"conftest.py"})
+_SUPPORT_FOLDERS = frozenset({"testdata", "__mocks__", "__snapshots__", "__fixtures__"})
+"""Hold what tests read, wherever they are."""
+_OTHER_FOLDERS = frozenset({
+    "doc", "docs", "documentation", "example", "examples", "demo", "demos", "sample", "samples", "tutorial",
+    "tutorials", "benches", "benchmarks", "dist", "node_modules", "vendor", "vendored", "_vendor", "third_party",
+    "thirdparty", "migrations", "generated",
+})  # fmt: skip
+_ROOT_OTHER_FOLDERS = frozenset({
+    "bench", "benchmark", "perf", "script", "scripts", "tool", "tools", "ci", "build", "out", "target", "extern",
+    "external",
+})  # fmt: skip
+"""Are packages' names as well, and hold other things only at the top of a repository."""
+_DOTTED = re.compile(r"(?:^|/)\.")
+_OTHER_NAMES = re.compile(
+    r"setup\.py|noxfile\.py|fabfile\.py|versioneer\.py|_?version\.py|__version__\.py|build\.rs"
+    r"|[\w-]+file\.[cm]?js|.*\.(?:config|conf|setup|min|d)\.[cm]?[jt]s|.*\.bundle\.js"
+    r"|.*_pb2(?:_grpc)?\.py|.*\.pb\.(?:go|cc|h)|.*[._]generated\.\w+|.*_gen\.go|zz_generated.*"
+)
+"""Names of files that build, declare or are generated."""
+
+
+def language_of(path: str) -> Language | None:
+    """Return the language of a file by its suffix; None for what is not a program."""
+    _, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    return _LANGUAGES.get(suffix) if dot else None
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether a file is a program of tests: a runner collects it, or it lies in a folder of tests.
+
+    Files that tests only read, and ``conftest.py``, are ``is_test_material``.
+    """
+    language = language_of(path)
+    if language is None or _is_foreign(path):
+        return False
+    *folders, name = path.split("/")
+    if name in _SUPPORT_NAMES or _SUPPORT_FOLDERS.intersection(folders):
+        return False
+    return bool(_TEST_NAMES[language].fullmatch(name)) or _in_test_folder(language, folders)
+
+
+def is_test_material(path: str) -> bool:
+    """Return whether a file belongs to the tests in any way: a test file, its helpers, its data."""
+    *folders, name = path.split("/")
+    if _is_foreign(path):
+        return False
+    return (
+        is_test_file(path)
+        or name in _SUPPORT_NAMES
+        or _in_test_folder(language_of(path), folders)
+        or bool(_SUPPORT_FOLDERS.intersection(folders))
+    )
+
+
+def is_code_file(path: str) -> bool:
+    """Return whether a file is code of the project: neither tests nor documents, examples, tools, or generated."""
+    if language_of(path) is None or _DOTTED.search(path) or is_test_material(path):
+        return False
+    *folders, name = path.split("/")
+    other = _OTHER_FOLDERS.intersection(folders) or _ROOT_OTHER_FOLDERS.intersection(folders[:1])
+    return not other and not _OTHER_NAMES.fullmatch(name) and path != "tasks.py"
+
+
+def _in_test_folder(language: Language | None, folders: list[str]) -> bool:
+    known = _TEST_FOLDERS.get(language, _USUAL_FOLDERS)
+    return bool(known.intersection(folders)) or bool(_ROOT_TEST_FOLDERS.intersection(folders[:1]))
+
+
+def _is_foreign(path: str) -> bool:
+    """Return whether a file belongs to another project, whose tests the runner does not run."""
+    folders = path.split("/")[:-1]
+    return any(each in folders for each in ("node_modules", "vendor", "_vendor", "third_party", "thirdparty"))
