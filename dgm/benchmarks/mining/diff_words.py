@@ -1,0 +1,219 @@
+"""The names, literals and lines of code that a diff adds or removes, without comments and documentation.
+
+Read with Pygments, which takes parts of files in many languages. A text over several lines that begins before its hunk
+is taken for code.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dgm.benchmarks.mining.languages import Language, language_of
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_PATH = re.compile(r'(?:---|\+\+\+) "?[ab]/([^"\t]+)')
+_LEXERS = {
+    Language.PYTHON: "python",
+    Language.JAVASCRIPT: "typescript",
+    Language.GO: "go",
+    Language.RUST: "rust",
+    Language.JVM: "kotlin",
+    Language.CPP: "cpp",
+}
+_DEFINES = frozenset({
+    "def", "class", "as", "for", "let", "const", "var", "func", "fn", "function", "fun", "struct", "type",
+    "interface", "enum", "val",
+})  # fmt: skip
+"""Words before a name that a program makes up itself."""
+_IMPORTS = re.compile(
+    r"\s*(?:from|import|use|export|#include)\b|.*\brequire\s*\(|\s*\w+(?:\s+as\s+\w+)?,?\s*$"
+)
+"""An import, or a name alone, as imports over several lines have them."""
+_COMPARES = frozenset({"is", "==", "!=", "===", "!==", "not", "in"})
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name in the code of a line."""
+
+    text: str
+    line: int
+    """The number of the line in its hunk's side, from 0."""
+    before: str
+    """The token before it, without blanks; empty at the beginning of a line."""
+    after: str
+    """The token after it; empty at the end of a line."""
+    root: str
+    """The first name of a dotted chain, as ``os`` of ``os.path.join``; the name itself without one."""
+    imported: bool
+    """Whether its line imports something."""
+    is_key: bool = False
+    """Whether it is a key in braces, as ``{ name: value }`` has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side of a diff has that the other has not."""
+
+    words: tuple[Word, ...]
+    literals: frozenset[str]
+    """Contents of its texts that stand on one line."""
+    lines: tuple[str, ...]
+    """Lines of code without comments, stripped; empty ones are left out."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names in its code."""
+        return frozenset(word.text for word in self.words)
+
+    @property
+    def used(self) -> frozenset[str]:
+        """Names that it takes from elsewhere: attributes, calls, imports, keyword arguments; not its own variables."""
+        own = {word.text for word in self.words if _is_own(word)}
+        return frozenset(
+            word.text
+            for word in self.words
+            if _is_used(word) and (word.text not in own or word.before == ".")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Hunk:
+    path: str
+    rows: tuple[tuple[str, str], ...]
+    """Mark and text of each line."""
+
+
+def read_side(diff: str, mark: str) -> Side:
+    """Return the code of the lines of a git diff that have this mark.
+
+    Args:
+        diff: a unified diff; files that are no programs are left out.
+        mark: ``+`` or ``-``; or a blank, for the lines that both sides have.
+    """
+    words: list[Word] = []
+    literals: set[str] = set()
+    lines: list[str] = []
+    for hunk in _read_hunks(diff):
+        language = language_of(hunk.path)
+        if language is None:
+            continue
+        kept = [row for row in hunk.rows if row[0] in (mark, " ")]
+        wanted = {number for number, row in enumerate(kept) if row[0] == mark}
+        rows = _split_rows(_LEXERS[language], "\n".join(text for _, text in kept))
+        for number, tokens in enumerate(rows):
+            if number in wanted:
+                words += _words(tokens, number)
+                literals.update(_literals(tokens))
+                lines.append("".join(text for kind, text in tokens if kind != "comment").strip())
+    return Side(tuple(words), frozenset(literals), tuple(line for line in lines if line))
+
+
+def added_blocks(diff: str) -> Iterator[list[str]]:
+    """Yield the runs of neighbouring lines that a diff adds to programs, comments and all."""
+    for hunk in _read_hunks(diff):
+        if language_of(hunk.path):
+            for added, rows in groupby(hunk.rows, key=lambda row: row[0] == "+"):
+                if added:
+                    yield [text for _, text in rows]
+
+
+def new_rows(diff: str) -> Iterator[list[str]]:
+    """Yield the lines of each hunk of a program as they are after the change."""
+    for hunk in _read_hunks(diff):
+        if language_of(hunk.path):
+            yield [text for mark, text in hunk.rows if mark in "+ "]
+
+
+def _read_hunks(diff: str) -> Iterator[_Hunk]:
+    """Yield the hunks of a diff; those of a removed file have the path that it had."""
+    path, rows = "", list[tuple[str, str]]()
+    old = new = 0
+    for line in diff.split("\n"):
+        if old > 0 or new > 0:
+            mark = line[:1] or " "
+            rows.append((mark, line[1:].removesuffix("\r")))
+            old -= mark in " -"
+            new -= mark in " +"
+            if old <= 0 and new <= 0:
+                yield _Hunk(path, tuple(rows))
+        elif found := _HUNK.match(line):
+            old, new = (int(size) if size is not None else 1 for size in found.groups())
+            rows = []
+        elif named := _PATH.match(line):
+            path = named[1]
+
+
+def _split_rows(lexer: str, text: str) -> list[list[tuple[str, str]]]:
+    """Return the tokens of each line: their kind (``name``, ``string``, ``comment`` or ``other``) and text."""
+    rows: list[list[tuple[str, str]]] = [[]]
+    for kind, value in _find_lexer(lexer).get_tokens(text):
+        name = str(kind)
+        if "Comment" in name or "String.Doc" in name:
+            sort = "comment"
+        elif "String" in name and "Interpol" not in name and "Affix" not in name:
+            sort = "string"
+        else:
+            is_word = "Keyword" in name or "Operator" in name or "Literal" in name
+            sort = "name" if _NAME.fullmatch(value) and not is_word else "other"
+        first, *rest = value.split("\n")
+        rows[-1].append((sort, first))
+        rows += ([(sort, part)] for part in rest)
+    return rows
+
+
+@lru_cache
+def _find_lexer(name: str) -> "Lexer":
+    from pygments.lexers import get_lexer_by_name
+
+    return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+
+
+def _words(tokens: Sequence[tuple[str, str]], line: int) -> Iterator[Word]:
+    code = [(kind, text) for kind, text in tokens if kind != "comment" and text.strip()]
+    imported = bool(_IMPORTS.match("".join(text for _, text in tokens)))
+    roots: list[str] = []
+    braces = 0
+    for number, (kind, text) in enumerate(code):
+        before = code[number - 1][1].strip() if number else ""
+        after = code[number + 1][1].strip() if number + 1 < len(code) else ""
+        chained = before in (".", "?.", "::") and number > 1 and code[number - 2][0] == "name"
+        roots.append(roots[number - 2] if chained else text)
+        braces += (text == "{") - (text == "}")
+        if kind == "name":
+            is_key = braces > 0 and after == ":" and before in ("{", ",")
+            yield Word(text, line, before, after, roots[number], imported, is_key)
+
+
+def _literals(tokens: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the contents of the texts of one line; neighbouring pieces are one, their quotes left out."""
+    text = ""
+    for kind, piece in (*tokens, ("other", "")):
+        if kind == "string":
+            text += piece
+        elif text:
+            yield from (each for each in re.split(r"""["'`]+""", text) if each.strip())
+            text = ""
+
+
+def _is_own(word: Word) -> bool:
+    return word.before in _DEFINES or (word.after in ("=", ":=") and word.before not in ("(", ",", "."))
+
+
+def _is_used(word: Word) -> bool:
+    if word.before in _DEFINES and not word.imported:
+        return False
+    return (
+        word.imported
+        or word.is_key
+        or word.before in (".", "?.", "::", "->", *_COMPARES)
+        or word.after in ("(", "{")
+        or (word.after == "=" and word.before in ("(", ","))
+    )

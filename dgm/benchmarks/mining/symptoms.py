@@ -1,0 +1,178 @@
+"""The failing assertion in a test's output: the code that was run, and the error in which it ended.
+
+Reads pytest's long and short tracebacks, and what ``node:test``, jest, vitest and Go print. Stacks and places in files
+are taken out; the rest is as it was printed.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dgm.benchmarks.mining.diff_words import added_blocks, new_rows
+from dgm.benchmarks.plain_logs import plain_text
+from dgm.syntax import parse
+
+CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
+"""Maximum lines of code and of an error, and characters of a line, that are kept."""
+_FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
+_DEFINITION = re.compile(r"^\s*(?:async\s+)?def \w+\(")
+_ENDS_DEFINITION = re.compile(r"\)\s*(?:->.*)?:\s*(?:#.*)?$")
+_SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
+_VALUES = re.compile(r"^(?!self\b)[a-z_]\w* = (?!.*\bat 0x).*", re.M)
+_STACK = re.compile(r"\s+at (?:.*[(/:].*|async .*)$|\s*(?:❯|File \"|node:internal)|\s*>?\s*\d+ \|")
+_CARETS = re.compile(r"\s*[\^~]+\s*$")
+_HINT = re.compile(
+    r"\s*(?:Use -v to get|Omitting \d+ identical items"
+    r"|\+\s+where <(?:function|class|bound method|built-in|module)\b[^>]*> = )"
+)
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_GO = re.compile(r"^\s+\S+_test\.go:\d+: (.*)")
+_ERROR = re.compile(r"\b(?:Error|Exception|expected|received|actual|panic|got|want|failed)\b|[!=]==?", re.I)
+_TEST_HEAD = re.compile(
+    r"\s*(?:@|(?:async )?def |class |func |fn |#\[|(?:describe|it|test|suite)(?:\.\w+)*\(|import\b|from\b"
+    r"|const .*require\(|use |package )"
+)
+_CLOSES = re.compile(r"\s*[)}\]]+;?\s*$")
+_ASSERTS = re.compile(
+    r"\b(?:assert\w*|expect|equal|deepEqual|strictEqual|throws|raises|Errorf?|Fatalf?|require\.)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What a failing test did and got."""
+
+    code: str
+    """The test's own code up to the failure, without the name of the test."""
+    values: tuple[str, ...]
+    """``name = value`` of the test's parameters."""
+    error: str
+    """The error, without a stack."""
+
+
+def find_symptom(failure: str, test_diff: str) -> Symptom:
+    """Return the first failing assertion of a test's output.
+
+    Args:
+        failure: what the test runner printed of it.
+        test_diff: the changes of the test files, which have the code where the output does not show it.
+
+    Raises:
+        ValueError: the output holds no error, or neither of them shows all of the code.
+    """
+    text = plain_text(failure).replace("\r\n", "\n")
+    code, values = _code_of_pytest(text)
+    if code:
+        code = _complete(code, test_diff)
+    error = [line[1:] for line in text.split("\n") if re.match(r"E(?:   |$)", line)] or list(
+        _plain_error(text)
+    )
+    error = textwrap.dedent("\n".join(row for row in error if not _HINT.match(row))).split("\n")
+    error = [_ADDRESS.sub("", row) for row in error]
+    code = code or _code_of_diff(test_diff)
+    if not any(line.strip() for line in error):
+        raise ValueError("the output of the tests holds no error that could be told")
+    if not code:
+        raise ValueError("neither the output of the tests nor their changes show what was run")
+    return Symptom("\n".join(_cut(code, CODE_LINES)), tuple(values), "\n".join(_cut(error, ERROR_LINES)))
+
+
+def _code_of_pytest(text: str) -> tuple[list[str], list[str]]:
+    """Return the code of the test up to the line that failed, and the values of its parameters."""
+    first = _FRAME.split(text, 1)[0]
+    rows = first.split("\n")
+    failed = [number for number, row in enumerate(rows) if row.startswith(">")]
+    starts = [number for number, row in enumerate(rows) if _DEFINITION.match(row)]
+    if not failed or not starts:
+        found = _SHORT.search(text)
+        rows = [row for row in (found[1] if found else "").split("\n") if not _CARETS.match(row)]
+        return textwrap.dedent("\n".join(rows)).strip("\n").split("\n") if found else [], []
+    begin = starts[0]
+    while begin < failed[-1] and not _ENDS_DEFINITION.search(rows[begin]):
+        begin += 1
+    last = failed[-1] + 1
+    while last < len(rows) and rows[last].strip() and not rows[last].startswith("E"):
+        last += 1
+    body = [row.removeprefix(">").rjust(len(row)) for row in rows[begin + 1 : last] if not _CARETS.match(row)]
+    values = _VALUES.findall("\n".join(rows[: starts[0]]))
+    return _drop_text(textwrap.dedent("\n".join(body)).strip("\n").split("\n")), values
+
+
+def _complete(code: list[str], test_diff: str) -> list[str]:
+    """Return code that ends within a statement with the rest of it, which stands in the changed tests.
+
+    Raises:
+        ValueError: it does not stand there.
+    """
+    if _is_whole(code):
+        return code
+    for rows in new_rows(test_diff):
+        for number, row in enumerate(rows):
+            if row.strip() == code[-1].strip():
+                margin = _margin(row)
+                whole = list(code)
+                for more in rows[number + 1 : number + CODE_LINES]:
+                    if more.strip() and _margin(more) <= margin and _is_whole(whole):
+                        break
+                    whole.append(" " * max(0, _margin(more) - margin + _margin(code[-1])) + more.strip())
+                if _is_whole(whole):
+                    return whole
+    raise ValueError("the output of the tests shows only the beginning of what was run")
+
+
+def _is_whole(code: list[str]) -> bool:
+    try:
+        parse("\n".join(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _margin(row: str) -> int:
+    return len(row) - len(row.lstrip())
+
+
+def _drop_text(rows: list[str]) -> list[str]:
+    """Return the code of a function without its docstring."""
+    found = re.match(r'\s*[rR]?("""|\'\'\'|")(?:(?!\1).)*\1[ \t]*\n', "\n".join(rows), re.DOTALL)
+    return "\n".join(rows)[found.end() :].split("\n") if found else rows
+
+
+def _plain_error(text: str) -> Iterator[str]:
+    """Yield the lines of an error that is not pytest's, from the first that tells one, without its stack."""
+    told = [found[1] for row in text.split("\n") if (found := _GO.match(row))]
+    if told:
+        yield from told
+        return
+    # node:test prints its own error, and the assertion as the cause of it.
+    _, cause, rest = text.rpartition("  cause: ")
+    rows = [row.removeprefix(cause[:2]) for row in rest.split("\n")]
+    begin = next((number for number, row in enumerate(rows) if _ERROR.search(row)), len(rows))
+    for number, row in enumerate(rows[begin:]):
+        if number and _STACK.match(row):
+            return
+        yield row
+
+
+def _code_of_diff(test_diff: str) -> list[str]:
+    """Return the first added lines of a test that assert something, without the lines that begin and end it."""
+    for block in added_blocks(test_diff):
+        heads = {_margin(row) for row in block if _TEST_HEAD.match(row)}
+        rows = [
+            row
+            for row in block
+            if not _TEST_HEAD.match(row) and not (_CLOSES.match(row) and _margin(row) in heads)
+        ]
+        if any(_ASSERTS.search(row) for row in rows):
+            return textwrap.dedent("\n".join(rows)).strip("\n").split("\n")
+    return []
+
+
+def _cut(rows: Sequence[str], most: int) -> Iterator[str]:
+    """Yield at most so many lines, without blank ones at both ends."""
+    text = "\n".join(rows).strip("\n").split("\n")
+    for row in text[:most]:
+        yield row.rstrip() if len(row) <= LINE_CHARS else row[:LINE_CHARS] + "…"
+    if len(text) > most:
+        yield "…"
