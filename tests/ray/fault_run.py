@@ -1,7 +1,8 @@
 """Searches on a Ray cluster of this machine while every kind of failure is injected, and audits what is left.
 
-``python tests/ray/fault_run.py --evaluations 200 --times 3`` prints the audit of a full trial as JSON, and exits 1 where
-something was lost, paid or graded twice, or left behind. It needs Ray, bubblewrap and about 6 GB of memory. The failures:
+``python tests/ray/fault_run.py --evaluations 200 --times 3`` prints the audit of a full trial as JSON, and exits 1
+where something was lost, paid or graded twice, or left behind. It needs Ray, bubblewrap and about 6 GB of memory. The
+failures:
 
 * ``head``: SIGKILL of the search, which is then resumed;
 * ``node``: all processes of a node that is at work are killed, and a new node joins;
@@ -14,6 +15,7 @@ something was lost, paid or graded twice, or left behind. It needs Ray, bubblewr
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +35,7 @@ from dgm.archive.journal import read_recorded_request
 from dgm.archive.run import Run
 from dgm.sandboxes.scratch import list_sandboxes
 from tests.e2e.killing import audit
-from tests.support.hosted import ANSWERED, KEY, PROVIDERS, count
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, count, rows
 from tests.support.wire_server import Config, Offline, WireServer
 
 KINDS = ("head", "node", "partition", "engine", "slow", "clock")
@@ -268,6 +270,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
     replay = search.say("replay", NAME, "decisions", "--json")
     return {
         **found,
+        "why": dict(_find_reasons(search.folder).most_common()),
         "invalid": count(search.folder, "evaluations where verdict = 'invalid'"),
         "answers_of_the_provider": server.answered,
         "answers_in_the_log": in_log,
@@ -277,6 +280,14 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
         "replay_exit": replay.returncode,
         "replay": json.loads(replay.stdout) if replay.stdout.startswith("{") else replay.stderr[-500:],
     }
+
+
+def _find_reasons(folder: Path) -> Counter[str]:
+    """Return why actions were lost or invalid, without ids and seconds."""
+    query = "select json_extract(body, '$.reason') from events where kind = 'action_lost'"
+    invalid = "select reason from evaluations where verdict = 'invalid'"
+    said = [str(reason) for (reason,) in [*rows(folder, query), *rows(folder, invalid)]]
+    return Counter(re.sub(r"\([0-9a-f]{6}\)|\d+(\.\d+)+|\d+ s\b", "…", each)[:160] for each in said)
 
 
 def main() -> int:
