@@ -27,6 +27,8 @@ class PlainSandbox:
     async def exec(self, argv, *, timeout_s, stdin=b"", output_limit=1_000_000, **_):
         if argv[0] == "fault":
             raise AgentFault("processes", "too many", b"so far")
+        if argv[0] == "fail":
+            raise Infrastructure("the engine could not start a program")
         process = await asyncio.create_subprocess_exec(*argv, stdin=-1, stdout=-1, stderr=-2)
         try:
             async with asyncio.timeout(timeout_s):

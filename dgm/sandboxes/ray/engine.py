@@ -19,8 +19,9 @@ from dgm.sandboxes.ray.hosts import Host, HostPool, Wish
 from dgm.sandboxes.ray.image_places import ImagePlaces
 from dgm.sandboxes.ray.image_plans import DOCKER, ImageDigests, ImagePlans, PlannedImage
 from dgm.sandboxes.ray.keeper import NODE, RUN, SANDBOX, SESSION
+from dgm.sandboxes.ray.node_use import NodeUse
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
-from dgm.sandboxes.ray.session import ClusterSession, NodeUse
+from dgm.sandboxes.ray.session import ClusterSession
 from dgm.sandboxes.ray.waiting import finish, within
 from dgm.sandboxes.ray.wire import HostedSpec, decode, encode
 
@@ -114,6 +115,8 @@ class RayEngine:
                 sandbox = await self._open(session, placed, spec)
                 yield sandbox
             finally:
+                if sandbox is not None and not sandbox.is_lost:
+                    session.note_end(placed.host.node, sandbox.failure)
                 sound = sandbox is not None and not sandbox.is_lost
                 await finish(self._close(session, placed, sound=sound))
         finally:

@@ -285,6 +285,24 @@ def test_a_node_whose_engine_works_again_is_tried_again(monkeypatch):
     perform(test, a=1, b=1)
 
 
+@pytest.mark.starts_processes
+def test_a_node_is_left_alone_whose_engine_fails_in_two_sandboxes_one_after_the_other():
+    async def test(cluster, engine):
+        async def use(*words):
+            async with engine.open(SPEC) as sandbox:
+                with contextlib.suppress(Infrastructure):
+                    await sandbox.exec(list(words), timeout_s=20)
+                    assert words == ("true",)
+            return list(engine._session.avoided)
+
+        assert [await use("fail"), await use("true"), await use("fail")] == [[], [], []]
+        assert await use("fail") == ["a"]
+        assert await use("true") == ["a"]
+        assert cluster.started == ["a", "b"]
+
+    perform(test, a=1, b=1)
+
+
 def test_what_is_left_of_a_sandbox_whose_program_died_is_removed():
     async def test(cluster, engine):
         async with engine.open(SPEC) as sandbox:
