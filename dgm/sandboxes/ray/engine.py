@@ -68,7 +68,7 @@ class RayEngine:
         self.cluster = cluster
         self.scale = scale
         self._session: ClusterSession | None = None
-        self._hosts = HostPool(cluster)
+        self._hosts = HostPool(cluster, grows=scale.demand > 0)
         self._plans = ImagePlans(scale)
         self._digests: dict[str, ImageDigests] = {}
         self._images = ImagePlaces(self._digests)
@@ -142,6 +142,7 @@ class RayEngine:
     ) -> _Placed:
         """Return a host without a sandbox, on a node that is in use and can have the image."""
         needs = HostNeeds(spec.cpus, spec.memory_mb)
+        await session.ask_for_room(needs)
         ends = time.monotonic() + self.scale.wait_s
         for _ in range(_TRIES):
             wish = await self._wish(session, needs, planned)
@@ -169,7 +170,7 @@ class RayEngine:
         if planned is None:
             return Wish(needs, session.avoided)
         with_docker = {node: use for node, use in session.uses.items() if use.engine == DOCKER}
-        if not with_docker:
+        if not with_docker and (session.uses or not self.scale.demand):
             raise Infrastructure(
                 f"no node of the cluster has Docker, which the image {planned.plan.tag} needs: start it there "
                 "(dgm doctor --engine ray shows the nodes)"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dgm.config import ScaleSettings
 from dgm.errors import DgmError, Infrastructure
-from dgm.sandboxes.ray.cluster import Cluster, ClusterNode
+from dgm.sandboxes.ray.cluster import Cluster, ClusterNode, HostNeeds
 from dgm.sandboxes.ray.door import Door, Link, read_certificate
 from dgm.sandboxes.ray.keeper import NODE, SESSION
 from dgm.sandboxes.ray.node_use import NodeUse
@@ -67,6 +67,8 @@ class ClusterSession:
         """Node → time until which it is left alone."""
         self._unfit: dict[str, str] = {}
         """Node → why its sandboxes would not compare."""
+        self._largest = HostNeeds(0.0, 0)
+        """Processors and memory of the sandboxes that the cluster was asked for."""
         self._failures: dict[str, int] = {}
         """Node → sandboxes in which its engine failed, since the last one in which it did not."""
         self._dead: set[str] = set()
@@ -163,6 +165,18 @@ class ClusterSession:
         if self._uses.get(node) is not use:
             raise Infrastructure(f"{use.node.name} was out of reach for longer than its lease")
 
+    async def ask_for_room(self, needs: HostNeeds) -> None:
+        """Ask the cluster for room for as many of the largest sandboxes so far as the settings say.
+
+        Raises:
+            Infrastructure: the cluster does not answer.
+        """
+        known = self._largest
+        largest = HostNeeds(max(needs.cpus, known.cpus), max(needs.memory_mb, known.memory_mb))
+        if self._scale.demand and largest != known:
+            self._largest = largest
+            await self._cluster.ask_for_room(largest, self._scale.demand)
+
     async def open_link(self, use: NodeUse, target: Path) -> Link:
         """Return a node's way to a unix socket of this machine."""
         known = use.links.get(target)
@@ -238,12 +252,12 @@ class ClusterSession:
 
     async def _enter_all(self) -> None:
         nodes = await self._cluster.nodes()
-        if not nodes:
+        if not nodes and not self._scale.demand:
             raise Infrastructure("the cluster has no node with processors that is alive")
         if not self.incarnation:
             self.incarnation = await self._next_incarnation(nodes)
         failed = await asyncio.gather(*(self._try_entering(node, nodes) for node in nodes))
-        if not self._uses:
+        if nodes and not self._uses:
             said = "; ".join([*filter(None, failed), *self._unfit.values()])
             raise Infrastructure(f"no node of the cluster can be used: {said}")
 
@@ -295,6 +309,7 @@ class ClusterSession:
             self._scale.node_engine,
             self._scale.registry,
             int(self._scale.images_gb * 10**9),
+            self._scale.demand > 0,
         )
         use.renewed_at = self._clock()
         decode(await use.ask("begin", encode(head)), str)
@@ -333,6 +348,11 @@ class ClusterSession:
         use.links.clear()
 
     async def _finish(self) -> None:
+        if self._largest.cpus:
+            try:
+                await self._cluster.ask_for_room(self._largest, 0)
+            except Infrastructure as error:
+                log.warning("the wish for room in the cluster cannot be withdrawn: %s", error)
         for use in self._uses.values():
             await self._leave(use)
         with contextlib.suppress(TimeoutError):
