@@ -254,8 +254,8 @@ async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> a
             cannot start.
     """
     sandbox = settings.sandbox if changed else run.sandbox()
-    if sandbox in ("auto", "docker"):
-        check_engine(run.config["id"], run.name)
+    if sandbox in ("auto", "docker", "ray"):
+        check_engine(run.config["id"], run.name, sandbox)
     try:
         parts = assemble.parts_of(settings.model_copy(update={"sandbox": sandbox}))
     except UserError as error:

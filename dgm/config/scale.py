@@ -31,5 +31,8 @@ class ScaleSettings(Section):
     """Disk of the images of tasks that a node pulled or made, in GB; the longest unused goes first."""
     lease_s: Annotated[float, Field(ge=3, le=3600)] = 30.0
     """Seconds without a word from the head after which a node ends the head's sandboxes."""
+    demand: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Sandboxes for which a cluster that scales itself is asked to have room as long as a search uses it; a sandbox
+    that no node has room for then waits for a new node. 0: nothing is asked, and the cluster is taken as it is."""
     wait_s: Positive = 3600.0
     """Maximum seconds that a sandbox waits for a node with room."""

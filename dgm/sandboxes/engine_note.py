@@ -11,10 +11,18 @@ from dgm.errors import UserError
 from dgm.paths import state_folder
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import EngineAddress, find_named_engine, resolve_address
+from dgm.sandboxes.engine_address import (
+    EngineAddress,
+    find_cluster,
+    find_named_engine,
+    resolve_address,
+)
 from dgm.sandboxes.engine_group import EngineGroup
+from dgm.sandboxes.ray_address import NAME as RAY
+from dgm.sandboxes.ray_address import is_ray_address
 
 _FOLDER = "engines"
+_OF_THIS_MACHINE = "auto"
 
 
 def note_engine(run: str, engine: SandboxEngine) -> None:
@@ -24,6 +32,13 @@ def note_engine(run: str, engine: SandboxEngine) -> None:
         run: the run's id.
         engine: of its sandboxes.
     """
+    if engine.name == RAY:
+        cluster = find_cluster()
+        if cluster == _OF_THIS_MACHINE:
+            _note_of(run).unlink(missing_ok=True)
+        elif cluster:
+            _note_of(run).write_text(f"ray://{cluster}", encoding="utf-8")
+        return
     if isinstance(engine, EngineGroup):
         addresses = engine.addresses
     elif isinstance(engine, DockerEngine):
@@ -34,12 +49,13 @@ def note_engine(run: str, engine: SandboxEngine) -> None:
         _note_of(run).write_text(_text_of(addresses), encoding="utf-8")
 
 
-def check_engine(run: str, name: str) -> None:
+def check_engine(run: str, name: str, sandbox: str) -> None:
     """Make sure that the environment leads to the engine that the run was on; a person may name another.
 
     Args:
         run: the run's id.
         name: of the run, for people.
+        sandbox: the kind that is about to be opened.
 
     Raises:
         UserError: it leads to another one.
@@ -47,7 +63,15 @@ def check_engine(run: str, name: str) -> None:
     note = _note_of(run)
     if find_named_engine() or not note.is_file():
         return
-    before, now = note.read_text(encoding="utf-8"), resolve_address()
+    before = note.read_text(encoding="utf-8")
+    if is_ray_address(before) != (sandbox == RAY):
+        return
+    if sandbox == RAY:
+        raise UserError(
+            f"{name}: its sandboxes were on the cluster {before}, and now would be on the one of this machine: "
+            f"say --engine {before}, or --engine ray for this machine's"
+        )
+    now = resolve_address()
     if before != now.url:
         several = " " in before
         raise UserError(

@@ -10,6 +10,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed
 from dgm.sandboxes.instance_images import PreparedImage
 from dgm.sandboxes.ray.cluster import ClusterNode
+from dgm.sandboxes.ray.engine import RayEngine
 from dgm.sandboxes.ray.host import SandboxHost
 from dgm.sandboxes.ray.keeper import NodeKeeper
 from dgm.sandboxes.ray.wire import encode
@@ -27,6 +28,8 @@ class PlainSandbox:
     async def exec(self, argv, *, timeout_s, stdin=b"", output_limit=1_000_000, **_):
         if argv[0] == "fault":
             raise AgentFault("processes", "too many", b"so far")
+        if argv[0] == "fail":
+            raise Infrastructure("the engine could not start a program")
         process = await asyncio.create_subprocess_exec(*argv, stdin=-1, stdout=-1, stderr=-2)
         try:
             async with asyncio.timeout(timeout_s):
@@ -125,12 +128,16 @@ class LocalCluster:
         self.died = {node: asyncio.Event() for node in room}
         self.keepers, self.started, self.avoided, self.near = {}, [], (), ()
         self.cpus = 2.0
+        self.wishes = []
         self.out_of_reach = set()
         """Nodes that hear nothing and say nothing, and go on."""
 
     async def nodes(self):
         alive = [node for node in self.room if not self.died[node].is_set()]
         return {node: ClusterNode(node, self.cpus, 4096) for node in alive}
+
+    async def ask_for_room(self, needs, count):
+        self.wishes.append((needs.cpus, needs.memory_mb, count))
 
     def keeper(self, node):
         if node not in self.keepers:
@@ -144,6 +151,10 @@ class LocalCluster:
     async def wait_for_reach(self, node):
         while node in self.out_of_reach:
             await asyncio.sleep(0.01)
+
+    def add_node(self, node, room):
+        self.died[node] = asyncio.Event()
+        self.room[node] = room
 
     def kill_node(self, node):
         self.died[node].set()
@@ -231,3 +242,20 @@ class ImageEngine(PlainEngine):
 
     def __init__(self):
         self.instances = self.task_images = ImageShop(self)
+
+
+def perform_on_cluster(test, scale, **room):
+    """Run ``test(cluster, engine)`` with an engine on a cluster of its own; ``room``: sandboxes at once by node."""
+
+    async def go():
+        cluster = LocalCluster(**(room or {"a": 3}))
+        engine = RayEngine(cluster, scale)
+        try:
+            await test(cluster, engine)
+        finally:
+            if engine._session is not None:
+                engine._session.keeping.cancel()
+                await asyncio.gather(engine._session.keeping, return_exceptions=True)
+            cluster.close()
+
+    asyncio.run(asyncio.wait_for(go(), 60))

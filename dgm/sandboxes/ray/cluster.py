@@ -55,6 +55,16 @@ class Cluster(Protocol):
         """
         ...
 
+    async def ask_for_room(self, needs: HostNeeds, count: int) -> None:
+        """Ask a cluster that scales itself to have room for so many sandboxes; 0 withdraws what was asked before.
+
+        A cluster keeps one such wish, of whichever search expressed it last. It outlives this process.
+
+        Raises:
+            Infrastructure: the cluster does not answer.
+        """
+        ...
+
     def keeper(self, node: str) -> Remote:
         """Return the ``NodeKeeper`` of a node; it is started if necessary, and outlives this process."""
         ...

@@ -9,7 +9,8 @@ from dgm.sandboxes.probes import DiagnosisRow
 from dgm.sandboxes.ray.cluster import ClusterNode
 from dgm.sandboxes.ray.engine import RayEngine
 from dgm.sandboxes.ray.image_plans import DOCKER
-from dgm.sandboxes.ray.session import CALL_S, describe_difference
+from dgm.sandboxes.ray.node_use import CALL_S
+from dgm.sandboxes.ray.session import describe_difference
 from dgm.sandboxes.ray.waiting import within
 from dgm.sandboxes.ray.wire import NodeFacts, NodeStock, build_digest, decode
 from dgm.sandboxes.ray_address import NAME

@@ -21,8 +21,9 @@ from dgm.sandboxes.ray.image_places import ImagePlaces
 from dgm.sandboxes.ray.image_plans import DOCKER, ImageDigests, ImagePlans, PlannedImage
 from dgm.sandboxes.ray.keeper import NODE, RUN, SANDBOX, SESSION
 from dgm.sandboxes.ray.node_counts import NodeCounts
+from dgm.sandboxes.ray.node_use import NodeUse
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
-from dgm.sandboxes.ray.session import ClusterSession, NodeUse
+from dgm.sandboxes.ray.session import ClusterSession
 from dgm.sandboxes.ray.waiting import finish, within
 from dgm.sandboxes.ray.wire import HostedSpec, decode, encode
 
@@ -69,7 +70,7 @@ class RayEngine:
         self.cluster = cluster
         self.scale = scale
         self._session: ClusterSession | None = None
-        self._hosts = HostPool(cluster)
+        self._hosts = HostPool(cluster, grows=scale.demand > 0)
         self._counts = NodeCounts()
         self._plans = ImagePlans(scale)
         self._digests: dict[str, ImageDigests] = {}
@@ -118,6 +119,8 @@ class RayEngine:
                     sandbox = await self._open(session, placed, spec)
                     yield sandbox
             finally:
+                if sandbox is not None and not sandbox.is_lost:
+                    session.note_end(placed.host.node, sandbox.failure)
                 sound = sandbox is not None and not sandbox.is_lost
                 await finish(self._close(session, placed, sound=sound))
         finally:
@@ -148,6 +151,7 @@ class RayEngine:
     ) -> _Placed:
         """Return a host without a sandbox, on a node that is in use and can have the image."""
         needs = HostNeeds(spec.cpus, spec.memory_mb)
+        await session.ask_for_room(needs)
         ends = time.monotonic() + self.scale.wait_s
         for _ in range(_TRIES):
             wish = await self._wish(session, needs, planned)
@@ -175,7 +179,7 @@ class RayEngine:
         if planned is None:
             return Wish(needs, session.avoided)
         with_docker = {node: use for node, use in session.uses.items() if use.engine == DOCKER}
-        if not with_docker:
+        if not with_docker and (session.uses or not self.scale.demand):
             raise Infrastructure(
                 f"no node of the cluster has Docker, which the image {planned.plan.tag} needs: start it there "
                 "(dgm doctor --engine ray shows the nodes)"

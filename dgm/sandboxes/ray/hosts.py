@@ -47,8 +47,10 @@ class _Waiting(NamedTuple):
 class HostPool:
     """The hosts of one engine. Ray says where a new one has room; a free one is used again where it stands."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, grows: bool = False) -> None:
+        """Hold no host yet; in a cluster that ``grows`` a node with room may come later."""
         self._cluster = cluster
+        self._grows = grows
         self._free: list[Host] = []
         self._waiting: list[_Waiting] = []
         """Sandboxes that wait for a node with room; a host that becomes free meanwhile is theirs."""
@@ -72,7 +74,9 @@ class HostPool:
         self.retire(self._free)
         wanted = f"{needs.cpus:g} processors and {needs.memory_mb} MB, as a sandbox needs"
         nodes = (await self._cluster.nodes()).values()
-        if not any(node.cpus >= needs.cpus and node.memory_mb >= needs.memory_mb for node in nodes):
+        if not self._grows and not any(
+            node.cpus >= needs.cpus and node.memory_mb >= needs.memory_mb for node in nodes
+        ):
             raise Infrastructure(f"no node of the cluster has {wanted}")
         try:
             return await self._start(wish, wait_s, f"a node with room for {wanted},")

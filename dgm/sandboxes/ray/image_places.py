@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapp
 from dgm.errors import DgmError, Infrastructure
 from dgm.sandboxes.ray.image_plans import ImageDigests, PlannedImage
 from dgm.sandboxes.ray.node_images import HERE, WANTING
-from dgm.sandboxes.ray.session import NodeUse
+from dgm.sandboxes.ray.node_use import NodeUse
 from dgm.sandboxes.ray.wire import NodeStock, decode, encode, encode_files
 
 MAKE_S = 7200.0

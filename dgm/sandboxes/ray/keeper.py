@@ -63,14 +63,21 @@ class _Lease:
 class NodeKeeper:
     """The keeper of one node. Every method answers with a record, errors included."""
 
-    def __init__(self, end: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        end: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        withdraw: Callable[[], None] = lambda: None,
+    ) -> None:
         """Keep nothing yet.
 
         Args:
             end: ends the keeper's process when it was idle for long.
             clock: seconds, of the node itself.
+            withdraw: withdraws from the cluster the wish for room of a head that is silent; it blocks.
         """
         self._end = end
+        self._withdraw = withdraw
         self._clock = clock
         self._folder = _make_folder()
         self._cache = FolderCache(_make_below(self._folder, "folders"), 0)
@@ -272,11 +279,22 @@ class NodeKeeper:
                 await self._let_go(lease)
                 with contextlib.suppress(DgmError):
                     await self._reap({SESSION: ident}, lease.session.node_engine)
+                if lease.session.has_demand:
+                    await self._withdraw_demand()
             if self._leases:
                 self._idle_since = now
             elif now - self._idle_since > IDLE_S:
                 self.close()
                 self._end()
+
+    async def _withdraw_demand(self) -> None:
+        """Withdraw a silent head's wish for room, unless another head has one."""
+        if any(lease.session.has_demand for lease in self._leases.values()):
+            return
+        try:
+            await asyncio.to_thread(self._withdraw)
+        except Exception as error:  # noqa: BLE001  (Ray's own; the watch goes on)
+            log.warning("a wish for room in the cluster cannot be withdrawn: %s", error)
 
     async def _let_go(self, lease: _Lease) -> None:
         for forwarder in lease.forwarders.values():

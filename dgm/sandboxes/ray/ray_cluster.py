@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dgm.errors import Infrastructure, UserError
@@ -43,7 +43,7 @@ class RayKeeper(NodeKeeper):
     """A keeper that ends with its process."""
 
     def __init__(self) -> None:
-        super().__init__(lambda: os._exit(0))
+        super().__init__(lambda: os._exit(0), withdraw=lambda: _request_bundles([]))
 
 
 def connect(address: str) -> "RayCluster":
@@ -102,6 +102,14 @@ class RayCluster:
             for node in found
             if node["Alive"] and node["Resources"].get("CPU")
         }
+
+    async def ask_for_room(self, needs: HostNeeds, count: int) -> None:
+        """Tell Ray's autoscaler; where there is none, this has no effect."""
+        bundle = {"CPU": needs.cpus, "memory": needs.memory_mb * 2**20}
+        try:
+            await asyncio.to_thread(_request_bundles, [bundle] * count)
+        except Exception as error:  # Ray's own, and those of its connection
+            raise Infrastructure(f"the Ray cluster does not answer: {_first_line(error)}") from error
 
     def keeper(self, node: str) -> Remote:
         """Return the keeper of a node; one of another dgm stays, for the heads that use it."""
@@ -168,6 +176,12 @@ class RayRemote:
         # It may be dead already, and the cluster may be gone.
         with contextlib.suppress(Exception):
             ray.kill(self._actor)
+
+
+def _request_bundles(bundles: Sequence[Mapping[str, float]]) -> None:
+    from ray.autoscaler.sdk import request_resources
+
+    request_resources(bundles=[dict(bundle) for bundle in bundles])
 
 
 def _check_reachable(address: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure
@@ -11,6 +11,8 @@ from dgm.sandboxes.ray.cluster import Remote
 from dgm.sandboxes.ray.door import Link
 from dgm.sandboxes.ray.waiting import stop, within
 from dgm.sandboxes.ray.wire import Command, decode, decode_files, encode, encode_files
+
+T = TypeVar("T")
 
 APART_S = 10.0
 """Seconds without the gateway that a program may have had; after more it counts for nothing."""
@@ -39,6 +41,8 @@ class RemoteSandbox:
         self._confirm = confirm
         self.is_lost = False
         """Whether the process on the node that held the sandbox is gone, or the node is."""
+        self.failure = ""
+        """What the node's engine said when it failed; empty: it did not."""
 
     async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,
@@ -64,7 +68,7 @@ class RemoteSandbox:
             await self._wait(running)
         finally:
             await stop(running)
-        done = decode(running.result(), Completed)
+        done = self._read(running.result(), Completed)
         await self._confirm_lease()
         if self._link is not None and self._link.pipe.apart_s - before_s > APART_S:
             raise Infrastructure(
@@ -74,17 +78,22 @@ class RemoteSandbox:
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Write the files below ``target``."""
-        decode(await self._call(_FILES_S, "put", encode_files(files), target), str)
+        self._read(await self._call(_FILES_S, "put", encode_files(files), target), str)
 
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
         """Return the contents of a folder."""
-        found = decode_files(await self._call(_FILES_S, "get", source, limit_bytes, tuple(exclude)))
+        said = await self._call(_FILES_S, "get", source, limit_bytes, tuple(exclude))
+        try:
+            found = decode_files(said)
+        except Infrastructure as error:
+            self.failure = str(error)
+            raise
         await self._confirm_lease()
         return found
 
     async def halt(self) -> None:
         """End all programs in the sandbox; its files stay."""
-        decode(await self._call(_SPARE_S, "halt"), str)
+        self._read(await self._call(_SPARE_S, "halt"), str)
 
     async def _wait(self, running: "asyncio.Future[object]") -> None:
         """Wait for a command.
@@ -106,6 +115,13 @@ class RemoteSandbox:
             raise Infrastructure(
                 f"{self._node} lost the gateway: {self._link.pipe.broken or 'the head let it go'}"
             )
+
+    def _read(self, record: object, kind: type[T]) -> T:
+        try:
+            return decode(record, kind)
+        except Infrastructure as error:
+            self.failure = str(error)
+            raise
 
     async def _confirm_lease(self) -> None:
         try:

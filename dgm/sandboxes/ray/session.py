@@ -15,12 +15,12 @@ from pathlib import Path
 
 from dgm.config import ScaleSettings
 from dgm.errors import DgmError, Infrastructure
-from dgm.sandboxes.ray.cache import PackedFolder
-from dgm.sandboxes.ray.cluster import Cluster, ClusterNode, Remote
+from dgm.sandboxes.ray.cluster import Cluster, ClusterNode, HostNeeds
 from dgm.sandboxes.ray.door import Door, Link, read_certificate
 from dgm.sandboxes.ray.keeper import NODE, SESSION
 from dgm.sandboxes.ray.node_counts import NodeCounts
-from dgm.sandboxes.ray.waiting import stop, within
+from dgm.sandboxes.ray.node_use import NodeUse
+from dgm.sandboxes.ray.waiting import stop
 from dgm.sandboxes.ray.wire import HeadSession, NodeFacts, build_digest, decode, encode
 
 LINGERS_S = 20.0
@@ -29,50 +29,10 @@ REST_S = 30.0
 """Seconds for which a node that failed is left alone, while others are there."""
 UNREADY_S = 300.0
 """Seconds for which a node on which dgm does not start is left alone."""
-CALL_S = 60.0
-"""Maximum seconds for an answer of a keeper, on a node that may be busy."""
+_FAILURES = 2
+"""Sandboxes of a node one after the other in which its engine fails before the node is left alone."""
 
 log = logging.getLogger(__name__)
-
-
-class NodeUse:
-    """One node as this session uses it."""
-
-    def __init__(self, node: ClusterNode, keeper: Remote, session: str = "", node_engine: str = "") -> None:
-        self.node = node
-        self.session = session
-        """Its id, as the node knows it."""
-        self.node_engine = node_engine
-        """The setting."""
-        self.engine = ""
-        """Name of the node's own engine; empty: none answered."""
-        self.links: dict[Path, Link] = {}
-        """Socket of the head → the node's way to it."""
-        self.renewing: asyncio.Task[None] | None = None
-        self.renewed_at = 0.0
-        """Time at which the lease was last asked for with success."""
-        self._keeper = keeper
-        self._sending: dict[str, asyncio.Lock] = {}
-
-    async def ask(self, method: str, *args: object) -> object:
-        """Return the keeper's record.
-
-        Raises:
-            Infrastructure: the keeper or its node is lost, or does not answer in time.
-        """
-        return await self.ask_within(CALL_S, method, *args)
-
-    async def ask_within(self, seconds: float, method: str, *args: object) -> object:
-        """Return the keeper's record of work that may take long; raise as ``ask``."""
-        return await within(seconds, self._keeper.call(method, *args), f"the keeper of {self.node.name}")
-
-    async def show(self, sandbox: str, folder: PackedFolder) -> str:
-        """Return the node's path of a folder; send it if it is not there, once for all that wait for it."""
-        async with self._sending.setdefault(folder.digest, asyncio.Lock()):
-            found = decode(await self.ask("find_folder", sandbox, folder.digest), str)
-            if not found:
-                found = decode(await self.ask("store_folder", sandbox, folder.digest, folder.stream), str)
-        return found
 
 
 class ClusterSession:
@@ -108,6 +68,10 @@ class ClusterSession:
         """Node → time until which it is left alone."""
         self._unfit: dict[str, str] = {}
         """Node → why its sandboxes would not compare."""
+        self._largest = HostNeeds(0.0, 0)
+        """Processors and memory of the sandboxes that the cluster was asked for."""
+        self._failures: dict[str, int] = {}
+        """Node → sandboxes in which its engine failed, since the last one in which it did not."""
         self._dead: set[str] = set()
         self.counts = NodeCounts()
         """What the nodes do for this process, for people."""
@@ -204,6 +168,18 @@ class ClusterSession:
         if self._uses.get(node) is not use:
             raise Infrastructure(f"{use.node.name} was out of reach for longer than its lease")
 
+    async def ask_for_room(self, needs: HostNeeds) -> None:
+        """Ask the cluster for room for as many of the largest sandboxes so far as the settings say.
+
+        Raises:
+            Infrastructure: the cluster does not answer.
+        """
+        known = self._largest
+        largest = HostNeeds(max(needs.cpus, known.cpus), max(needs.memory_mb, known.memory_mb))
+        if self._scale.demand and largest != known:
+            self._largest = largest
+            await self._cluster.ask_for_room(largest, self._scale.demand)
+
     async def open_link(self, use: NodeUse, target: Path) -> Link:
         """Return a node's way to a unix socket of this machine."""
         known = use.links.get(target)
@@ -222,6 +198,17 @@ class ClusterSession:
         if node in self._uses:
             self.counts.note_failure(node, self._uses[node].node, why)
         log.warning("a node failed%s: %s", f"; left alone for {REST_S:.0f} s" if others else "", why)
+
+    def note_end(self, node: str, failure: str) -> None:
+        """Note the end of a sandbox; leave a node alone whose engine failed in two sandboxes one after the other.
+
+        Args:
+            node: where it was.
+            failure: what the engine said when it failed; empty: it did not. An agent can bring about one.
+        """
+        self._failures[node] = self._failures.get(node, 0) + 1 if failure else 0
+        if self._failures[node] >= _FAILURES and node in self._uses:
+            self.rest(node, f"{self._uses[node].node.name}: {failure}")
 
     async def forget_lost(self) -> None:
         """Forget the nodes that are dead."""
@@ -271,12 +258,12 @@ class ClusterSession:
 
     async def _enter_all(self) -> None:
         nodes = await self._cluster.nodes()
-        if not nodes:
+        if not nodes and not self._scale.demand:
             raise Infrastructure("the cluster has no node with processors that is alive")
         if not self.incarnation:
             self.incarnation = await self._next_incarnation(nodes)
         failed = await asyncio.gather(*(self._try_entering(node, nodes) for node in nodes))
-        if not self._uses:
+        if nodes and not self._uses:
             said = "; ".join([*filter(None, failed), *self._unfit.values()])
             raise Infrastructure(f"no node of the cluster can be used: {said}")
 
@@ -330,6 +317,7 @@ class ClusterSession:
             self._scale.node_engine,
             self._scale.registry,
             int(self._scale.images_gb * 10**9),
+            self._scale.demand > 0,
         )
         use.renewed_at = self._clock()
         decode(await use.ask("begin", encode(head)), str)
@@ -370,6 +358,11 @@ class ClusterSession:
         use.links.clear()
 
     async def _finish(self) -> None:
+        if self._largest.cpus:
+            try:
+                await self._cluster.ask_for_room(self._largest, 0)
+            except Infrastructure as error:
+                log.warning("the wish for room in the cluster cannot be withdrawn: %s", error)
         for use in self._uses.values():
             await self._leave(use)
         with contextlib.suppress(TimeoutError):

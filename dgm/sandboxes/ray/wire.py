@@ -75,6 +75,8 @@ class HeadSession:
     """A registry to pull images of tasks from; empty: none."""
     images_bytes: int = 0
     """Disk of the images of tasks."""
+    has_demand: bool = False
+    """Whether the head asks the cluster for room, which has to be withdrawn when it is silent."""
 
 
 @dataclass(frozen=True, slots=True)

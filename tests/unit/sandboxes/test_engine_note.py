@@ -34,21 +34,21 @@ def test_a_run_does_not_move_to_another_engine_by_itself(monkeypatch):
     with pytest.raises(
         UserError, match=r"^r: .* on the engine ssh://me@far, and now .*docker\.sock: say which"
     ):
-        check_engine("id", "r")
+        check_engine("id", "r", "docker")
     monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
-    check_engine("id", "r")
+    check_engine("id", "r", "docker")
 
 
 def test_a_person_may_move_it(monkeypatch):
     note_engine("id", Elsewhere("ssh://me@far", "--engine"))
     monkeypatch.setenv("DGM_ENGINE", "unix://")
-    check_engine("id", "r")
+    check_engine("id", "r", "docker")
 
 
 def test_nothing_is_noted_of_an_engine_that_nobody_named(monkeypatch):
     note_engine("id", Elsewhere("unix://", ""))
     monkeypatch.setenv("DOCKER_HOST", "ssh://me@far")
-    check_engine("id", "r")
+    check_engine("id", "r", "docker")
 
 
 def test_a_run_on_several_engines_goes_on_with_all_of_them(monkeypatch):
@@ -66,3 +66,29 @@ def test_a_run_on_several_engines_goes_on_with_all_of_them(monkeypatch):
 def test_the_id_of_a_run_is_no_path(tmp_path):
     note_engine("../../outside", Elsewhere("ssh://me@far", "--engine"))
     assert not (tmp_path / "outside").exists()
+
+
+class OnACluster:
+    """An engine whose sandboxes are on nodes."""
+
+    name = "ray"
+
+
+def test_a_run_does_not_move_to_another_cluster_by_itself(monkeypatch):
+    monkeypatch.setenv("DGM_ENGINE", "ray://10.0.0.1:6379")
+    note_engine("id", OnACluster())
+    check_engine("id", "r", "ray")
+    monkeypatch.delenv("DGM_ENGINE")
+    with pytest.raises(
+        UserError, match=r"^r: .* on the cluster ray://10\.0\.0\.1:6379, .* say --engine ray://"
+    ):
+        check_engine("id", "r", "ray")
+    check_engine("id", "r", "docker")
+
+
+def test_a_run_that_a_person_moved_to_this_machines_cluster_stays_there(monkeypatch):
+    for address in ("ray://10.0.0.1:6379", "ray"):
+        monkeypatch.setenv("DGM_ENGINE", address)
+        note_engine("id", OnACluster())
+    monkeypatch.delenv("DGM_ENGINE")
+    check_engine("id", "r", "ray")

@@ -12,10 +12,9 @@ from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Mount, SandboxSpec, SharedSocket
 from dgm.sandboxes.ray import keeper as keepers
-from dgm.sandboxes.ray import remote_sandbox, wire
-from dgm.sandboxes.ray import session as sessions
+from dgm.sandboxes.ray import wire
 from dgm.sandboxes.ray.engine import RayEngine
-from tests.support.local_cluster import ENGINE, LocalCluster, PlainEngine
+from tests.support.local_cluster import ENGINE, LocalCluster, PlainEngine, perform_on_cluster
 
 SPEC = SandboxSpec("python", {"dgm.run": "r1"})
 SCALE = ScaleSettings(lease_s=3).model_copy(update={"node_engine": ENGINE})
@@ -28,20 +27,7 @@ def _empty():
 
 
 def perform(test, *, scale=SCALE, **room):
-    """Run a test with an engine on a cluster of its own."""
-
-    async def go():
-        cluster = LocalCluster(**(room or {"a": 2}))
-        engine = RayEngine(cluster, scale)
-        try:
-            await test(cluster, engine)
-        finally:
-            if engine._session is not None:
-                engine._session.keeping.cancel()
-                await asyncio.gather(engine._session.keeping, return_exceptions=True)
-            cluster.close()
-
-    asyncio.run(asyncio.wait_for(go(), 60))
+    perform_on_cluster(test, scale, **(room or {"a": 2}))
 
 
 @pytest.mark.starts_processes
@@ -173,131 +159,6 @@ def keepers_sockets(cluster):
     return [str(path) for lease in leases for path in lease.sandboxes.values() if path]
 
 
-@pytest.mark.starts_processes
-def test_what_was_long_without_the_gateway_counts_for_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_sandbox, "APART_S", 0.1)
-
-    async def test(_, engine):
-        server = await asyncio.start_unix_server(lambda _r, w: w.close(), str(tmp_path / "gateway.sock"))
-        shared = SharedSocket(tmp_path / "gateway.sock", "/run/dgm/gateway.sock")
-        async with engine.open(replace(SPEC, socket=shared)) as sandbox:
-            assert (await sandbox.exec(["true"], timeout_s=20)).exit_code == 0
-            running = asyncio.create_task(sandbox.exec(["sleep", "0.8"], timeout_s=20))
-            await asyncio.sleep(0.1)
-            sandbox._link.pipe._writer.transport.abort()
-            with pytest.raises(Infrastructure, match="was without the gateway for"):
-                await running
-            assert (await sandbox.exec(["true"], timeout_s=20)).exit_code == 0
-        server.close()
-
-    perform(test)
-
-
-@pytest.mark.starts_processes
-def test_a_dead_node_is_no_verdict_and_the_others_go_on():
-    async def test(cluster, engine):
-        async with engine.open(SPEC) as sandbox:
-            running = asyncio.create_task(sandbox.exec(["sleep", "30"], timeout_s=60))
-            await asyncio.sleep(0.2)
-            cluster.kill_node("a")
-            with pytest.raises(Infrastructure, match="a is lost"):
-                await running
-        for _ in range(2):
-            async with engine.open(SPEC) as sandbox:
-                assert (await sandbox.exec(["true"], timeout_s=20)).exit_code == 0
-        assert set(cluster.started[1:]) == {"b"}
-
-    perform(test, a=2, b=2)
-
-
-def test_a_node_whose_engine_is_dead_is_left_alone():
-    async def test(cluster, engine):
-        PlainEngine.broken_nodes.add("a")
-        async with engine.open(SPEC):  # so that b is known, whoever comes first
-            pass
-
-    async def failing(cluster, engine):
-        PlainEngine.broken_nodes.add("a")
-        with pytest.raises(Infrastructure, match="no sandbox on the node a: the engine is dead"):
-            async with engine.open(SPEC):
-                pass
-        for _ in range(3):
-            async with engine.open(SPEC):
-                pass
-        assert set(cluster.started[1:]) == {"b"}
-
-    perform(failing, a=2, b=2)
-    with pytest.raises(Infrastructure, match="the engine is dead"):
-        perform(test, a=2)
-
-
-@pytest.mark.starts_processes
-def test_what_a_node_says_after_its_lease_was_over_counts_for_nothing(monkeypatch):
-    monkeypatch.setattr(keepers, "_LOOK_EVERY_S", 0.01)
-
-    async def test(cluster, engine):
-        async with engine.open(SPEC) as sandbox:
-            running = asyncio.create_task(sandbox.exec(["sleep", "0.3"], timeout_s=20))
-            await asyncio.sleep(0.05)
-            cluster.out_of_reach.add("a")
-            while PlainEngine.left:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.3)
-            cluster.out_of_reach.clear()
-            with pytest.raises(Infrastructure, match="a was out of reach for longer than its lease"):
-                await running
-        async with engine.open(SPEC) as sandbox:
-            assert (await sandbox.exec(["true"], timeout_s=20)).exit_code == 0
-        assert PlainEngine.left == []
-
-    perform(test, scale=SCALE.model_copy(update={"lease_s": 0.2}), a=2)
-
-
-@pytest.mark.starts_processes
-def test_a_node_that_is_out_of_reach_for_less_than_its_lease_goes_on():
-    async def test(cluster, engine):
-        async with engine.open(SPEC) as sandbox:
-            running = asyncio.create_task(sandbox.exec(["sleep", "0.1"], timeout_s=20))
-            await asyncio.sleep(0.05)
-            cluster.out_of_reach.add("a")
-            await asyncio.sleep(0.2)
-            cluster.out_of_reach.clear()
-            assert (await running).exit_code == 0
-
-    perform(test)
-
-
-def test_a_node_whose_engine_works_again_is_tried_again(monkeypatch):
-    monkeypatch.setattr(sessions, "REST_S", 0.1)
-
-    async def test(cluster, engine):
-        PlainEngine.broken_nodes.add("a")
-        with pytest.raises(Infrastructure, match="the engine is dead"):
-            async with engine.open(SPEC):
-                pass
-        PlainEngine.broken_nodes.clear()
-        async with engine.open(SPEC):
-            assert cluster.started == ["a", "b"]
-            await asyncio.sleep(0.1)
-            async with engine.open(SPEC):
-                assert cluster.started == ["a", "b", "a"]
-
-    perform(test, a=1, b=1)
-
-
-def test_what_is_left_of_a_sandbox_whose_program_died_is_removed():
-    async def test(cluster, engine):
-        async with engine.open(SPEC) as sandbox:
-            sandbox._host.gone.set()
-            with pytest.raises(Infrastructure, match="a is lost"):
-                await sandbox.halt()
-            assert len(PlainEngine.left) == 1
-        assert PlainEngine.left == []
-        assert not next(iter(cluster.keepers["a"]._leases.values())).sandboxes
-
-    perform(test)
-
-
 def test_a_node_with_another_dgm_is_not_used(caplog):
     async def test(cluster, engine):
         async def old(_):
@@ -336,6 +197,41 @@ def test_labels_are_reaped_on_all_nodes():
     perform(test)
 
 
+def test_a_cluster_that_scales_itself_is_asked_for_room_until_the_session_ends():
+    scale = SCALE.model_copy(update={"demand": 8})
+
+    async def test(cluster, engine):
+        cluster.room.clear()
+        assert await engine.reap({"dgm.run": "r1"}) == 0
+        waiting = asyncio.create_task(use(engine, SPEC))
+        while not cluster.wishes:
+            await asyncio.sleep(0.005)
+        assert cluster.wishes == [(1.0, 1024, 8)]
+        cluster.add_node("new", 1)
+        await waiting
+        await use(engine, replace(SPEC, cpus=0.5, memory_mb=2048))
+        await use(engine, SPEC)
+        assert cluster.wishes[1:] == [(1.0, 2048, 8)]
+        engine._session.keeping.cancel()
+        await asyncio.gather(engine._session.keeping, return_exceptions=True)
+        assert cluster.wishes[2:] == [(1.0, 2048, 0)]
+
+    perform(test, scale=scale)
+
+
+async def use(engine, spec):
+    async with engine.open(spec):
+        pass
+
+
+def test_a_cluster_is_asked_for_nothing_unless_the_settings_say_so():
+    async def test(cluster, engine):
+        await use(engine, SPEC)
+        assert cluster.wishes == []
+
+    perform(test)
+
+
 def test_a_second_event_loop_begins_anew():
     cluster = LocalCluster(a=1)
     engine = RayEngine(cluster, SCALE)
@@ -349,28 +245,6 @@ def test_a_second_event_loop_begins_anew():
     for _ in range(2):
         asyncio.run(asyncio.wait_for(use(), 30))
     assert (PlainEngine.left, cluster.started) == ([], ["a", "a"])
-
-
-def test_a_head_that_was_held_up_is_taken_again_and_a_newer_one_fences_it_off():
-    async def test(cluster, engine):
-        async with engine.open(SPEC):
-            pass
-        session = engine._session
-        cluster.keepers["a"]._leases.clear()
-        async with engine.open(SPEC):
-            pass
-        assert engine._session is session
-        newer = RayEngine(cluster, SCALE)
-        async with newer.open(SPEC):
-            assert newer._session.incarnation > session.incarnation
-            for _ in range(2):
-                with pytest.raises(Infrastructure, match="a newer process of dgm works on this run"):
-                    async with engine.open(SPEC):
-                        pass
-        newer._session.keeping.cancel()
-        await asyncio.gather(newer._session.keeping, return_exceptions=True)
-
-    perform(test)
 
 
 def test_nodes_are_counted_with_their_busy_slots_and_failures():

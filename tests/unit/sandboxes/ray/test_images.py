@@ -11,7 +11,13 @@ from dgm.domain import Entry
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes.ray.engine import RayEngine
-from tests.support.local_cluster import IMAGE_ENGINE, ImageEngine, LocalCluster, PlainEngine
+from tests.support.local_cluster import (
+    IMAGE_ENGINE,
+    ImageEngine,
+    LocalCluster,
+    PlainEngine,
+    perform_on_cluster,
+)
 
 SCALE = ScaleSettings(lease_s=3).model_copy(update={"node_engine": IMAGE_ENGINE})
 SPEC = SandboxSpec("docker:dgm/task:1", {"dgm.run": "r1"})
@@ -27,33 +33,27 @@ def _empty(monkeypatch):
 
 
 def perform(test, *, scale=SCALE, **room):
-    """Run a test with an engine on a cluster of its own."""
-
-    async def go():
-        cluster = LocalCluster(**(room or {"a": 3}))
-        engine = RayEngine(cluster, scale)
-        try:
-            await test(cluster, engine)
-        finally:
-            if engine._session is not None:
-                engine._session.keeping.cancel()
-                await asyncio.gather(engine._session.keeping, return_exceptions=True)
-            cluster.close()
-
-    asyncio.run(asyncio.wait_for(go(), 60))
+    perform_on_cluster(test, scale, **room)
 
 
-async def hold(engine, seconds, spec=SPEC):
+async def hold(engine, spec=SPEC, over=None):
+    """Open a sandbox, and keep it until an event."""
     async with engine.open(spec):
-        await asyncio.sleep(seconds)
+        if over:
+            await over.wait()
+
+
+async def until_open():
+    while not PlainEngine.left:
+        await asyncio.sleep(0.005)
 
 
 def test_an_image_is_made_once_on_a_node_while_others_wait():
     async def test(cluster, engine):
         engine.task_images.build(CONTEXT, "dgm/task:1", network=False)
         engine.task_images.check("dgm/task:1")
-        await asyncio.gather(*(hold(engine, 0.1) for _ in range(3)))
-        await hold(engine, 0)
+        await asyncio.gather(*(hold(engine) for _ in range(3)))
+        await hold(engine)
         assert [each for each in ImageEngine.log if each[0] == "build"] == [MADE]
 
     perform(test)
@@ -64,10 +64,12 @@ def test_a_task_goes_where_its_image_is_and_elsewhere_only_if_that_node_is_full(
         for number in (1, 2):
             engine.task_images.build(CONTEXT, f"dgm/task:{number}", network=False)
             engine.task_images.check(f"dgm/task:{number}")
-        first = asyncio.create_task(hold(engine, 0.2))
-        await asyncio.sleep(0.1)
-        await hold(engine, 0, replace(SPEC, image="docker:dgm/task:2"))
+        over = asyncio.Event()
+        first = asyncio.create_task(hold(engine, over=over))
+        await until_open()
+        await hold(engine, replace(SPEC, image="docker:dgm/task:2"))
         assert cluster.started == ["a", "b"]
+        over.set()
         await first
         for _ in range(2):
             for number, node in ((1, "a"), (2, "b")):
@@ -85,10 +87,12 @@ def test_all_nodes_take_the_digest_that_the_first_one_found():
     async def test(_, engine):
         engine.plan_instance(["swebench/one:latest", "sweb.one"], "dgm/instance:1")
         spec = replace(SPEC, image="docker:dgm/instance:1")
-        first = asyncio.create_task(hold(engine, 0.3, spec))
-        await asyncio.sleep(0.15)
+        over = asyncio.Event()
+        first = asyncio.create_task(hold(engine, spec, over))
+        await until_open()
         ImageEngine.offered["hub.example/team/swebench/one:latest"] = "sha256:2"
-        await hold(engine, 0, spec)
+        await hold(engine, spec)
+        over.set()
         await first
         pulled = ("pull", "hub.example/team/swebench/one:latest@sha256:1", "swebench/one:latest")
         made = ("prepare", "swebench/one:latest", "dgm/instance:1")
@@ -104,7 +108,7 @@ def test_an_image_that_a_registry_has_ready_is_not_built():
     async def test(_, engine):
         engine.task_images.build(CONTEXT, "dgm/task:1", network=False)
         engine.task_images.check("dgm/task:1")
-        await hold(engine, 0)
+        await hold(engine)
         assert ImageEngine.log == [
             ("pull", "hub.example/dgm/task:1@sha256:1", "dgm/task:1"),
             ("check", "dgm/task:1"),
@@ -118,7 +122,7 @@ def test_a_folder_of_an_image_is_held_as_the_task_says():
 
     async def test(_, engine):
         engine.task_images.hold("team/app:1", "/app", "dgm/task-workspace:1")
-        await hold(engine, 0, replace(SPEC, image="docker:dgm/task-workspace:1", filled={"/app": "/testbed"}))
+        await hold(engine, replace(SPEC, image="docker:dgm/task-workspace:1", filled={"/app": "/testbed"}))
         assert ImageEngine.log == [("hold", "team/app:1/app", "dgm/task-workspace:1")]
 
     perform(test)
@@ -130,7 +134,7 @@ def test_a_node_that_cannot_make_an_image_still_takes_other_sandboxes():
         engine.task_images.check("dgm/task:1")
         for _ in range(2):
             with pytest.raises(Infrastructure, match=r"no image for a task on the node .: .*cannot be built"):
-                await hold(engine, 0)
+                await hold(engine)
         assert sorted(cluster.started) == ["a", "b"]
         assert engine._session.avoided == []
 
@@ -143,7 +147,7 @@ def test_a_node_whose_engine_fails_is_left_alone():
         ImageEngine.everywhere.add("x")
         ImageEngine.broken = True
         with pytest.raises(Infrastructure, match="the Docker engine says: no"):
-            await hold(engine, 0, replace(SPEC, image="docker:dgm/instance:1"))
+            await hold(engine, replace(SPEC, image="docker:dgm/instance:1"))
         assert list(engine._session.avoided) == cluster.started
 
     perform(test, a=1, b=1)
@@ -154,7 +158,7 @@ def test_an_image_that_nobody_has_is_one_line():
         with pytest.raises(
             Infrastructure, match=r"has no image x:1, and no registry offers it.*scale\.registry"
         ):
-            await hold(engine, 0, replace(SPEC, image="docker:x:1"))
+            await hold(engine, replace(SPEC, image="docker:x:1"))
 
     perform(test)
 
@@ -171,7 +175,7 @@ def test_the_longest_unused_images_go_and_those_of_open_sandboxes_stay():
                 spec = replace(SPEC, image=f"docker:dgm/instance:{number}")
                 await opened.enter_async_context(engine.open(spec))
             assert tags(cluster) == ["dgm/instance:1", "dgm/instance:2"]
-        await hold(engine, 0, replace(SPEC, image="docker:dgm/instance:3"))
+        await hold(engine, replace(SPEC, image="docker:dgm/instance:3"))
         assert tags(cluster) == ["dgm/instance:3"]
 
     perform(test, scale=scale)

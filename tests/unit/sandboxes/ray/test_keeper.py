@@ -19,15 +19,15 @@ def _place(tmp_path, monkeypatch):
     monkeypatch.setattr(keepers, "_LOOK_EVERY_S", 0.01)
 
 
-def session(ident, incarnation, lease_s=30.0):
-    return encode(HeadSession(ident, incarnation, lease_s, 10**9, ENGINE))
+def session(ident, incarnation, lease_s=30.0, has_demand=False):
+    return encode(HeadSession(ident, incarnation, lease_s, 10**9, ENGINE, has_demand=has_demand))
 
 
-def perform(test):
+def perform(test, withdraw=lambda: None):
     now, ended = [100.0], []
 
     async def go():
-        keeper = NodeKeeper(lambda: ended.append(True), lambda: now[0])
+        keeper = NodeKeeper(lambda: ended.append(True), lambda: now[0], withdraw)
         try:
             await test(keeper, now)
         finally:
@@ -54,6 +54,22 @@ def test_a_silent_heads_sandboxes_end_and_a_speaking_ones_stay():
                 decode(answer, str)
 
     perform(test)
+
+
+def test_a_silent_heads_wish_for_room_is_withdrawn_unless_another_head_has_one():
+    withdrawn = []
+
+    async def test(keeper, now):
+        for ident, lease_s in (("first", 10.0), ("second", 60.0)):
+            await keeper.begin(session(ident, 1, lease_s, has_demand=True))
+        for left, expected in ((1, []), (0, [True])):
+            now[0] += 40
+            while len(keeper._leases) > left or len(withdrawn) < len(expected):
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
+            assert withdrawn == expected
+
+    perform(test, lambda: withdrawn.append(True))
 
 
 def test_an_older_head_is_fenced_off_and_its_sandboxes_end():

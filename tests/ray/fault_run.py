@@ -1,0 +1,316 @@
+"""Searches on a Ray cluster of this machine while every kind of failure is injected, and audits what is left.
+
+``python tests/ray/fault_run.py --evaluations 200 --times 3`` prints the audit of a full trial as JSON, and exits 1
+where something was lost, paid or graded twice, or left behind. It needs Ray, bubblewrap and about 6 GB of memory. The
+failures:
+
+* ``head``: SIGKILL of the search, which is then resumed;
+* ``node``: all processes of a node that is at work are killed, and a new node joins;
+* ``partition``: the process of a node that holds its lease and its way to the gateway stands still for a minute;
+* ``engine``: the engine of a node starts nothing any more, and works again later;
+* ``slow``: the engine of a node takes two seconds more to start each program;
+* ``clock``: a node is replaced by one whose clock is off.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+# Also when it is started as a program.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from dgm.archive.events import CallBooked, ModelCalled
+from dgm.archive.journal import read_recorded_request
+from dgm.archive.run import Run
+from dgm.sandboxes.scratch import list_sandboxes
+from tests.e2e.killing import audit
+from tests.support.hosted import ANSWERED, KEY, PROVIDERS, count, rows
+from tests.support.wire_server import Config, Offline, WireServer
+
+KINDS = ("head", "node", "partition", "engine", "slow", "clock")
+NAME = "faulty"
+PROVIDER = PROVIDERS["openai-chat"]
+LEASE_S = 10
+DEAD_S = SLOW_S = 20.0
+CLOCKS_S = (3600, -86_400, 300_000_000)
+STORE_BYTES = 100 * 2**20
+_WRAPPER = """\
+#!/bin/sh
+[ -e {folder}/dead ] && exit 1
+[ -e {folder}/slow ] && sleep 2
+exec {bwrap} "$@"
+"""
+_CLOCK = """\
+import os, time
+_off, _now, _now_ns = float(os.environ.get("FAULT_CLOCK_S", "0")), time.time, time.time_ns
+if _off:
+    time.time = lambda: _now() + _off
+    time.time_ns = lambda: _now_ns() + int(_off * 1e9)
+"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The length of a search, and how often each kind of failure comes."""
+
+    evaluations: int = 200
+    times: int = 3
+    workers: int = 3
+    seed: int = 3
+    partition_s: float = 60.0
+    nodes: int = 3
+
+
+class FaultyCluster:
+    """A head without processors, and nodes that can fail in every way."""
+
+    def __init__(self, place: Path, nodes: int) -> None:
+        from ray.cluster_utils import Cluster
+
+        Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)
+        self._place = place
+        self._made = 0
+        self._folders: dict[str, Path] = {}
+        (place / "clock").mkdir()
+        (place / "clock" / "sitecustomize.py").write_text(_CLOCK)
+        os.environ["PYTHONPATH"] = f"{place / 'clock'}:{Path(__file__).parents[2]}"
+        common = {"object_store_memory": STORE_BYTES, "include_dashboard": False}
+        self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **common})
+        self.nodes = [self.add() for _ in range(nodes)]
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def add(self, clock_s: float = 0.0):
+        """Start a node; its engine can be made to fail, and its clock may be off."""
+        self._made += 1
+        folder = self._place / f"node-{self._made}"
+        folder.mkdir()
+        path, bwrap = os.environ["PATH"], subprocess.check_output(["which", "bwrap"], text=True).strip()
+        wrapper = folder / "bwrap"
+        wrapper.write_text(_WRAPPER.format(folder=folder, bwrap=bwrap))
+        wrapper.chmod(0o755)
+        os.environ |= {"PATH": f"{folder}:{path}", "FAULT_CLOCK_S": str(clock_s)}
+        try:
+            node = self._cluster.add_node(num_cpus=2, object_store_memory=STORE_BYTES, memory=4 * 2**30)
+        finally:
+            os.environ |= {"PATH": path, "FAULT_CLOCK_S": "0"}
+        self._folders[node.node_id] = folder
+        return node
+
+    def choose(self, chance: Random):
+        """Return a node that is at work, or any."""
+        busy = {note.labels.get("dgm.node") for _, note in list_sandboxes()}
+        return chance.choice([node for node in self.nodes if node.node_id in busy] or self.nodes)
+
+    def replace(self, node, *, clock_s: float = 0.0) -> None:
+        """Kill all processes of a node, and start another."""
+        self.nodes.remove(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+        self.nodes.append(self.add(clock_s))
+
+    def mark(self, node, what: str, seconds: float) -> None:
+        """Make the engine of a node fail for a while."""
+        mark = self._folders[node.node_id] / what
+        mark.touch()
+        threading.Timer(seconds, mark.unlink, [True]).start()
+
+    def stop_keeper(self, node, seconds: float) -> None:
+        """Let the process stand still that holds a node's lease and its way to the gateway."""
+        raylet = node.all_processes["raylet"][0].process.pid
+        listed = subprocess.check_output(["ps", "--ppid", str(raylet), "-o", "pid=,args="], text=True)
+        for line in listed.splitlines():
+            pid, _, words = line.strip().partition(" ")
+            if words.strip().startswith("ray::RayKeeper"):
+                os.kill(int(pid), signal.SIGSTOP)
+                threading.Timer(seconds, _go_on, [int(pid)]).start()
+
+    def shutdown(self) -> None:
+        self._cluster.shutdown()
+
+
+def _go_on(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        pass  # its node was killed meanwhile
+
+
+class Search:
+    """The search as a process that can be killed and resumed."""
+
+    def __init__(self, trial: Trial, archive: Path, address: str, url: str) -> None:
+        self.folder = archive / NAME
+        self._output = archive / "output.txt"
+        self._engine = ["--engine", f"ray://{address}"]
+        self._environment = {**os.environ, "DGM_ARCHIVE": str(archive), PROVIDER.key_env: KEY}
+        settings = (f"scale.lease_s={LEASE_S}", "scale.node_engine=bubblewrap", "limits.check_s=60")
+        given = [*self._engine, "--workers", str(trial.workers), "--seed", str(trial.seed)]
+        given += ["--max-evaluations", str(trial.evaluations), "--seed-agent", "plain"]
+        given += [word for each in settings for word in ("--set", each)]
+        self.process = self._start("run", "--name", NAME, *given, *PROVIDER.words(url))
+
+    def kill(self) -> None:
+        """Kill it, and resume it."""
+        self.process.kill()
+        self.process.wait()
+        self.process = self._start("resume", NAME, *self._engine)
+
+    def graded(self) -> int:
+        return count(self.folder, "events where kind = 'task_graded'")
+
+    def wait_for(self, graded: int) -> bool:
+        """Wait until so many tasks are graded; return False if the search ended before."""
+        while self.graded() < graded:
+            if self.process.poll() is not None:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def say(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "dgm", *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text()
+
+    def _start(self, *words: str) -> "subprocess.Popen[bytes]":
+        with self._output.open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dgm", *words],
+                env=self._environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+
+def perform(trial: Trial, place: Path) -> dict[str, object]:
+    """Run the trial in ``place`` and return the audit."""
+    chance, began = Random(trial.seed), time.monotonic()
+    cluster = FaultyCluster(place, trial.nodes)
+    try:
+        with WireServer(Config(key=KEY, models=(PROVIDER.own_name,), brain=Offline())) as server:
+            search = Search(trial, place, cluster.address, server.url)
+            injected = _inject(trial, cluster, search, chance)
+            search.process.wait()
+            seconds = time.monotonic() - began
+            found = _audit(search, server)
+    finally:
+        cluster.shutdown()
+    return {
+        "exit": search.process.returncode,
+        "injected": injected,
+        "seconds": round(seconds),
+        **found,
+        "output": search.output[-2000:] if search.process.returncode else "",
+    }
+
+
+def _inject(trial: Trial, cluster: FaultyCluster, search: Search, chance: Random) -> dict[str, int]:
+    plan = list(KINDS) * trial.times
+    chance.shuffle(plan)
+    injected: Counter[str] = Counter()
+    for number, kind in enumerate(plan, 1):
+        if not search.wait_for(number * trial.evaluations // (len(plan) + 1)):
+            break
+        print(f"{search.graded()} graded: {kind}", file=sys.stderr, flush=True)
+        node = cluster.choose(chance)
+        match kind:
+            case "head":
+                search.kill()
+            case "node":
+                cluster.replace(node)
+            case "clock":
+                cluster.replace(node, clock_s=CLOCKS_S[injected[kind] % len(CLOCKS_S)])
+            case "partition":
+                cluster.stop_keeper(node, trial.partition_s)
+            case "engine":
+                cluster.mark(node, "dead", DEAD_S)
+            case "slow":
+                cluster.mark(node, "slow", SLOW_S)
+        injected[kind] += 1
+    return dict(injected)
+
+
+def _audit(search: Search, server: WireServer) -> dict[str, object]:
+    ends = time.monotonic() + 3 * LEASE_S
+    while (found := audit(search.folder))["leftovers"] and time.monotonic() < ends:
+        time.sleep(1)
+    asked: Counter[tuple[int, str]] = Counter()
+    booked = 0
+    with Run.open(search.folder) as run:
+        for recorded in run.store.read():
+            match recorded.event:
+                case ModelCalled(action, _, request=digest):
+                    request = read_recorded_request(run, digest)
+                    asked[action, json.dumps(getattr(request, "body", str(request)), sort_keys=True)] += 1
+                case CallBooked():
+                    booked += 1
+        cut = len(run.tree.model_calls.cut)
+    in_log = count(search.folder, ANSWERED)
+    replay = search.say("replay", NAME, "decisions", "--json")
+    return {
+        **found,
+        "why": dict(_find_reasons(search.folder).most_common()),
+        "invalid": count(search.folder, "evaluations where verdict = 'invalid'"),
+        "answers_of_the_provider": server.answered,
+        "answers_in_the_log": in_log,
+        "cut_by_a_kill": booked + cut,
+        "lost": max(0, server.answered - in_log - booked - cut),
+        "paid_twice": sum(asked.values()) - len(asked),
+        "replay_exit": replay.returncode,
+        "replay": json.loads(replay.stdout) if replay.stdout.startswith("{") else replay.stderr[-500:],
+    }
+
+
+def _find_reasons(folder: Path) -> Counter[str]:
+    """Return why actions were lost or invalid, without ids and seconds."""
+    query = "select json_extract(body, '$.reason') from events where kind = 'action_lost'"
+    invalid = "select reason from evaluations where verdict = 'invalid'"
+    said = [str(reason) for (reason,) in [*rows(folder, query), *rows(folder, invalid)]]
+    return Counter(re.sub(r"\([0-9a-f]{6}\)|\d+(\.\d+)+|\d+ s\b", "…", each)[:160] for each in said)
+
+
+def main() -> int:
+    """Run one trial from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    for name, kind, default in (
+        ("evaluations", int, Trial.evaluations),
+        ("times", int, Trial.times),
+        ("workers", int, Trial.workers),
+        ("seed", int, Trial.seed),
+        ("partition_s", float, Trial.partition_s),
+    ):
+        parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, default=default)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dgm-faults-") as scratch:
+        os.environ |= {"HOME": scratch, "RAY_USAGE_STATS_ENABLED": "0"}
+        found = perform(Trial(**vars(given)), Path(scratch))
+    print(json.dumps(found, indent=2))
+    wrong = [
+        name for name in ("exit", "graded_twice", "calls_twice", "paid_twice", "lost", "fsck") if found[name]
+    ]
+    return 1 if wrong or found["leftovers"] or found["replay_exit"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
