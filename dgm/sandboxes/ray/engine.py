@@ -78,6 +78,8 @@ class RayEngine:
             UserError: there is no such recipe, or it needs an image that only a Docker engine of this machine has.
             Infrastructure: no node has room in time, or the node failed.
         """
+        if spec.runtime:
+            raise UserError("agent.toml: image: nodes show no second image; use --sandbox docker")
         if spec.filled or spec.image.startswith(IN_ENGINE):
             raise UserError(f"{spec.image}: nodes have the images of recipes only; use --sandbox docker")
         recipes.load(spec.image)
