@@ -31,7 +31,6 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.open_calls import tell_open_calls
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta import registry
-from dgm.meta.contract import read_contract
 from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
@@ -41,7 +40,6 @@ from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
-from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_note import note_engine
 from dgm.sandboxes.node_telling import tell_nodes
@@ -330,8 +328,8 @@ async def open_worker(
     for left in Path(tempfile.gettempdir()).glob(mine + "*"):
         shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=mine))
-    spec = recipes.load(IMAGE).spec(labels)
-    supplies = AgentSupplies(parts.engine, read_contract(run.source(SEED)).requires)
+    supplies = AgentSupplies(parts.engine, run.source(SEED))
+    spec = await supplies.home_spec(labels)
     # Whatever is missing is installed before anything is paid for.
     await supplies.supply(spec)
     ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)

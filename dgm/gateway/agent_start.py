@@ -8,6 +8,7 @@ them.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -20,6 +21,10 @@ TASK_PATHS = "DGM_TASK_PATHS"
 """Variable with the folders of a task's packages and modules, for the programs that the agent starts."""
 AGENT_PID = "DGM_AGENT_PID"
 """Variable with the process id of the agent's program, whose own Python does not look in those folders."""
+COMMANDS = ".dgm/bin"
+"""Folder of a runtime's commands, below the runtime's own folder."""
+RUNTIME = "DGM_RUNTIME"
+"""Variable with the folder of the files of the agent's own image, where it works beside another image."""
 AZURE_VERSION = "2024-10-21"
 """Clients of Azure demand a version of its interface; the gateway reads none."""
 OFFLINE = {
@@ -47,18 +52,32 @@ CACHES = {
 """Caches of programs, as folders below ``.cache`` of the home folder: outside of every work tree."""
 
 
-def complete(given: Mapping[str, str], kind: str) -> dict[str, str]:
+def complete(
+    given: Mapping[str, str], kind: str, own: Mapping[str, str] | None = None, runtime: str = ""
+) -> dict[str, str]:
     """Return the launcher's variables with all that an agent gets beside them.
 
     Args:
         given: by the launcher.
         kind: of the job; only in a ``solve`` job the packages are hidden, because the programs that an agent starts in
             its own source need them.
+        own: variables of the agent's contract.
+        runtime: folder of the files of the agent's own image; its commands are found after all others.
     """
     home = given.get("HOME", "/tmp")
     caches = {name: f"{home}/.cache/{folder}".rstrip("/") for name, folder in CACHES.items()}
     packages = package_names(given, hidden=kind == "solve")
-    return {**OFFLINE, **caches, **model_names(given), **given, **task_names(given), **packages}
+    model = model_names(given) if "OPENAI_BASE_URL" in given else {}
+    return {
+        **OFFLINE,
+        **caches,
+        **(own or {}),
+        **model,
+        **given,
+        **task_names(given),
+        **packages,
+        **runtime_names(given, runtime),
+    }
 
 
 def model_names(given: Mapping[str, str]) -> dict[str, str]:
@@ -105,14 +124,32 @@ def package_names(given: Mapping[str, str], *, hidden: bool) -> dict[str, str]:
     return {**({PACKAGES: packages} if packages else {}), **({"PYTHONPATH": found} if found else {})}
 
 
+def runtime_names(given: Mapping[str, str], runtime: str) -> dict[str, str]:
+    """Return the variables by which the commands of the agent's own image are found, if its files are shown."""
+    if not runtime or not os.path.isdir(f"{runtime}/{COMMANDS}"):  # noqa: PTH112  (see the packages)
+        return {}
+    return {RUNTIME: runtime, "PATH": f"{given['PATH']}{os.pathsep}{runtime}/{COMMANDS}"}
+
+
+def find_program(name: str, runtime: str) -> str:
+    """Return the program that an agent's command names: that of its own image, if that has one."""
+    own = f"{runtime}/{COMMANDS}/{name}"
+    return own if runtime and "/" not in name and os.path.exists(own) else name  # noqa: PTH110
+
+
 def main() -> int:
     """Become the agent; return the exit status of a shell where that fails.
 
-    The arguments are the kind of the job and the agent's command.
+    The arguments are a JSON object (``kind``, ``env``, ``runtime``, and ``beside``: whether the agent's program is that
+    of the runtime) and the agent's command.
     """
-    kind, *command = sys.argv[1:]
+    words, *command = sys.argv[1:]
+    job = json.loads(words)
+    runtime = job.get("runtime", "")
+    env = complete(os.environ, job["kind"], job.get("env"), runtime)
+    program = find_program(command[0], runtime if job.get("beside") else "")
     try:
-        os.execvpe(command[0], command, complete(os.environ, kind))
+        os.execvpe(program, [program, *command[1:]], env)
     except OSError as error:
         print(f"the agent's command could not be started: {command[0]}: {error.strerror}")  # noqa: T201
     return 127

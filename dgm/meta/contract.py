@@ -26,12 +26,22 @@ KEYS = (
     "check",
     "actions",
     "requires",
+    "image",
+    "env",
     "editable",
     "protected",
     "ignored",
     "parts",
     "editor",
 )
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+GIVEN = re.compile(
+    r"PATH|HOME|PYTHONPATH|PYTHONHOME|DGM_.*|LD_.*"
+    r"|(OPENAI|ANTHROPIC|AZURE_OPENAI|AZURE|LITELLM_PROXY)_(BASE_URL|API_.*|AUTH_TOKEN|ENDPOINT)"
+    r"|OPENAI_(DEFAULT_)?MODEL|ANTHROPIC_(DEFAULT_[A-Z]+_)?MODEL"
+)
+"""Variables that are dgm's to set: the model's address, key and name, and how programs are found."""
+RECIPE = re.compile(r"[a-z0-9][a-z0-9-]*")
 OWN_EDITOR = "self"
 EDITORS = (OWN_EDITOR, *SEEDS)
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
@@ -51,9 +61,13 @@ class Contract:
     editable: tuple[str, ...] = ("**",)
     """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
-    """Patterns that win over ``editable``; ``agent.toml`` is always among them."""
+    """Patterns that win over ``editable``; ``agent.toml`` and the own image's Dockerfile are always among them."""
     requires: tuple[str, ...] = ()
     """Python packages, as pip names them, that its sandbox must offer."""
+    image: str = ""
+    """Its own image: a Dockerfile of its folder, or a recipe's name; empty: it works in each task's image alone."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it gets beside those of dgm."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -88,13 +102,17 @@ def read_contract(source: Snapshot) -> Contract:
         raise AgentFault("contract", f"{FILE}: no [agent] table")
     for key in agent:
         _check_key(key, KEYS, "agent")
+    image = _image(agent, source)
+    fixed = (FILE, *([image] if image in source else ()))
     return Contract(
         command=_words(agent, "command"),
         check=_words(agent, "check"),
         actions=_choice(agent, "actions", ACTIONS),
         editable=_words(agent, "editable", ("**",)),
-        protected=tuple(dict.fromkeys((FILE, *_words(agent, "protected", ())))),
+        protected=tuple(dict.fromkeys((*fixed, *_words(agent, "protected", ())))),
         requires=_packages(agent),
+        image=image,
+        env=_variables(agent.get("env", {})),
         ignored=_litter(agent),
         parts=_parts(agent.get("parts", {})),
         editor=_choice(agent, "editor", EDITORS),
@@ -139,6 +157,29 @@ def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
                 f"{FILE}: agent.requires: {package!r} is no package such as 'openai>=3' (names and versions)",
             )
     return packages
+
+
+def _image(table: Mapping[str, Any], source: Snapshot) -> str:
+    image = table.get("image", "")
+    if not isinstance(image, str):
+        raise AgentFault("contract", f"{FILE}: agent.image must be a Dockerfile's path or a recipe's name")
+    image = image.removeprefix("./")
+    if image and image not in source and not RECIPE.fullmatch(image):
+        raise AgentFault(
+            "contract", f"{FILE}: agent.image: there is no file {image!r}, and it is no recipe's name"
+        )
+    return image
+
+
+def _variables(table: object) -> Mapping[str, str]:
+    if not isinstance(table, dict):
+        raise AgentFault("contract", f"{FILE}: agent.env must be a table of texts")
+    for name, value in table.items():
+        if not VARIABLE.fullmatch(name) or not isinstance(value, str) or "\0" in value:
+            raise AgentFault("contract", f'{FILE}: agent.env.{name}: expected NAME = "text"')
+        if GIVEN.fullmatch(name):
+            raise AgentFault("contract", f"{FILE}: agent.env.{name}: is set by dgm; leave it out")
+    return dict(table)
 
 
 def _choice(table: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:

@@ -58,6 +58,11 @@ class SandboxSpec:
     mounts: Sequence[Mount] = ()
     socket: SharedSocket | None = None
     """The gateway's, for an agent at work."""
+    runtime: str = ""
+    """Image, as in ``image``, whose files are shown read-only at ``/opt/dgm-runtime``, so that its commands work there.
+
+    Under bubblewrap a recipe stands for the host's own programs, which are there already.
+    """
     filled: Mapping[str, str] = field(default_factory=dict)
     """Further writable folders → the folder of the image from which each is copied (Docker only)."""
     cpus: float = 1.0

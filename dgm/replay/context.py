@@ -14,13 +14,11 @@ from dgm.domain import SEED, Budget, Usage
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
-from dgm.meta.contract import read_contract
 from dgm.models.choose import drawing_of
 from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
-from dgm.sandboxes import recipes
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker
@@ -33,8 +31,6 @@ class ReplayContext:
     engine: SandboxEngine
     benchmark: Benchmark
     operators: Mapping[str, Operator]
-    image: str
-    """Recipe of the sandboxes in which agents are checked and improve themselves."""
     limits: CallLimits
     """Limits on the model calls of one action, as in the run."""
 
@@ -51,6 +47,7 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
     models = {**make_recorded_models(run, settings), "dry-run": DryRun()}
     ledger = Ledger(_prices_by_name(settings, {model.name for model in models.values()}), Usage, Budget)
     try:
+        supplies = AgentSupplies(means.engine, run.source(SEED))
         rules = LendingRules(settings.models.aliases, drawing_of(settings))
         async with Gateway(
             folder / "gateway", ReplayJournal(run), models, ledger, means.limits, rules
@@ -62,8 +59,8 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
                 benchmark=means.benchmark,
                 operators=means.operators,
                 settings=settings,
-                spec=recipes.load(means.image).spec(labels),
-                supplies=AgentSupplies(means.engine, read_contract(run.source(SEED)).requires),
+                spec=await supplies.home_spec(labels),
+                supplies=supplies,
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -137,7 +137,6 @@ def make_replay_context(run: Run, settings: Settings, sandbox: str | None = None
         engine=parts.engine,
         benchmark=parts.benchmark,
         operators=assemble.operators_of(run, settings),
-        image=assemble.IMAGE,
         limits=assemble.call_limits(settings.limits),
     )
 

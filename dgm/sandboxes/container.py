@@ -200,6 +200,12 @@ def start(connection: EngineConnection, ident: str, owned: Mapping[str, tuple[in
         podman.give_folders(connection.client, ident, owned)
 
 
+def find_path(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the folders of an image's commands, from the engine's data about it."""
+    variables = dict(variable.split("=", 1) for variable in found["Config"].get("Env") or ())
+    return tuple(filter(None, variables.get("PATH", "").split(":")))
+
+
 def find_base(client: "DockerClient", reference: str) -> ContainerBase:
     """Return the base for an image that the engine has.
 
@@ -211,7 +217,6 @@ def find_base(client: "DockerClient", reference: str) -> ContainerBase:
         raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
     config = found["Config"]
     copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
-    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
-    path = tuple(filter(None, variables.get("PATH", "").split(":")))
+    path = find_path(found)
     # Use the id: a name may refer to another image at any time.
     return ContainerBase(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)

@@ -21,6 +21,7 @@ from dgm.sandboxes import (
     owners,
     podman,
     recipes,
+    runtimes,
     shown_folders,
     shown_volumes,
 )
@@ -36,6 +37,7 @@ from dgm.sandboxes.engine_client import (
 from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
 from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes.runtimes import RuntimeStore
 from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
@@ -67,6 +69,7 @@ class DockerEngine:
         self._is_examined = False
         self._instances = InstanceStore(self._client)
         self._task_images = TaskImageStore(self._client)
+        self._runtimes = RuntimeStore(self._connection)
 
     def close(self) -> None:
         """End the connection; it also ends with this object."""
@@ -164,6 +167,7 @@ class DockerEngine:
             removed = images.collect(self._client)
             image_users.collect(self._client)
             shown_volumes.collect(self._client)
+            runtimes.collect(self._client)
         return removed
 
     @contextlib.asynccontextmanager
@@ -219,6 +223,9 @@ class DockerEngine:
             volumes = shown_volumes.ensure_volumes(
                 self._connection, base.image, [mount for mount in spec.mounts if mount.digest]
             )
+            if spec.runtime:
+                own = self._base(spec.runtime).image
+                volumes = {**volumes, **self._runtimes.ensure_volumes(own, base.image)}
             ident, uid = container.create(self._connection, spec, base, Shown(shown, volumes))
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:

@@ -29,12 +29,13 @@ def check_needs(client: "DockerClient", reference: str) -> None:
     """
     if find_image(client, reference) is None:
         raise UserError(f"the engine has no image {reference}: pull or build it first")
-    lacks = _find_lacks(client, reference)
+    lacks = find_lacks(client, reference)
     if lacks:
         raise UserError(f"the image {reference} lacks {', '.join(lacks)}: {NEEDS}")
 
 
-def _find_lacks(client: "DockerClient", reference: str) -> list[str]:
+def find_lacks(client: "DockerClient", reference: str) -> list[str]:
+    """Return the programs that an image lacks; raise as ``check_needs``."""
     import docker
     import requests
 

@@ -31,6 +31,7 @@ _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IG
 _CONTINUED = re.compile(r"[\\`][ \t]*\n")
 _FETCHES = re.compile(r"^\s*(?:ONBUILD\s+)?ADD\s[^\n]*[:@$\\\\][^\n]*", re.IGNORECASE | re.MULTILINE)
 _ALLOW = "builds have no network unless you allow it: dgm trust SUITE --network"
+TASKS = "a task's Dockerfile"
 _SAID = 300
 BUILD_S = 1800
 BUILD_CORES = 2
@@ -51,13 +52,14 @@ class TaskImageStore:
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
 
-    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
+    def build(self, context: Snapshot, tag: str, *, network: bool, what: str = TASKS) -> None:
         """Build the context's ``Dockerfile`` as ``tag``, unless there is such an image.
 
         Args:
             context: all that it may copy.
             tag: of the image.
             network: whether its steps may use a network: the engine's bridge, never the host's own.
+            what: the Dockerfile, for messages.
 
         Raises:
             UserError: it cannot be built here; the message quotes the builder.
@@ -69,11 +71,11 @@ class TaskImageStore:
             text = context["Dockerfile"].data.decode("utf-8", "replace")
             if not network:
                 refuse_addresses(text)
-            bases = {base: _find_base(self._client, base) for base in _bases(text)}
+            bases = {base: _find_base(self._client, base, what) for base in _bases(text, what)}
             log.info("building the image %s", tag)
             resolved = _replace_bases(text, bases)
             files = {**context, "Dockerfile": Entry(resolved.encode())}
-            _build_image(self._client, files, tag, network="default" if network else "none")
+            _build_image(self._client, files, tag, "default" if network else "none", what)
 
     def hold(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
@@ -93,7 +95,7 @@ class TaskImageStore:
             held = f"{tag}{HELD}"
             text = _HELD.format(image=image, folder=shlex.quote(folder))
             # The builder's cache provides it, unless the name refers to another image by now.
-            _build_image(self._client, {"Dockerfile": Entry(text.encode())}, held, network="none")
+            _build_image(self._client, {"Dockerfile": Entry(text.encode())}, held, "none")
             derived.derive_image(self._client, held, tag)
 
     def check(self, image: str) -> None:
@@ -118,22 +120,21 @@ def refuse_addresses(text: str) -> None:
         raise UserError(f"a task's Dockerfile fetches an address ({line[0].strip()[:100]}); {_ALLOW}")
 
 
-def _bases(text: str) -> list[str]:
+def _bases(text: str, what: str = TASKS) -> list[str]:
     """Return the base images of a Dockerfile, without its own earlier stages."""
     found: list[str] = []
     stages: set[str] = {"scratch"}
-    for line in text.splitlines():
-        match = _FROM.match(line)
-        if match:
-            if match[1] not in stages:
-                found.append(match[1])
-            stages.add(match[2] or "")
-    if not found:
-        raise UserError("a task's Dockerfile has no FROM line that names an image")
+    matches = [match for match in map(_FROM.match, text.splitlines()) if match]
+    if not matches:
+        raise UserError(f"{what} has no FROM line that names an image")
+    for match in matches:
+        if match[1] not in stages:
+            found.append(match[1])
+        stages.add(match[2] or "")
     return found
 
 
-def _find_base(client: "DockerClient", base: str) -> str:
+def _find_base(client: "DockerClient", base: str, what: str = TASKS) -> str:
     """Return the engine's name of a base; build a recipe's image for it."""
     recipe = base.removeprefix(RECIPE)
     if base != recipe and recipe in recipes.names():
@@ -143,8 +144,9 @@ def _find_base(client: "DockerClient", base: str) -> str:
     if images.is_offered(client, base):
         return base
     raise UserError(
-        f"a task's Dockerfile stands on {base}: the engine has no such image and no registry offers it; "
-        "pull it, write 'FROM dgm/python', or import the suite with --image python"
+        f"{what} stands on {base}: the engine has no such image and no registry offers it; "
+        "pull it, or write 'FROM dgm/python'"
+        + (", or import the suite with --image python" if what == TASKS else "")
     )
 
 
@@ -157,7 +159,7 @@ def _replace_bases(text: str, names: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _build_image(client: "DockerClient", files: Snapshot, tag: str, network: str) -> None:
+def _build_image(client: "DockerClient", files: Snapshot, tag: str, network: str, what: str = TASKS) -> None:
     steps: Generator[dict[str, Any], None, None] = client.api.build(
         fileobj=io.BytesIO(to_tar(files)),
         custom_context=True,
@@ -177,12 +179,12 @@ def _build_image(client: "DockerClient", files: Snapshot, tag: str, network: str
     for step in steps:
         if time.monotonic() > ends:
             steps.close()
-            raise UserError(f"a task's Dockerfile is not built within {BUILD_S // 60} minutes")
+            raise UserError(f"{what} is not built within {BUILD_S // 60} minutes")
         if "error" in step:
             last = said.strip().rpartition("\n")[2][-_SAID:]
             problem = str(step["error"]).strip().replace("\n", " ")[:_SAID]
             hint = f"; {_ALLOW}" if network == "none" else ""
-            raise UserError(f"a task's Dockerfile cannot be built: {problem}: {last}{hint}")
+            raise UserError(f"{what} cannot be built: {problem}: {last}{hint}")
         said = (said + str(step.get("stream", "")))[-2000:]
         log.debug("%s", str(step.get("stream", step.get("status", ""))).rstrip())
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from dgm import assemble
@@ -237,18 +238,27 @@ def _session_of(
 
 
 def _common_packages(contestants: Sequence[Contestant]) -> list[str]:
-    """Return the agents' requirements, which are the same for all agents of one evaluation."""
+    """Return the agents' packages and image, which are the same for all agents of one evaluation."""
     try:
-        needs = {one.name: sorted(read_contract(one.source()).requires) for one in contestants}
+        needs = {one.name: _describe_needs(one.source()) for one in contestants}
     except AgentFault as fault:
         raise UserError(f"nothing that can work on a task: {fault}") from fault
     first = next(iter(needs))
     for name, packages in needs.items():
         if packages != needs[first]:
             raise UserError(
-                f"{name} requires other packages than {first}; evaluate each in a folder of its own"
+                f"{name} requires other packages or another image than {first}; evaluate each in a folder of its own"
             )
     return needs[first]
+
+
+def _describe_needs(source: Snapshot) -> list[str]:
+    contract = read_contract(source)
+    needs = sorted(contract.requires)
+    if contract.image:
+        own = source.get(contract.image)
+        needs.append(f"image {contract.image} {sha256(own.data).hexdigest()[:16] if own else ''}".strip())
+    return needs
 
 
 async def _rehearse(

@@ -19,7 +19,6 @@ from dgm.models.scripted_talk import ScriptedTalk
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.rehearsal import open_rehearsal, refuse_probe
-from dgm.worker.solving import IMAGE
 
 PROBLEM = "This is a rehearsal: look at the files of the repository, change nothing, and end."
 WORKDIR = "/work/repo"
@@ -96,7 +95,8 @@ async def inspect_agent(
         limits = follow_seed_start(limits, find_start_seconds(done))
         found = replace(found, limits=limits)
         begins("solve")
-        job = Job(JobKind.SOLVE, PROBLEM, source, workspace, IMAGE, WORKDIR, 0.0, processor_s=limits.check_s)
+        where, most_s = bench.spec.image, limits.check_s
+        job = Job(JobKind.SOLVE, PROBLEM, source, workspace, where, WORKDIR, 0.0, processor_s=most_s)
         try:
             found = replace(found, solve=await bench.work(job))
         except AgentFault as fault:
@@ -113,7 +113,7 @@ async def _try_improve(
     found: Inspection, source: Snapshot, engine: SandboxEngine, limits: LimitSettings
 ) -> Inspection:
     async with open_rehearsal(source, engine, limits, DryRun()) as bench:
-        stages = Stages(bench, IMAGE, limits.check_s, (), refuse_probe)
+        stages = Stages(bench, bench.spec.image, limits.check_s, (), refuse_probe)
         try:
             await stages.start_improve(source)
         except AgentFault as fault:

@@ -18,14 +18,12 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import Gateway
-from dgm.meta.contract import read_contract
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.protocols import Completed, Grade, Model, SandboxEngine
-from dgm.sandboxes import recipes
 from dgm.this_machine import machine_name
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
-from dgm.worker.solving import IMAGE, UsageJournal
+from dgm.worker.solving import UsageJournal
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -51,7 +49,7 @@ async def rehearse(
     try:
         allowed = allow_seed_start(limits)
         async with open_rehearsal(source, engine, allowed, DryRun()) as bench:
-            stages = Stages(bench, IMAGE, allowed.check_s, (), refuse_probe)
+            stages = Stages(bench, bench.spec.image, allowed.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
@@ -87,8 +85,8 @@ async def open_rehearsal(
         Infrastructure: a sandbox failed.
     """
     labels = {"dgm.run": f"rehearsal-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    spec = recipes.load(IMAGE).spec(labels)
-    supplies = AgentSupplies(engine, read_contract(source).requires)
+    supplies = AgentSupplies(engine, source)
+    spec = await supplies.home_spec(labels)
     await supplies.supply(spec)
     folder = Path(mkdtemp(prefix="dgm-gateway-"))
     try:

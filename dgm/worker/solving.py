@@ -19,7 +19,6 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
-from dgm.meta.contract import read_contract
 from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
@@ -122,11 +121,10 @@ async def solve(
         Infrastructure: the sandbox or the model failed.
     """
     engine = choose(means.sandbox, means.settings)
-    job = Job(JobKind.SOLVE, problem, source, before, IMAGE, WORKDIR, means.time_limit_s)
-    spec = SandboxSpec(
-        IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}, disk_mb=1024
-    )
-    supplies = AgentSupplies(engine, read_contract(source).requires)
+    supplies = AgentSupplies(engine, source)
+    labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}
+    spec = replace(await supplies.home_spec(labels), disk_mb=1024)
+    job = Job(JobKind.SOLVE, problem, source, before, spec.image, WORKDIR, means.time_limit_s)
     async with _open_bench(engine, spec, supplies, means, spent) as bench:
         work = await bench.work(job)
     return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)

@@ -1,11 +1,19 @@
-"""What an agent's sandbox has beside the image: its Python packages, for the Python of each image it works in."""
+"""What an agent has beside a sandbox's image: the files of its own image, and packages for the Python it runs on."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dgm.domain import Snapshot
+from dgm.meta.contract import Contract, read_contract
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec
+from dgm.sandboxes import recipes
+from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
+from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.packages import packages_mount
+
+USUAL = "python"
+"""Recipe of the sandboxes in which agents without an image of their own are checked and edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +23,17 @@ class Supply:
     mounts: Sequence[Mount] = ()
     packages: str = ""
     """Value of ``PYTHONPATH``; empty if it has no packages."""
+    runtime: str = ""
+    """Image whose files are shown beside the sandbox's own (``SandboxSpec.runtime``); empty if none are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where agents are checked and edited."""
+
+    image: str
+    runtime: str = ""
+    """Image whose files are shown there, because sandboxes cannot be made of it."""
 
 
 class Supplies:
@@ -28,26 +47,81 @@ class Supplies:
 class AgentSupplies(Supplies):
     """The supplies of one agent and its descendants, found out once for each image."""
 
-    def __init__(self, engine: SandboxEngine, requires: Sequence[str]) -> None:
+    def __init__(self, engine: SandboxEngine, source: Snapshot) -> None:
+        """Begin with what an agent's contract asks for; its descendants cannot change that.
+
+        Raises:
+            AgentFault: stage ``contract``: it is invalid.
+        """
         self._engine = engine
-        self._requires = tuple(requires)
+        self._source = source
+        self._contract = read_contract(source)
+        self._home: Home | None = None
         self._known: dict[str, Supply] = {}
         self._turn = asyncio.Lock()
+
+    async def home_spec(self, labels: Mapping[str, str]) -> SandboxSpec:
+        """Return the specification of sandboxes in which the agent is checked and edited.
+
+        Raises:
+            UserError: there is no such recipe, or its image cannot be built.
+            Infrastructure: the engine failed.
+        """
+        async with self._turn:
+            home = await self._find_home()
+        if home.image.startswith(IN_ENGINE):
+            return replace(recipes.load(USUAL).spec(labels), image=home.image)
+        return recipes.load(home.image).spec(labels)
 
     async def supply(self, spec: SandboxSpec) -> Supply:
         """Return the supply for the image of ``spec``, whose labels a sandbox gets that is asked for its Python.
 
         Raises:
-            UserError: the packages cannot be installed.
+            UserError: the packages cannot be installed, or the agent's own image cannot be built.
             Infrastructure: a sandbox failed, or has no Python.
         """
-        if not self._requires:
+        if not (self._contract.requires or self._contract.image):
             return Supply()
         async with self._turn:
             known = self._known.get(spec.image)
             if known is None:
-                plain = replace(spec, mounts=(), socket=None, filled={})
-                mounts = await packages_mount(self._requires, self._engine, plain)
-                known = Supply(mounts, ":".join(mount.target for mount in mounts))
-                self._known[spec.image] = known
+                home = await self._find_home()
+                known = self._known[spec.image] = await self._find_supply(spec, home)
         return known
+
+    async def _find_supply(self, spec: SandboxSpec, home: Home) -> Supply:
+        beside = home.image if self._contract.image and spec.image != home.image else ""
+        runtime = home.runtime or beside
+        # With a runtime, the agent runs on its own image's Python, wherever it works.
+        runs_on = replace(spec, image=home.image) if self._contract.image else spec
+        plain = replace(runs_on, mounts=(), socket=None, filled={}, runtime="")
+        mounts = await packages_mount(self._contract.requires, self._engine, plain)
+        return Supply(mounts, ":".join(mount.target for mount in mounts), runtime)
+
+    async def _find_home(self) -> Home:
+        if self._home is None:
+            self._home = await asyncio.to_thread(find_home, self._engine, self._contract, self._source)
+        return self._home
+
+
+def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Home:
+    """Return where an agent is checked and edited; build its own image if it has one.
+
+    That is its own image, if sandboxes can be made of it: it has what they need, and the engine has images. Else it is
+    the usual one with the own image's files beside it.
+
+    Raises:
+        UserError: there is no such recipe, or its image cannot be built.
+        Infrastructure: the engine failed.
+    """
+    if not contract.image:
+        return Home(USUAL)
+    if contract.image not in source:
+        recipes.load(contract.image)
+        return Home(contract.image)
+    fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}
+    image = build_agent_image(engine, contract.image, fixed)
+    builder = find_builder(engine)
+    if builder is engine and can_work_in(builder.client, image.removeprefix(IN_ENGINE)):
+        return Home(image)
+    return Home(USUAL, runtime=image)

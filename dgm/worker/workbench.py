@@ -1,29 +1,25 @@
 """The workbench of an agent on one job: a sandbox, a lent model, and a diff of the result, taken by dgm."""
 
 import asyncio
-import json
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from dgm.archive.ignoring import NEVER_COMMITTED
-from dgm.archive.snapshots import write_folder
 from dgm.config import LimitSettings
-from dgm.domain import ActionId, Entry, Snapshot
+from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.gateway.agent_start import FOLDER as START_FOLDER
-from dgm.gateway.agent_start import OFFLINE, TASK_PATHS
+from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
-from dgm.meta.contract import AUTO_ACTIONS, Contract, read_contract
-from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
+from dgm.meta.contract import Contract, read_contract
+from dgm.meta.evidence.listing import EVIDENCE_FOLDER
 from dgm.protocols import (
     Completed,
     InImage,
@@ -40,13 +36,21 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.comparison import patch_of
 from dgm.worker.allowance import Allowance
 from dgm.worker.blame import OwnFailure, find_own_failure
+from dgm.worker.job_files import (
+    CHECK,
+    LAUNCHER,
+    job_terms,
+    launch_record,
+    put_files,
+    put_start,
+    start_command,
+    write_evidence,
+)
 from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
 from dgm.worker.own_start import check_responds, start_with_second_try
-from dgm.worker.supplies import Supplies, Supply
+from dgm.worker.supplies import Supplies
 
 GATEWAY_FOLDER = "/run/dgm"
-LAUNCHER = "job/launcher.py"
-START = "job/start.py"
 TIMED_OUT = 124
 IN_ENGINE = "docker:"
 REPOSITORY_LIMITS: Mapping[str, Any] = {"cpus": 2.0, "memory_mb": 4096, "pids": 512, "disk_mb": 1024}
@@ -173,14 +177,20 @@ class SandboxWorkbench:
 
         async def attempt(clock_s: float) -> Completed:
             supply = await self.supplies.supply(self.spec)
-            spec = replace(self.spec, mounts=supply.mounts, lifetime_s=clock_s + AROUND_S)
+            spec = replace(
+                self.spec, mounts=supply.mounts, runtime=supply.runtime, lifetime_s=clock_s + AROUND_S
+            )
             async with self.open_sandbox(spec) as sandbox:
                 await sandbox.put(source, "/agent")
+                command: Sequence[str] = contract.check
+                if supply.runtime:
+                    await put_start(sandbox)
+                    command = start_command(CHECK, command, contract, supply)
                 return await sandbox.exec(
-                    contract.check,
+                    command,
                     timeout_s=clock_s,
                     cwd="/agent",
-                    env={**CHECK_ENVIRONMENT, "PYTHONPATH": supply.packages},
+                    env={**CHECK_ENVIRONMENT, **contract.env, "PYTHONPATH": supply.packages},
                     output_limit=CHECK_BYTES,
                     processor_s=check_s,
                 )
@@ -204,14 +214,16 @@ class SandboxWorkbench:
         environment = [job.environment.mount] if job.environment else []
         async with (
             self._evidence(job) as shown,
-            self.open_sandbox(replace(spec, mounts=(*supply.mounts, *shown, *environment))) as sandbox,
+            self.open_sandbox(
+                replace(spec, mounts=(*supply.mounts, *shown, *environment), runtime=supply.runtime)
+            ) as sandbox,
         ):
-            await _put_files(sandbox, job, shown, job_terms(contract, lease))
+            await put_files(sandbox, job, job_terms(contract, lease), shown=bool(shown))
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
-                stdin=self._launch(job, contract, supply, lease.token),
+                stdin=launch_record(job, contract, supply, self._socket.target, lease.token),
                 output_limit=self.limits.log_bytes,
                 processor_s=job.processor_s,
             )
@@ -236,7 +248,7 @@ class SandboxWorkbench:
         folder = Path(await asyncio.to_thread(mkdtemp, prefix=f"{beside.name}-evidence-", dir=beside.parent))
         try:
             try:
-                await asyncio.to_thread(_write_evidence, job.evidence, folder)
+                await asyncio.to_thread(write_evidence, job.evidence, folder)
             except UserError as error:
                 raise AgentFault("evidence", str(error)) from error
             yield (Mount(folder, EVIDENCE_FOLDER),)
@@ -267,70 +279,24 @@ class SandboxWorkbench:
         left = await asyncio.to_thread(fit_patch, before, after, most, cut=job.kind is JobKind.SOLVE)
         return replace(left, left_out={**large, **left.left_out})
 
-    def _launch(self, job: Job, contract: Contract, supply: Supply, token: str) -> bytes:
-        paths = job.environment.paths if job.environment else ()
-        record = {
-            "command": [
-                *(["env", f"{TASK_PATHS}={':'.join(paths)}"] if paths else []),
-                "python3",
-                "-I",
-                "-S",
-                "/" + START,
-                job.kind.value,
-                *contract.command,
-                "/job/job.json",
-            ],
-            "cwd": "/agent",
-            "workdir": job.workdir,
-            "socket": self._socket.target,
-            "token": token,
-            "time_limit_s": job.time_limit_s,
-            "packages": supply.packages,
-        }
-        return json.dumps(record).encode()
-
     def _size_limit(self, job: Job) -> int:
         return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
 
     def _spec(self, job: Job) -> SandboxSpec:
-        if job.image == self.spec.image:
+        image = self.spec.image if job.kind is JobKind.IMPROVE else job.image
+        if image == self.spec.image:
             base = self.spec
-        elif job.image.startswith(IN_ENGINE):
+        elif image.startswith(IN_ENGINE):
             base = replace(self.spec, **REPOSITORY_LIMITS)
         else:
-            base = recipes.load(job.image).spec(self.spec.labels)
+            base = recipes.load(image).spec(self.spec.labels)
         return replace(
             base,
-            image=job.image,
+            image=image,
             socket=self._socket,
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + MOST_LOST_S + AROUND_S,
         )
-
-
-def _write_evidence(evidence: Snapshot, folder: Path) -> None:
-    """Write evidence readable by any user: a sandbox's user is not the host's."""
-    write_folder(evidence, folder)
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
-    """Return what the job file says of the lent model: the calls that it may take, and the form of actions if known."""
-    actions = contract.actions
-    if actions == AUTO_ACTIONS and not lease.takes_tools:
-        actions = "text"
-    chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
-    return {"calls": lease.limits.calls, **chosen}
-
-
-async def _put_files(sandbox: Sandbox, job: Job, shown: Sequence[Mount], terms: Mapping[str, Any]) -> None:
-    try:
-        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT, terms), "/")
-    except AgentFault as fault:
-        if job.kind is JobKind.IMPROVE:
-            raise
-        raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
 
 
 async def _run_within_limit(
@@ -370,29 +336,3 @@ def _mark_timeout(completed: Completed, limit_s: float) -> Completed:
     """Set ``timed_out`` if the launcher's exit status says so and the time limit has passed."""
     late = completed.exit_code == TIMED_OUT and completed.seconds >= limit_s
     return replace(completed, timed_out=completed.timed_out or late)
-
-
-def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
-    record = {
-        "kind": job.kind.value,
-        "problem": job.problem,
-        "workdir": job.workdir,
-        "time_limit_s": job.time_limit_s,
-        "model": "default",
-        "evidence": evidence if job.evidence else None,
-        **terms,
-    }
-    gateway = files("dgm.gateway")
-    placed = {
-        "job/job.json": Entry(json.dumps(record).encode()),
-        LAUNCHER: Entry(gateway.joinpath("launcher.py").read_bytes()),
-        START: Entry(gateway.joinpath("agent_start.py").read_bytes()),
-        f"{START_FOLDER[1:]}/sitecustomize.py": Entry(gateway.joinpath("agent_packages.py").read_bytes()),
-        **{f"agent/{path}": entry for path, entry in job.source.items()},
-    }
-    if evidence == EVIDENCE_PUT:
-        placed |= {f"{EVIDENCE_PUT[1:]}/{path}": entry for path, entry in job.evidence.items()}
-    if isinstance(job.workspace, InImage):
-        return placed
-    workdir = job.workdir.strip("/")
-    return placed | {f"{workdir}/{path}": entry for path, entry in job.workspace.items()}

@@ -102,6 +102,8 @@ class RayEngine:
             UserError: there is no such recipe, or nodes have no images of tasks.
             Infrastructure: no node has room in time, or the node failed.
         """
+        if spec.runtime:
+            raise UserError("agent.toml: image: nodes show no second image; use --sandbox docker")
         planned: PlannedImage | None = None
         if spec.image.startswith(IN_ENGINE):
             planned = self._plans.find(spec.image)

@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from dgm.gateway import agent_packages, agent_start
+from dgm.meta.contract import GIVEN
 
 LAUNCHED = {
     "PATH": os.environ["PATH"],
@@ -23,8 +25,9 @@ TELL = "import json, os; print(json.dumps(dict(os.environ)))"
 NESTED = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
 
 
-def start(*command, kind="solve", **more):
-    words = [sys.executable, "-I", "-S", agent_start.__file__, kind, *command]
+def start(*command, job=MappingProxyType({}), **more):
+    told = json.dumps({"kind": "solve", **job})
+    words = [sys.executable, "-I", "-S", agent_start.__file__, told, *command]
     return subprocess.run(words, env={**LAUNCHED, **more}, capture_output=True, text=True, check=False)
 
 
@@ -104,3 +107,41 @@ def test_packages_are_named_for_a_python_that_the_agent_starts_itself():
 def test_an_agent_at_work_on_its_own_source_starts_it_with_its_packages():
     env = agent_start.complete({**LAUNCHED, "PYTHONPATH": "/opt/packages"}, "improve")
     assert env["PYTHONPATH"] == "/opt/packages"
+
+
+def test_variables_of_the_contract_stand_before_dgms_switches_and_behind_the_model():
+    env = agent_start.complete(LAUNCHED, "solve", {"DO_NOT_TRACK": "0", "OPENAI_MODEL": "mine", "DEPTH": "3"})
+    assert (env["DO_NOT_TRACK"], env["OPENAI_MODEL"], env["DEPTH"]) == ("0", "default", "3")
+
+
+def test_no_contract_can_set_what_dgm_sets():
+    ours = agent_start.model_names(LAUNCHED).keys() | LAUNCHED.keys() | {"PYTHONPATH", "DGM_RUNTIME"}
+    assert {name for name in ours if not GIVEN.fullmatch(name)} == set()
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    """The shown files of an agent's own image, with one command."""
+    commands = tmp_path / agent_start.COMMANDS
+    commands.mkdir(parents=True)
+    (commands / "mine").write_text('#!/bin/sh\necho "$0 $DGM_RUNTIME $DEPTH"\n')
+    (commands / "mine").chmod(0o755)
+    return str(tmp_path)
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_command_of_the_agents_own_image_is_found(runtime, beside):
+    done = start("mine", job={"env": {"DEPTH": "3"}, "runtime": runtime, "beside": beside})
+    assert done.stdout.split() == [f"{runtime}/{agent_start.COMMANDS}/mine", runtime, "3"]
+
+
+def test_only_an_agent_with_an_image_prefers_the_commands_of_the_runtime(runtime):
+    assert agent_start.find_program("mine", runtime) == f"{runtime}/{agent_start.COMMANDS}/mine"
+    assert agent_start.find_program("other", runtime) == "other"
+    assert agent_start.find_program("./mine", runtime) == "./mine"
+    assert agent_start.find_program("mine", "") == "mine"
+
+
+def test_where_no_files_are_shown_nothing_is_said_of_them(tmp_path):
+    assert not {"DGM_RUNTIME"} & agent_start.complete(LAUNCHED, "solve", {}, str(tmp_path)).keys()

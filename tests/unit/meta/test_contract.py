@@ -1,5 +1,7 @@
 """Reading ``agent.toml``, and what a child may change."""
 
+import re
+
 import pytest
 
 from dgm.domain import Entry
@@ -115,3 +117,35 @@ def test_added_changed_and_removed_files_are_all_changes():
 def test_patterns_mean_what_they_say(pattern, path, held):
     text = GOOD.replace(b'["tests/**", "*.lock"]', f'["{pattern}"]'.encode())
     assert read_contract(source(text)).may_change(path) is not held
+
+
+def with_lines(*lines, **files):
+    text = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n' + "\n".join(lines).encode()
+    return {"agent.toml": Entry(text), **{name: Entry(data) for name, data in files.items()}}
+
+
+def test_the_dockerfile_of_the_own_image_is_protected():
+    contract = read_contract(with_lines('image = "./Dockerfile"', Dockerfile=b"FROM dgm/python\n"))
+    assert contract.image == "Dockerfile"
+    assert not contract.may_change("Dockerfile")
+    assert contract.may_change("a.py")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('image = "docker/Dockerfile"', "agent.image: there is no file 'docker/Dockerfile'"),
+        ("image = 3", "agent.image must be a Dockerfile's path or a recipe's name"),
+        ('env = ["A=1"]', "agent.env must be a table of texts"),
+        ("env = {DEPTH = 3}", 'agent.env.DEPTH: expected NAME = "text"'),
+        ('env = {"A B" = "3"}', 'agent.env.A B: expected NAME = "text"'),
+        ('env = {OPENAI_API_KEY = "mine"}', "agent.env.OPENAI_API_KEY: is set by dgm; leave it out"),
+    ],
+)
+def test_an_image_and_variables_that_cannot_be_are_said(line, said):
+    with pytest.raises(AgentFault, match=re.escape(said)):
+        read_contract(with_lines(line))
+
+
+def test_variables_are_texts_by_name():
+    assert read_contract(with_lines('env = {DEPTH = "3"}')).env == {"DEPTH": "3"}

@@ -6,7 +6,7 @@ import pytest
 
 from dgm.gateway.lease import CallLimits
 from dgm.meta.contract import Contract
-from dgm.worker.workbench import job_terms
+from dgm.worker.job_files import job_terms
 
 
 def terms(actions, takes_tools):

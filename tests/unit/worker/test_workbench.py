@@ -122,7 +122,9 @@ def test_a_workspace_in_an_image_is_neither_put_in_nor_read_back():
 def test_an_agents_environment_is_completed_before_it_is_started():
     place = ImagePlace(Completed(0, b""))
     in_image(place)
-    assert place.launched["command"][:5] == ["python3", "-I", "-S", "/job/start.py", "solve"]
+    *start, told = place.launched["command"][:5]
+    assert start == ["python3", "-I", "-S", "/job/start.py"]
+    assert json.loads(told) == {"kind": "solve", "env": {}, "runtime": "", "beside": False}
     assert {"job/start.py", "job/python/sitecustomize.py"} <= place.files.keys()
 
 

@@ -1,0 +1,82 @@
+"""An agent's own image: built once from its Dockerfile, whatever the engine of its sandboxes is.
+
+The Dockerfile may copy what no child can change. So all agents of a lineage share one image, and what evolution edits
+is never baked into it. Its steps may use the engine's bridge, as an author's own installation would use the network.
+"""
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import SandboxEngine
+from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.image_needs import find_lacks
+from dgm.sandboxes.preparing import Preparation
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+REPOSITORY = "dgm/agent"
+_WHAT = "agent.toml: image: the Dockerfile (which can copy protected files only)"
+
+
+def build_agent_image(engine: SandboxEngine, dockerfile: str, context: Snapshot) -> str:
+    """Return the name of an agent's image for a sandbox's specification; build it if it is missing.
+
+    Args:
+        engine: of the sandboxes. Without images of its own, it needs a Docker engine beside it.
+        dockerfile: a path of ``context``.
+        context: the files that the Dockerfile may copy.
+
+    Raises:
+        UserError: it cannot be built here; the message says why.
+        Infrastructure: the engine failed.
+    """
+    builder = find_builder(engine)
+    files = {path: entry for path, entry in context.items() if path != dockerfile}
+    files["Dockerfile"] = context[dockerfile]
+    tag = f"{REPOSITORY}:{_digest(files)}"
+    told = Preparation("the agent's image")
+    if not builder.client.images.list(tag):
+        told.say("building it, which takes minutes where it has many packages")
+        builder.task_images.build(files, tag, network=True, what=_WHAT)
+        told.say(f"built in {told.seconds:.0f} s")
+    return f"{IN_ENGINE}{tag}"
+
+
+def find_builder(engine: SandboxEngine) -> DockerEngine:
+    """Return the engine that builds and holds agents' images.
+
+    Raises:
+        UserError: none answers.
+    """
+    if isinstance(engine, DockerEngine):
+        return engine
+    if engine.name != "bubblewrap":
+        raise UserError(f"agent.toml: image: nodes of {engine.name} have the images of recipes only")
+    try:
+        return DockerEngine()
+    except Infrastructure as error:
+        raise UserError(
+            f"agent.toml: image: a Dockerfile needs Docker to be built ({error}); with bubblewrap alone, leave image "
+            "out: agents use this machine's own programs"
+        ) from error
+
+
+def can_work_in(client: "DockerClient", image: str) -> bool:
+    """Return whether an image has all that sandboxes need, so that agents can be checked and edited in it."""
+    return not find_lacks(client, image)
+
+
+def _digest(files: Snapshot) -> str:
+    what = [
+        [path, hashlib.sha256(entry.data).hexdigest(), _mode(entry)] for path, entry in sorted(files.items())
+    ]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]
+
+
+def _mode(entry: Entry) -> str:
+    return str(entry.mode)

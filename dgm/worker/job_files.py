@@ -1,0 +1,126 @@
+"""The files with which a job's sandbox is furnished, and how its agent is started."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.snapshots import write_folder
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, Infrastructure
+from dgm.gateway.agent_start import FOLDER as START_FOLDER
+from dgm.gateway.agent_start import TASK_PATHS
+from dgm.gateway.lease import Lease
+from dgm.meta.contract import AUTO_ACTIONS, Contract
+from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
+from dgm.protocols import InImage, Job, JobKind, Sandbox
+from dgm.sandboxes.runtime_tree import FOLDER
+from dgm.worker.supplies import Supply
+
+LAUNCHER = "job/launcher.py"
+START = "job/start.py"
+CHECK = "check"
+"""Kind of a self-check, which is no job: it has no model."""
+
+
+def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, token: str) -> bytes:
+    """Return what the launcher is told."""
+    paths = job.environment.paths if job.environment else ()
+    started = start_command(job.kind.value, [*contract.command, "/job/job.json"], contract, supply)
+    record = {
+        "command": [*(["env", f"{TASK_PATHS}={':'.join(paths)}"] if paths else []), *started],
+        "cwd": "/agent",
+        "workdir": job.workdir,
+        "socket": socket,
+        "token": token,
+        "time_limit_s": job.time_limit_s,
+        "packages": supply.packages,
+    }
+    return json.dumps(record).encode()
+
+
+def start_command(kind: str, command: Sequence[str], contract: Contract, supply: Supply) -> list[str]:
+    """Return the command line by which an agent starts with all its variables.
+
+    Args:
+        kind: of the job, or ``CHECK``.
+        command: of the agent.
+        contract: of the agent.
+        supply: of its sandbox.
+    """
+    told = {
+        "kind": kind,
+        "env": dict(contract.env),
+        "runtime": FOLDER if supply.runtime else "",
+        "beside": bool(contract.image),
+    }
+    return ["python3", "-I", "-S", "/" + START, json.dumps(told), *command]
+
+
+async def put_start(sandbox: Sandbox) -> None:
+    """Put the program of ``start_command`` into a sandbox."""
+    await sandbox.put({START: Entry(files("dgm.gateway").joinpath("agent_start.py").read_bytes())}, "/")
+
+
+def write_evidence(evidence: Snapshot, folder: Path) -> None:
+    """Write evidence readable by any user: a sandbox's user is not the host's."""
+    write_folder(evidence, folder)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
+    """Return what the job file says of the lent model: the calls that it may take, and the form of actions if known."""
+    actions = contract.actions
+    if actions == AUTO_ACTIONS and not lease.takes_tools:
+        actions = "text"
+    chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
+    return {"calls": lease.limits.calls, **chosen}
+
+
+async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any], *, shown: bool) -> None:
+    """Put a job's files into its sandbox.
+
+    Args:
+        sandbox: of the job.
+        job: whose files they are.
+        terms: of the lent model, for the job file.
+        shown: whether its evidence is mounted.
+
+    Raises:
+        AgentFault: the agent's own files do not go in.
+        Infrastructure: the task's do not, or the sandbox failed.
+    """
+    try:
+        await sandbox.put(_job_files(job, EVIDENCE_FOLDER if shown else EVIDENCE_PUT, terms), "/")
+    except AgentFault as fault:
+        if job.kind is JobKind.IMPROVE:
+            raise
+        raise Infrastructure(f"the task's files do not go into a sandbox: {fault}") from fault
+
+
+def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
+    record = {
+        "kind": job.kind.value,
+        "problem": job.problem,
+        "workdir": job.workdir,
+        "time_limit_s": job.time_limit_s,
+        "model": "default",
+        "evidence": evidence if job.evidence else None,
+        **terms,
+    }
+    gateway = files("dgm.gateway")
+    placed = {
+        "job/job.json": Entry(json.dumps(record).encode()),
+        LAUNCHER: Entry(gateway.joinpath("launcher.py").read_bytes()),
+        START: Entry(gateway.joinpath("agent_start.py").read_bytes()),
+        f"{START_FOLDER[1:]}/sitecustomize.py": Entry(gateway.joinpath("agent_packages.py").read_bytes()),
+        **{f"agent/{path}": entry for path, entry in job.source.items()},
+    }
+    if evidence == EVIDENCE_PUT:
+        placed |= {f"{EVIDENCE_PUT[1:]}/{path}": entry for path, entry in job.evidence.items()}
+    if isinstance(job.workspace, InImage):
+        return placed
+    workdir = job.workdir.strip("/")
+    return placed | {f"{workdir}/{path}": entry for path, entry in job.workspace.items()}
