@@ -10,7 +10,6 @@ Measures against it:
 - A program that graded code cannot look into watches the command: how it ended, and what its reward is.
 """
 
-import fnmatch
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from dgm.benchmarks.command_report import PLACE, WATCHER, CommandReport, find_reward, run_watched
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines
+from dgm.benchmarks.named_tests import is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, Applied, normalised_patch, read_applied, with_notes
 from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, VerdictBasis
@@ -28,7 +28,7 @@ from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 4"
+VERSION = b"command tests, 5"
 """Version of the grading; it changes whenever a verdict may come out differently."""
 APART = Path(__file__).with_name("apart.py")
 """The program by which a test command runs code where it reaches neither tests nor reward."""
@@ -226,7 +226,7 @@ async def _restore(sandbox: Sandbox, exam: CommandExam) -> str:
             script = 'find . -mindepth 1 "(" "$@" ")" -prune -exec cp -a --parents -t "$0" -- {} +'
             await sandbox.exec(["sh", "-c", script, workdir, *copy], timeout_s=SETUP_S, cwd=source)
         case workspace:
-            kept = {name: entry for name, entry in workspace.items() if _is_restored(name, patterns)}
+            kept = {name: entry for name, entry in workspace.items() if is_restored(name, patterns)}
             if kept:
                 await sandbox.put(kept, workdir)
     return ""
@@ -260,17 +260,6 @@ async def _list_two_levels(sandbox: Sandbox, folder: str) -> Sequence[str]:
 
 def _pattern_arguments(pattern: str) -> Sequence[str]:
     return ("-path", f"./{pattern}") if "/" in pattern else ("-name", pattern)
-
-
-def _is_restored(name: str, patterns: Sequence[str]) -> bool:
-    """Return whether ``find`` above matches: the name or path of the file, or those of a folder around it."""
-    parts = name.split("/")
-    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
-    return any(
-        fnmatch.fnmatchcase(path if "/" in pattern else part, pattern)
-        for pattern in patterns
-        for path, part in zip(paths, parts, strict=True)
-    )
 
 
 def _grade_outcome(exam: CommandExam, completed: Completed, report: CommandReport | None) -> Grade:

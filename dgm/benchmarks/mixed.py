@@ -10,7 +10,7 @@ from itertools import chain
 
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import UserError
-from dgm.protocols import Benchmark, Grade, InImage
+from dgm.protocols import Benchmark, Grade, HasEnvironments, InImage, TaskEnvironment
 
 
 class MixedBenchmark:
@@ -64,6 +64,11 @@ class MixedBenchmark:
         """Return the prompt for another try from the task's part."""
         part, inner = self.part(task)
         return part.again(inner, grade, tried)
+
+    async def environment(self, task: TaskId, labels: Mapping[str, str]) -> TaskEnvironment | None:
+        """Return the packages from the task's part, if it has some."""
+        part, inner = self.part(task)
+        return await part.environment(inner, labels) if isinstance(part, HasEnvironments) else None
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Grade a patch by the task's part.

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from dgm.archive.event_fields import COMMIT
+from dgm.benchmarks.named_tests import (
+    CONFIGURATION,
+    NamedTests,
+    Provenance,
+    read_named_tests,
+    read_provenance,
+)
 from dgm.benchmarks.toml_table import MOST_CORES, Table
-from dgm.domain import Split, TaskId
+from dgm.domain import CommitId, Split, TaskId
 from dgm.errors import UserError
 from dgm.folders import resolve_below
 
@@ -23,11 +31,8 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TESTS = "/tests"
 """The place of the task's ``tests/`` for a test command."""
 IN_ENGINE = "docker:"
-RESTORED = (
-    "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
-    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
-)  # fmt: skip
-"""Files through which a patch could configure its own tests."""
+REPOSITORY = "repository.git"
+"""Bare repository of a suite, whose commits are workspaces."""
 
 
 class WorkspaceSource(StrEnum):
@@ -35,6 +40,8 @@ class WorkspaceSource(StrEnum):
 
     REPO = "repo"
     """A folder under ``repos/``, with ``start.patch``."""
+    COMMIT = "commit"
+    """A commit of the suite's ``repository.git``, with ``start.patch`` if there is one."""
     FOLDER = "workspace"
     """The task's own folder ``workspace/``."""
     IMAGE = "image"
@@ -89,7 +96,7 @@ class CommandTests:
     result: VerdictBasis = VerdictBasis.EXIT
     threshold: float = 1.0
     """Minimum reward that counts as ``resolved``."""
-    restored: tuple[str, ...] = RESTORED
+    restored: tuple[str, ...] = CONFIGURATION
     """Files that are restored before the tests; a pattern without ``/`` means the name in any folder."""
     env: tuple[tuple[str, str], ...] = ()
     """Environment variables of the command."""
@@ -107,12 +114,17 @@ class TaskRecord:
     source: WorkspaceSource
     repo: str
     """Name of a folder in ``repos/``; empty if the workspace is not one of them."""
+    commit: CommitId | None
+    """Commit of ``repository.git`` that is the workspace; None if it is not one."""
+    environment: str
+    """Name of a folder in ``environments/``; empty if the image alone has all packages."""
     statement: str
     kind: str
     difficulty: str
     tags: tuple[str, ...]
-    tests: UnitTests | CommandTests
+    tests: UnitTests | CommandTests | NamedTests
     limits: Limits
+    provenance: Provenance | None
     problem: str
     """Name of the file with the problem."""
     dockerfile: str
@@ -140,8 +152,10 @@ def read_suite(folder: Path) -> SuiteRecord:
     return record
 
 
-def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
-    """Read and check one task's folder; ``repos`` are the libraries of the suite.
+def read_task(
+    folder: Path, limits: Limits, repos: Sequence[str], environments: Sequence[str] = ()
+) -> TaskRecord:
+    """Read and check one task's folder; ``repos`` and ``environments`` are the libraries and packages of the suite.
 
     Raises:
         UserError: a file is missing or wrong; the message names file, line and key.
@@ -150,29 +164,56 @@ def read_task(folder: Path, limits: Limits, repos: Sequence[str]) -> TaskRecord:
     dockerfile = _dockerfile(folder, table)
     own_image = bool(dockerfile) or table.has("image")
     split = Split(table.choice("split", [split.value for split in Split]))
-    repo = table.choice("repo", repos) if table.has("repo") or _needs_repo(folder, table) else ""
+    commit = _read_commit(folder, table)
+    repo = (
+        table.choice("repo", repos)
+        if table.has("repo") or (not commit and _needs_repo(folder, table))
+        else ""
+    )
     tests, limits = _read_tests(folder, table), _read_limits(table, limits)
     record = TaskRecord(
         id=TaskId(folder.name),
         split=split,
-        source=WorkspaceSource.REPO
-        if repo
-        else WorkspaceSource.FOLDER
-        if (folder / "workspace").is_dir()
-        else WorkspaceSource.IMAGE,
+        source=_find_source(folder, repo, commit),
         repo=repo,
+        commit=commit,
+        environment=table.choice("environment", environments) if table.has("environment") else "",
         statement=table.choice("statement", STATEMENTS, ""),
         kind=table.take("kind", str, ""),
         difficulty=table.choice("difficulty", DIFFICULTIES, ""),
         tags=table.texts("tags", ()),
         tests=tests,
         limits=limits,
+        provenance=read_provenance(table),
         problem=_find_problem(folder),
         dockerfile=dockerfile,
     )
     table.end()
     _check_source(folder, table, record, own_image=own_image)
     return record
+
+
+def _find_source(folder: Path, repo: str, commit: CommitId | None) -> WorkspaceSource:
+    if repo:
+        return WorkspaceSource.REPO
+    if commit:
+        return WorkspaceSource.COMMIT
+    return WorkspaceSource.FOLDER if (folder / "workspace").is_dir() else WorkspaceSource.IMAGE
+
+
+def _read_commit(folder: Path, table: Table) -> CommitId | None:
+    if not table.has("commit"):
+        return None
+    commit = table.take("commit", str)
+    if not COMMIT.fullmatch(commit):
+        raise table.fail("commit", f"{commit!r} is not a commit (40 or 64 hexadecimal digits)")
+    if table.has("repo") or (folder / "workspace").is_dir():
+        raise table.fail(
+            "commit", "the task has another workspace too (repo, or a folder workspace/); keep one"
+        )
+    if not (folder.parent.parent / REPOSITORY).is_dir():
+        raise table.fail("commit", f"the suite has no {REPOSITORY}, which would hold it")
+    return CommitId(commit)
 
 
 def _needs_repo(folder: Path, table: Table) -> bool:
@@ -198,11 +239,12 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
                 f"{folder}: nothing to work on: give it a folder workspace/, a library with repo = …, "
                 'or an image that holds it (environment/Dockerfile, or image = "docker:…")'
             )
-        if unit:
+        if not isinstance(record.tests, CommandTests):
             raise table.fail("fail_to_pass", "a workspace in an image needs a test command: a table [tests]")
     elif not workdir.startswith("/work/"):
         raise table.fail("workdir", f"{workdir!r} is not below /work, where sandboxes can be written to")
-    needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if unit else [])]
+    by_name = unit or isinstance(record.tests, NamedTests)
+    needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if by_name else [])]
     for name in needed:
         if not (folder / name).is_file():
             raise UserError(f"{folder / name}: missing; every such task has one (see dgm docs suites)")
@@ -226,14 +268,25 @@ def _find_problem(folder: Path) -> str:
     return found[0]
 
 
-def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests:
+def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests | NamedTests:
     if not table.has("tests"):
         table.forbid_near("tests")
         return _unit_tests(table)
+    inner = table.table("tests")
+    if inner.has("runner"):
+        tests = read_named_tests(table, inner, dict(_read_variables(inner)))
+        inner.end()
+        return tests
+    return _command_tests(folder, table, inner)
+
+
+def _command_tests(folder: Path, table: Table, inner: Table) -> CommandTests:
     for key in ("fail_to_pass", "pass_to_pass"):
         if table.has(key):
-            raise table.fail(key, "the task has a table [tests] too; a command says by itself what passes")
-    inner = table.table("tests")
+            raise table.fail(
+                key,
+                "the task has a table [tests] too; a command says by itself what passes (tests by name: runner = …)",
+            )
     result = VerdictBasis(
         inner.choice("result", [each.value for each in VerdictBasis], VerdictBasis.EXIT.value)
     )
@@ -242,7 +295,7 @@ def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests:
         command=inner.texts("command", ("bash", f"{TESTS}/test.sh")),
         result=result,
         threshold=inner.positive("threshold", 1.0, "of the reward", 1e9),
-        restored=inner.texts("restored", RESTORED),
+        restored=inner.texts("restored", CONFIGURATION),
         env=_read_variables(inner),
         cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
         memory_mb=inner.count("memory_mb", 1024, "MB"),

@@ -5,17 +5,20 @@ the sandbox that grades.
 """
 
 import asyncio
-import hashlib
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dgm.benchmarks import command_grading, grading, tampering, unit_exam
+from dgm.archive.repository import AgentRepository
+from dgm.benchmarks import command_grading, grading, named_exam, tampering, unit_exam
 from dgm.benchmarks.command_perturbation import ChangedTests, CommandPerturbation
-from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch
+from dgm.benchmarks.environments import EnvironmentChecks, read_environments
+from dgm.benchmarks.named_tests import NamedTests
+from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.suite_files import (
+    REPOSITORY,
     CommandTests,
     TaskRecord,
     UnitTests,
@@ -23,31 +26,19 @@ from dgm.benchmarks.suite_files import (
     read_suite,
     read_task,
 )
+from dgm.benchmarks.suite_version import GRADED, suite_version
 from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
 from dgm.benchmarks.unit_exam import Perturb
 from dgm.benchmarks.workspaces import apply_suite_patch
 from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
-from dgm.errors import UserError
-from dgm.folders import list_files, read_below, read_entry, read_file, read_folder
+from dgm.errors import ArchiveCorrupt, UserError
+from dgm.folders import list_files, read_below, read_file, read_folder
 from dgm.paths import asset
-from dgm.protocols import Grade, InImage, SandboxEngine
+from dgm.protocols import Grade, InImage, SandboxEngine, TaskEnvironment
 
 PROBLEM_BYTES = 2_000_000
-UNGRADED = frozenset({"README.md", "solution.patch"})
-"""Files of a suite that cannot change a verdict."""
-GRADED = ("workspace", "tests", "environment")
-"""Folders of a task in which every file can change a verdict."""
-_OWN = ("grading", "tampering", "unit_exam")
-_PERTURBATION = ("perturbation", "perturbation_sites", "perturbation_syntax", "perturbation_values")
-RULES = (
-    unit_exam.RUNNER,
-    unit_exam.CHILD,
-    APPLIER,
-    *(Path(__file__).with_name(f"{name}.py") for name in (*_OWN, *_PERTURBATION)),
-)
-"""Files of dgm that can change a verdict."""
 
 
 class SuiteBenchmark:
@@ -71,18 +62,20 @@ class SuiteBenchmark:
         self._engine = engine
         self._perturb = perturb
         repos = _list_tasks(folder / "repos") if (folder / "repos").is_dir() else []
+        self._environments = read_environments(folder)
+        self._environment_checks = EnvironmentChecks(engine)
         self._records = {
-            TaskId(name): read_task(folder / "tasks" / name, record.limits, repos)
+            TaskId(name): read_task(folder / "tasks" / name, record.limits, repos, list(self._environments))
             for name in _list_tasks(folder / "tasks")
         }
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
-        by_command = any(isinstance(task.tests, CommandTests) for task in self._records.values())
         self._check_links([folder / "repos" / name for name in repos])
-        self.version = _version(folder, files, command_grading.VERSION if by_command else b"")
+        self.version = suite_version(folder, files, self._records.values())
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
         self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)
+        self._named_perturbation = CommandPerturbation(self._examine_named, self.solution, perturb)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -137,9 +130,35 @@ class SuiteBenchmark:
             place = self._place(task)
             if record.source is WorkspaceSource.FOLDER:
                 self._workspaces[task] = read_folder(place / "workspace")
+            elif record.source is WorkspaceSource.COMMIT:
+                self._workspaces[task] = self._read_commit(task, record)
             else:
                 self._workspaces[task] = apply_suite_patch(self._repo(record.repo), place / "start.patch")
         return self._workspaces[task]
+
+    def _read_commit(self, task: TaskId, record: TaskRecord) -> Snapshot:
+        assert record.commit
+        place = self._place(task)
+        try:
+            files = AgentRepository(self._folder / REPOSITORY).source(record.commit)
+        except ArchiveCorrupt as error:
+            raise UserError(f"{place / 'task.toml'}: commit: {error}") from error
+        changed = place / "start.patch"
+        return apply_suite_patch(files, changed) if changed.is_file() else files
+
+    async def environment(self, task: TaskId, labels: Mapping[str, str]) -> TaskEnvironment | None:
+        """Return the packages for the programs that an agent starts; None if the task has none of its own.
+
+        Raises:
+            UserError: they were changed, or are for another Python than the sandbox has.
+            Infrastructure: the sandbox failed.
+        """
+        record = self.record(task)
+        if not record.environment:
+            return None
+        found = self._environments[record.environment]
+        await self._environment_checks.check(found, self._images[task].name, labels)
+        return found.shown(record.limits.workdir)
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
         """Return nothing: there is only one try."""
@@ -166,7 +185,7 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         folder = self._place(task) / "solution"
-        if isinstance(exam, unit_exam.Exam) or not (folder / "solve.sh").is_file():
+        if not isinstance(exam, command_grading.CommandExam) or not (folder / "solve.sh").is_file():
             return self.reference(task)
         return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
 
@@ -202,34 +221,48 @@ class SuiteBenchmark:
         match await asyncio.to_thread(self.exam, task):
             case unit_exam.Exam() as exam:
                 return await grading.examine(exam, patch, self._engine, labels)
+            case named_exam.NamedExam() as exam:
+                graded = await self._examine_named(exam, patch, labels)
+                return await self._named_perturbation.check(task, exam, patch, graded, labels)
             case exam:
                 graded = await self._examine_command(exam, patch, labels)
                 return await self._perturbation.check(task, exam, patch, graded, labels)
 
     async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Grade a patch of a task with a test command like ``examine``, without the check by changed tests.
+        """Grade a patch like ``examine``, without the check by changed tests; not for tests of ``unittest``.
 
         Raises:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         exam = await asyncio.to_thread(self.exam, task)
-        assert isinstance(exam, command_grading.CommandExam)
+        assert not isinstance(exam, unit_exam.Exam)
+        if isinstance(exam, named_exam.NamedExam):
+            return await self._examine_named(exam, patch, labels)
         return await self._examine_command(exam, patch, labels)
 
     async def change_tests(self, task: TaskId, labels: Mapping[str, str]) -> ChangedTests | str:
-        """Return the changed tests of a task with a test command, or a text that says why there are none.
+        """Return a task's changed tests, or a text that says why there are none; not for tests of ``unittest``.
 
         Raises:
             Infrastructure: a sandbox failed.
         """
         exam = await asyncio.to_thread(self.exam, task)
-        assert isinstance(exam, command_grading.CommandExam)
+        assert not isinstance(exam, unit_exam.Exam)
+        if isinstance(exam, named_exam.NamedExam):
+            return await self._named_perturbation.change_tests(task, exam, labels)
         return await self._perturbation.change_tests(task, exam, labels)
 
     async def _examine_command(
         self, exam: command_grading.CommandExam, patch: bytes, labels: Mapping[str, str]
     ) -> Grade:
         return await command_grading.examine(exam, patch, self._engine, labels)
+
+    async def _examine_named(
+        self, exam: named_exam.NamedExam, patch: bytes, labels: Mapping[str, str]
+    ) -> Grade:
+        if exam.environment:
+            await self._environment_checks.check(exam.environment, exam.limits.image, labels)
+        return await named_exam.examine(exam, patch, self._engine, labels)
 
     async def check_perturbation(
         self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]
@@ -247,13 +280,17 @@ class SuiteBenchmark:
             case _:
                 return []
 
-    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam:
+    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam | named_exam.NamedExam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
         match record.tests:
             case CommandTests() as tests:
                 return command_grading.CommandExam(workspace, hidden, tests, limits)
+            case NamedTests() as tests:
+                assert not isinstance(workspace, InImage)
+                environment = self._environments[record.environment] if record.environment else None
+                return named_exam.NamedExam(workspace, hidden, tests, limits, environment)
             case UnitTests() as tests:
                 assert not isinstance(workspace, InImage)
                 return unit_exam.Exam(
@@ -323,27 +360,3 @@ def _read_text(folder: Path, name: str) -> str:
         return read_below(folder, name, PROBLEM_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{folder / name}: not UTF-8: {error}") from error
-
-
-def _version(folder: Path, files: Sequence[str], graders: bytes) -> str:
-    """Return the SHA-256 of names, modes and contents of all files that can change a verdict, with the test runner."""
-    rules = b"".join(file.read_bytes() for file in RULES)
-    digest = hashlib.sha256(rules + graders)
-    for name in files:
-        if _can_change_a_verdict(name):
-            entry = read_entry(folder, name)
-            for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
-                digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
-
-
-def _can_change_a_verdict(name: str) -> bool:
-    match name.split("/"):
-        case ["repos", *_]:
-            return True
-        case ["tasks", _, folder, _, *_] if folder in GRADED:
-            return True
-        case ["tasks", _, "solution", _, *_]:
-            return False
-        case parts:
-            return parts[-1] not in UNGRADED

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from dgm.benchmarks.canaries import make_canaries
 from dgm.benchmarks.mixed import MixedBenchmark
+from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Snapshot, TaskId, Verdict
@@ -23,7 +24,8 @@ new file mode 100644
 """
 """A patch that mends nothing, but makes the tests run; an empty one is not even tried."""
 
-
+OUTPUT_LINES = 40
+"""Lines that are shown of the tests' own output."""
 _APART = "run the code under test in a process of its own, and compare what it prints (dgm docs suites)"
 
 
@@ -35,6 +37,8 @@ class TaskVerification:
     """One line each; nothing if the task is sound."""
     notes: Sequence[str] = ()
     """Remarks on a task that may be sound, one line each."""
+    output: str = ""
+    """The end of what the tests printed that show a defect."""
 
 
 class GradesByCommand(Protocol):
@@ -114,9 +118,13 @@ async def verify_with_notes(
             part, inner = benchmark.part(task)
             return await verify_with_notes(part, inner, labels)
         case SuiteBenchmark():
-            if isinstance(benchmark.record(task).tests, UnitTests):
-                return TaskVerification(await _verify_unit_tests(benchmark, task, labels))
-            return await _verify_command(benchmark, task, labels)
+            match benchmark.record(task).tests:
+                case UnitTests() as tests:
+                    return await _verify_unit_tests(benchmark, task, tests, labels)
+                case NamedTests() as tests:
+                    return await _verify_named_tests(benchmark, task, tests, labels)
+                case _:
+                    return await _verify_command(benchmark, task, labels)
         case SelfVerifying():
             return TaskVerification(await benchmark.verify(task, labels))
         case Verifiable():
@@ -145,29 +153,62 @@ def _check_passes(grade: Grade) -> Sequence[str]:
     return [f"the reference fix is {grade.verdict}: {grade.reason}{failed}"]
 
 
-async def _verify_unit_tests(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> Sequence[str]:
-    tests = suite.record(task).tests
-    assert isinstance(tests, UnitTests)
+async def _verify_unit_tests(
+    suite: SuiteBenchmark, task: TaskId, tests: UnitTests, labels: Mapping[str, str]
+) -> TaskVerification:
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine(task, b"", labels)
-    problems += [f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed]
-    problems += [f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed]
+    problems += _check_by_name(tests, nothing)
     reference = await suite.solution(task, labels)
     graded = await suite.grade(task, reference, labels)
     if graded.verdict is Verdict.RESOLVED:
         passed = {*tests.fail_to_pass, *nothing.passed}
         problems += await suite.check_perturbation(task, passed, labels)
-    return [*problems, *_check_passes(graded)]
+    problems += _check_passes(graded)
+    return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
+
+
+async def _verify_named_tests(
+    suite: SuiteBenchmark, task: TaskId, tests: NamedTests, labels: Mapping[str, str]
+) -> TaskVerification:
+    problems = await asyncio.to_thread(_find_visible_tests, suite, task)
+    nothing = await suite.examine_unperturbed(task, b"", labels)
+    problems += _check_by_name(tests, nothing)
+    graded = await suite.examine_unperturbed(task, suite.reference(task), labels)
+    problems += _check_passes(graded)
+    if problems:
+        return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
+    changed = await suite.change_tests(task, labels)
+    notes = [f"its tests are not graded with changed values: {changed}"] if isinstance(changed, str) else []
+    return TaskVerification([], notes)
+
+
+def _check_by_name(tests: UnitTests | NamedTests, nothing: Grade) -> Sequence[str]:
+    """Return a line for each test that does not end without a fix as the task says."""
+    return [
+        *(f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed),
+        *(f"{test} fails without a fix" for test in tests.pass_to_pass if test not in nothing.passed),
+    ]
+
+
+def _end_of_output(problems: Sequence[str], nothing: Grade, reference: Grade) -> str:
+    """Return the end of the output of the run that shows a defect: that with the fix, unless it is resolved."""
+    if not problems:
+        return ""
+    log = nothing.log if reference.verdict is Verdict.RESOLVED else reference.log
+    return "\n".join(log.decode("utf-8", "replace").strip().splitlines()[-OUTPUT_LINES:])
 
 
 async def _verify_command(suite: SuiteBenchmark, task: TaskId, labels: Mapping[str, str]) -> TaskVerification:
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
-    problems += _check_fails("doing nothing", await suite.examine_unperturbed(task, b"", labels))
+    nothing = await suite.examine_unperturbed(task, b"", labels)
+    problems += _check_fails("doing nothing", nothing)
     reference = await suite.solution(task, labels)
     examine = suite.examine_unperturbed if reference.strip() else suite.grade
-    problems += _check_passes(await examine(task, reference, labels))
+    graded = await examine(task, reference, labels)
+    problems += _check_passes(graded)
     if problems:
-        return TaskVerification(problems)
+        return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
     changed = await suite.change_tests(task, labels)
     notes = [f"its tests are not graded with changed values: {changed}"] if isinstance(changed, str) else []
     passed = await find_early_ending(suite, task, reference, labels)

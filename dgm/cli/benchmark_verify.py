@@ -42,6 +42,8 @@ def verify(
 ) -> int:
     """Check that doing nothing fails and the reference fix passes, for all tasks or those that are named.
 
+    Under a task that is not sound stands the end of what its tests printed.
+
     Exits 1 if any task is not sound.
     """
     from dgm.benchmarks.opening import open_suite
@@ -68,6 +70,8 @@ def _write_findings(found: "SuiteVerification") -> None:
         sys.stdout.writelines(f"{neutralise(task)}: note: {neutralise(note)}\n" for note in notes)
     for task, problems in found.unsound.items():
         sys.stdout.writelines(f"{neutralise(task)}: {neutralise(problem)}\n" for problem in problems)
+        lines = found.outputs.get(task, "").splitlines()
+        sys.stdout.writelines(f"    | {neutralise(line)}\n" for line in lines)
     verified = len(found.problems)
     sys.stdout.write(f"{verified - len(found.unsound)} of {verified} tasks are sound\n")
 

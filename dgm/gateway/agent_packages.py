@@ -2,7 +2,8 @@
 
 A sandbox has this file as ``sitecustomize.py`` at the front of ``PYTHONPATH``. A Python that begins with it has the
 packages on ``sys.path`` already. It takes the variable out of its environment: tests of the repository under work,
-which may be those of another Python, then never see them. Any Python may read this, so it uses nothing new.
+which may be those of another Python, then never see them, only the packages of their task. Any Python may read this,
+so it uses nothing new.
 """
 
 import importlib
@@ -14,6 +15,11 @@ _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120  (pat
 if _HERE in sys.path:
     sys.path.remove(_HERE)
 os.environ.pop("PYTHONPATH", None)
+if "DGM_TASK_PATHS" in os.environ:
+    # Packages of the task: for all programs but the agent's own, which its repository could mislead.
+    os.environ["PYTHONPATH"] = os.environ["DGM_TASK_PATHS"]
+    if os.environ.pop("DGM_AGENT_PID", "") != str(os.getpid()):
+        sys.path.extend(os.environ["PYTHONPATH"].split(os.pathsep))
 # The machine's own file of this name, which this one stands before.
 sys.modules.pop("sitecustomize", None)
 try:  # noqa: SIM105  (contextlib would slow every start)

@@ -16,6 +16,10 @@ FOLDER = "/job/python"
 """Where the sandbox has ``agent_packages.py`` as ``sitecustomize.py``."""
 PACKAGES = "DGM_PACKAGES"
 """Variable with the folder of the agent's packages, for a Python that the agent starts of its own."""
+TASK_PATHS = "DGM_TASK_PATHS"
+"""Variable with the folders of a task's packages and modules, for the programs that the agent starts."""
+AGENT_PID = "DGM_AGENT_PID"
+"""Variable with the process id of the agent's program, whose own Python does not look in those folders."""
 AZURE_VERSION = "2024-10-21"
 """Clients of Azure demand a version of its interface; the gateway reads none."""
 OFFLINE = {
@@ -54,7 +58,7 @@ def complete(given: Mapping[str, str], kind: str) -> dict[str, str]:
     home = given.get("HOME", "/tmp")
     caches = {name: f"{home}/.cache/{folder}".rstrip("/") for name, folder in CACHES.items()}
     packages = package_names(given, hidden=kind == "solve")
-    return {**OFFLINE, **caches, **model_names(given), **given, **packages}
+    return {**OFFLINE, **caches, **model_names(given), **given, **task_names(given), **packages}
 
 
 def model_names(given: Mapping[str, str]) -> dict[str, str]:
@@ -84,12 +88,21 @@ def model_names(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def task_names(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by which the programs that the agent starts find the packages of a task, if it has some."""
+    paths = given.get(TASK_PATHS)
+    if not paths:
+        return {}
+    programs = [f"{path}/bin" for path in paths.split(os.pathsep)]
+    return {AGENT_PID: str(os.getpid()), "PATH": os.pathsep.join([given.get("PATH", os.defpath), *programs])}
+
+
 def package_names(given: Mapping[str, str], *, hidden: bool) -> dict[str, str]:
     """Return the variables that name the agent's packages, if it has some; ``hidden``: from the programs it starts."""
     packages = given.get("PYTHONPATH")
-    if not packages:
-        return {}
-    return {PACKAGES: packages, "PYTHONPATH": FOLDER + os.pathsep + packages if hidden else packages}
+    path = [FOLDER] if hidden and (packages or TASK_PATHS in given) else []
+    found = os.pathsep.join([*path, *([packages] if packages else [])])
+    return {**({PACKAGES: packages} if packages else {}), **({"PYTHONPATH": found} if found else {})}
 
 
 def main() -> int:

@@ -3,7 +3,7 @@
 This package has interfaces only, no behaviour. Values that cross a seam come from ``domain`` or ``messages``.
 """
 
-from dgm.protocols.benchmark import Benchmark, Grade
+from dgm.protocols.benchmark import Benchmark, Grade, HasEnvironments
 from dgm.protocols.model import (
     Checked,
     Delivery,
@@ -35,7 +35,7 @@ from dgm.protocols.sandbox import (
     SandboxSpec,
     SharedSocket,
 )
-from dgm.protocols.work import InImage, Job, JobKind, Work, Workbench
+from dgm.protocols.work import InImage, Job, JobKind, TaskEnvironment, Work, Workbench
 
 __all__ = [
     "Benchmark",
@@ -45,6 +45,7 @@ __all__ = [
     "Completed",
     "Delivery",
     "Grade",
+    "HasEnvironments",
     "InImage",
     "Job",
     "JobKind",
@@ -67,6 +68,7 @@ __all__ = [
     "SandboxSpec",
     "SharedSocket",
     "Sleep",
+    "TaskEnvironment",
     "WireModel",
     "Work",
     "Workbench",

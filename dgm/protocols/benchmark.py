@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
-from dgm.protocols.work import InImage
+from dgm.protocols.work import InImage, TaskEnvironment
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +62,19 @@ class Benchmark(Protocol):
 
         Raises:
             Infrastructure: the sandbox failed; this says nothing about the patch.
+        """
+        ...
+
+
+@runtime_checkable
+class HasEnvironments(Protocol):
+    """A benchmark whose tasks have packages of their own, beside those of their images."""
+
+    async def environment(self, task: TaskId, labels: Mapping[str, str]) -> TaskEnvironment | None:
+        """Return the packages for the programs that an agent starts on a task; None if it has none.
+
+        Raises:
+            UserError: they do not fit the sandbox.
+            Infrastructure: a sandbox failed.
         """
         ...

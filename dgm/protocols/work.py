@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dgm.domain import Snapshot
 from dgm.messages import Message, Reply, Request
-from dgm.protocols.sandbox import Completed
+from dgm.protocols.sandbox import Completed, Mount
 
 
 class JobKind(StrEnum):
@@ -28,6 +28,15 @@ class InImage:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskEnvironment:
+    """Packages that programs in a task's sandbox find, beside those of its image."""
+
+    mount: Mount
+    paths: tuple[str, ...]
+    """Folders in the sandbox where Python looks for modules, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """One run of an agent in a sandbox (the agent contract, ``archive/seeds/README.md``)."""
 
@@ -41,6 +50,8 @@ class Job:
     workdir: str
     time_limit_s: float
     evidence: Snapshot = field(default_factory=dict)
+    environment: TaskEnvironment | None = None
+    """Packages for the programs that the agent starts; None: only those of the image."""
     processor_s: float | None = None
     """Limit of processor time for a dry run. The workbench then chooses ``time_limit_s`` and may start the agent a
     second time. An agent that is still ``timed_out`` is at fault."""

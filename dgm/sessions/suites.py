@@ -154,6 +154,8 @@ class SuiteVerification:
     """Tasks that the suite itself leaves out, a sentence each."""
     notes: Mapping[TaskId, Sequence[str]] = field(default_factory=dict)
     """Verified task → what to know of it, though it may be sound."""
+    outputs: Mapping[TaskId, str] = field(default_factory=dict)
+    """Unsound task → the end of what its tests printed."""
 
     @property
     def unsound(self) -> Mapping[TaskId, Sequence[str]]:
@@ -170,6 +172,7 @@ class SuiteVerification:
             "problems": self.unsound,
             "left_out": list(self.left_out),
             "notes": {task: list(notes) for task, notes in self.notes.items()},
+            "outputs": dict(self.outputs),
         }
 
 
@@ -208,7 +211,8 @@ async def verify_tasks(
     missing = verification.list_excluded_defects(opened)
     problems = {task: said.defects for task, said in found.items()}
     notes = {task: said.notes for task, said in found.items() if said.notes}
-    return SuiteVerification(opened.name, opened.version, problems, missing, notes)
+    outputs = {task: said.output for task, said in found.items() if said.output}
+    return SuiteVerification(opened.name, opened.version, problems, missing, notes, outputs)
 
 
 def import_suite(folder: Path, target: Path, image: str, holdout: float) -> tuple[ImportReport, Benchmark]:

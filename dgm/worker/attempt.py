@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
 from dgm.meta.evidence import conversation_text, program_end_of
 from dgm.plugins import check_answer
-from dgm.protocols import Completed, Grade, InImage, Job, JobKind, Work, Workbench
+from dgm.protocols import Completed, Grade, HasEnvironments, InImage, Job, JobKind, Work, Workbench
 from dgm.worker.context import WorkerContext
 from dgm.worker.leaving import fit_patch, format_left_out
 
@@ -34,10 +34,15 @@ class Attempt:
         benchmark, traces = self.by.benchmark, self.traces
         task = benchmark.task(self.task)
         start = await asyncio.to_thread(benchmark.workspace, task.id)
+        labels = self.by.spec.labels
+        packages = (
+            await benchmark.environment(task.id, labels) if isinstance(benchmark, HasEnvironments) else None
+        )
         problem, workspace, tried = task.prompt, start, 0
         limit_s = self.by.settings.limits.solve_limit_s(task.timeout_s)
         while True:
             job = Job(JobKind.SOLVE, problem, source, workspace, task.image, task.workdir, limit_s)
+            job = replace(job, environment=packages)
             work = await self.bench.work(job)
             tried += 1
             if tried > 1 and not isinstance(start, InImage):
@@ -46,7 +51,7 @@ class Attempt:
                 whole = await asyncio.to_thread(fit_patch, start, work.workspace, most)
                 work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
             await asyncio.to_thread(self._keep_work, work)
-            grade = await benchmark.grade(task.id, work.patch, self.by.spec.labels)
+            grade = await benchmark.grade(task.id, work.patch, labels)
             check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
             traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
             traces["failures"] = await asyncio.to_thread(self.by.keep, grade.shown)

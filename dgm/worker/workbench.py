@@ -18,7 +18,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import FOLDER as START_FOLDER
-from dgm.gateway.agent_start import OFFLINE
+from dgm.gateway.agent_start import OFFLINE, TASK_PATHS
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
@@ -266,8 +266,10 @@ class SandboxWorkbench:
         return replace(left, left_out={**large, **left.left_out})
 
     def _launch(self, job: Job, contract: Contract, token: str) -> bytes:
+        paths = job.environment.paths if job.environment else ()
         record = {
             "command": [
+                *(["env", f"{TASK_PATHS}={':'.join(paths)}"] if paths else []),
                 "python3",
                 "-I",
                 "-S",
@@ -298,7 +300,7 @@ class SandboxWorkbench:
         return replace(
             base,
             image=job.image,
-            mounts=(*self.spec.mounts, *shown),
+            mounts=(*self.spec.mounts, *shown, *([job.environment.mount] if job.environment else [])),
             socket=self._socket,
             filled={job.workdir: job.workspace.source} if isinstance(job.workspace, InImage) else {},
             lifetime_s=job.time_limit_s + MOST_LOST_S + AROUND_S,

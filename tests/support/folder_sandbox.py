@@ -22,7 +22,9 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(entry.data)
 
-    async def exec(self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0):
+    async def exec(
+        self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0, processor_s=None
+    ):
         task = json.loads(stdin)
         for key in ("place", "workdir"):
             task[key] = str(self.root) + task[key]

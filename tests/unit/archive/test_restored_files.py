@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.command_grading import _is_restored
+from dgm.benchmarks.named_tests import is_restored
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from dgm.benchmarks.command_grading import _is_restored
     ],
 )
 def test_a_pattern_with_a_slash_is_a_path_and_any_other_a_name(name, pattern, restored):
-    assert _is_restored(name, [pattern]) is restored
+    assert is_restored(name, [pattern]) is restored

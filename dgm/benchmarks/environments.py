@@ -1,0 +1,158 @@
+"""Packages that the tasks of a suite share: a folder of the suite, shown read-only to agents and to graded tests.
+
+``environments/NAME/`` holds ``environment.toml`` and ``packages/``. The name begins the digest of the folder, so that a
+task that names it also says which packages those are.
+"""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.benchmarks.toml_table import Table
+from dgm.errors import Infrastructure, UserError
+from dgm.folders import list_files, read_entry
+from dgm.protocols import Mount, SandboxEngine, SandboxSpec, TaskEnvironment
+
+TARGET = "/opt/dgm-environment"
+"""Place of the packages in every sandbox."""
+FOLDER = "environments"
+PACKAGES = "packages"
+NAME_LENGTH = 16
+_VERSION = re.compile(r"3\.\d{1,2}")
+_NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
+_ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2], platform.machine())"
+_ASK_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """``environment.toml``, and where its packages are."""
+
+    name: str
+    packages: Path
+    python: str
+    """Version of the sandboxes' Python, such as ``3.11``."""
+    machine: str
+    """Architecture as ``uname -m`` says it; empty: the packages hold no machine code."""
+    roots: tuple[str, ...]
+    """Folders of the workspace from which modules are imported, ``.`` for its top."""
+    requirements: tuple[str, ...]
+    """The packages and their versions; for people."""
+
+    def shown(self, workdir: str) -> TaskEnvironment:
+        """Return the packages for a sandbox whose workspace is at ``workdir``."""
+        roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
+        return TaskEnvironment(Mount(self.packages, TARGET, constant=True), (*roots, TARGET))
+
+
+def read_environments(suite: Path) -> Mapping[str, Environment]:
+    """Return the environments of a suite by name; their packages are not read.
+
+    Raises:
+        UserError: one is incomplete or wrong; the message names file, line and key.
+    """
+    if not (suite / FOLDER).is_dir():
+        return {}
+    found = sorted(
+        entry for entry in (suite / FOLDER).iterdir() if entry.is_dir() and entry.name[0] not in "._"
+    )
+    return {folder.name: _read(folder) for folder in found}
+
+
+def _read(folder: Path) -> Environment:
+    table = Table.load(folder / "environment.toml")
+    python, machine = table.take("python", str), table.take("machine", str, "")
+    roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
+    table.end()
+    if not _NAME.fullmatch(folder.name):
+        raise UserError(
+            f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
+        )
+    if not _VERSION.fullmatch(python):
+        raise table.fail("python", f"{python!r} is not a version such as '3.11'")
+    for root in roots:
+        if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
+            raise table.fail("roots", f"{root!r} is not a folder within the workspace")
+    if not (folder / PACKAGES).is_dir():
+        raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
+    return Environment(folder.name, folder / PACKAGES, python, machine, roots, requirements)
+
+
+def environment_digest(folder: Path) -> str:
+    """Return the SHA-256 of names, modes and contents of all files of an environment, without bytecode.
+
+    Raises:
+        UserError: it holds something else than files and links within it.
+    """
+    digest = hashlib.sha256()
+    for name in list_files(folder):
+        entry = read_entry(folder, name)
+        for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
+
+
+class EnvironmentChecks:
+    """Checks environments before their first use: the packages are those of the name, and the Python fits."""
+
+    def __init__(self, engine: SandboxEngine) -> None:
+        self._engine = engine
+        self._lock = asyncio.Lock()
+        self._checked: set[tuple[str, str]] = set()
+
+    async def check(self, environment: Environment, image: str, labels: Mapping[str, str]) -> None:
+        """Check an environment for sandboxes of an image, once.
+
+        Raises:
+            UserError: its packages were changed, or are for another Python or machine than the sandbox has.
+            Infrastructure: the sandbox failed.
+        """
+        async with self._lock:
+            if (environment.name, image) in self._checked:
+                return
+            digest = await asyncio.to_thread(environment_digest, environment.packages.parent)
+            if not digest.startswith(environment.name):
+                raise UserError(
+                    f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
+                    "copy the suite again, or mine it anew"
+                )
+            check_python(environment, await ask_python(self._engine, image, labels), image)
+            self._checked.add((environment.name, image))
+
+
+async def ask_python(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the Python in an image's sandboxes, such as ``3.11`` and ``x86_64``.
+
+    Raises:
+        Infrastructure: the sandbox failed, or has no ``python3``.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        done = await sandbox.exec(["python3", "-I", "-S", "-c", _ASK], timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2:
+        raise Infrastructure(
+            f"the python3 of the image {image} does not tell its version (exit {done.exit_code})"
+        )
+    return words
+
+
+def check_python(environment: Environment, found: Sequence[str], image: str) -> None:
+    """Refuse an environment that is for another Python.
+
+    Raises:
+        UserError: it is.
+    """
+    version, machine = found
+    if version != environment.python:
+        raise UserError(
+            f"{environment.packages.parent}: made for Python {environment.python}, but the sandbox image {image!r} has "
+            f"{version}; use the sandbox it was mined with, or mine the suite again"
+        )
+    if environment.machine not in ("", machine):
+        raise UserError(
+            f"{environment.packages.parent}: holds machine code for {environment.machine}, and the sandboxes' machine "
+            f"is {machine}; mine the suite again on such a machine"
+        )

@@ -1,0 +1,81 @@
+"""The environments of a mining: one for each set of declarations that is needed, dated to its commit."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dgm.archive.snapshots import write_folder
+from dgm.benchmarks.environments import Environment, read_environments
+from dgm.benchmarks.mining.declarations import Declarations, name_of, read_declarations
+from dgm.benchmarks.mining.history import History, Unit
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython, build_environment, run_setup
+from dgm.domain import Snapshot
+
+MOST_OTHERS = 30
+"""Maximum number of test libraries of other times that an environment gets."""
+
+
+class Epochs:
+    """Environments by the digest of what commits declare; blocking, for several threads."""
+
+    def __init__(
+        self, history: History, suite: Path, python: SandboxPython, journal: MiningJournal, setup: str = ""
+    ) -> None:
+        """Keep what environments are built from; ``setup`` is a shell command that builds them instead."""
+        self._history = history
+        self._suite = suite
+        self._python = python
+        self._journal = journal
+        self._setup = setup
+        self._locks: dict[str, threading.Lock] = {}
+        self._others: tuple[str, ...] = ()
+        self.remarks: dict[str, str] = {}
+
+    def know_tests(self, units: Sequence[Unit]) -> None:
+        """Learn the test libraries that a history ever named, from evenly spaced commits."""
+        step = max(1, len(units) // 12)
+        named: Counter[str] = Counter()
+        for unit in units[::step]:
+            named.update({name_of(one) for one in read_declarations(self._history.files(unit.commit)).tests})
+        self._others = tuple(sorted(name for name, _ in named.most_common(MOST_OTHERS)))
+
+    def environment(self, files: Snapshot, day: str) -> Environment:
+        """Return the environment for a commit's files; build it if it is missing.
+
+        Args:
+            files: the commit's.
+            day: its day; packages are not newer where it is the first commit of its declarations that is asked for.
+
+        Raises:
+            CannotInstall: it cannot be built.
+            UserError: the command of the user's fails.
+        """
+        declared = read_declarations(files)
+        with self._locks.setdefault(declared.digest, threading.Lock()):
+            key = f"environment {declared.digest}"
+            found = self._journal.get(key)
+            if found is None or (found["name"] and found["name"] not in self._known()):
+                found = self._build(declared, files, day)
+                self._journal.put(key, found)
+        if not found["name"]:
+            raise CannotInstall(found["remark"])
+        self.remarks[found["name"]] = found["remark"]
+        return self._known()[found["name"]]
+
+    def _known(self) -> Mapping[str, Environment]:
+        return read_environments(self._suite)
+
+    def _build(self, declared: Declarations, files: Snapshot, day: str) -> dict[str, str]:
+        try:
+            if self._setup:
+                with TemporaryDirectory(prefix="dgm-mine-") as name:
+                    write_folder(files, Path(name))
+                    built = run_setup(self._setup, Path(name), declared, self._python, self._suite)
+            else:
+                built = build_environment(declared, self._others, day, self._python, self._suite)
+        except CannotInstall as error:
+            return {"name": "", "remark": str(error)}
+        return {"name": built.name, "remark": built.remark}

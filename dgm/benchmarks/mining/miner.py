@@ -1,0 +1,139 @@
+"""Units of a history become tasks: each is run in its environment, and the answer is journaled."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.mining.epochs import Epochs
+from dgm.benchmarks.mining.history import History
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.packages import CannotInstall
+from dgm.benchmarks.mining.scan import Candidate
+from dgm.benchmarks.mining.validation import Change, NotTold, Tested, find_tests, take_apart
+from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
+from dgm.benchmarks.named_tests import NamedTests
+from dgm.benchmarks.suite_files import Limits
+from dgm.domain import Snapshot
+from dgm.protocols import SandboxEngine
+
+TEST_TIMEOUT_S = 120.0
+TEST_LIMIT_S = 30.0
+MEMORY_MB = 2048
+AGENT_TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The answer on one unit."""
+
+    reason: str = ""
+    """Why it is no task; empty if it is one."""
+    environment: str = ""
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    processor_s: float = 0.0
+    """Processor time of all its test runs."""
+
+
+@dataclass
+class Bench:
+    """Runs surveys in sandboxes, and counts their processor time."""
+
+    engine: SandboxEngine
+    labels: Mapping[str, str]
+    image: str = "python"
+    options: tuple[str, ...] = ()
+    """Further arguments of pytest."""
+    processor_s: float = 0.0
+
+    async def run(self, exam: NamedExam, patch: bytes, survey: Survey) -> NamedRun:
+        """Run a survey on a patched workspace.
+
+        Raises:
+            Infrastructure: the sandbox failed.
+        """
+        run = await run_named(exam, patch, self.engine, self.labels, survey)
+        self.processor_s += run.processor_s
+        return run
+
+    def counting(self) -> "Bench":
+        """Return a bench of its own count, whose time must be added to this one's."""
+        return replace(self, processor_s=0.0)
+
+    def exam(
+        self, workspace: Snapshot, tests: NamedTests, hidden: Snapshot, environment: Environment
+    ) -> NamedExam:
+        """Return the inputs of a run."""
+        limits = Limits(image=self.image, test_timeout_s=TEST_TIMEOUT_S, timeout_s=AGENT_TIMEOUT_S)
+        return NamedExam(workspace, hidden, tests, limits, environment)
+
+    def tests(self, change: Change | None = None) -> NamedTests:
+        """Return named tests without names, for surveys and as the rest of a task's."""
+        base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
+        return replace(base, restored=change.restored, deleted=change.deleted) if change else base
+
+
+def read_change(history: History, found: Candidate) -> Change:
+    """Return a candidate's step, taken apart."""
+    unit = found.unit
+    return take_apart(history.files(unit.parent), history.files(unit.commit), found.code)
+
+
+async def validate(
+    found: Candidate,
+    history: History,
+    epochs: Epochs,
+    newest: Environment,
+    bench: Bench,
+    journal: MiningJournal,
+) -> Validated:
+    """Return whether a candidate is a task, and by which tests; from the journal if it was asked before.
+
+    The newest environment is tried first; where nothing passes in it, that of the candidate's own declarations.
+
+    Raises:
+        Infrastructure: a sandbox failed.
+        UserError: the user's own command for an environment fails.
+    """
+    key = f"unit {found.unit.commit}"
+    if (known := journal.get(key)) is not None:
+        return _restore(known)
+    change = await asyncio.to_thread(read_change, history, found)
+    own = bench.counting()
+    used, answer = newest, await _try_in(newest, change, own)
+    if isinstance(answer, NotTold) and answer.environment:
+        files = await asyncio.to_thread(history.files, found.unit.commit)
+        try:
+            used = await asyncio.to_thread(epochs.environment, files, found.unit.day)
+        except CannotInstall as error:
+            answer = replace(answer, reason=f"{answer.reason}; its own packages cannot be installed: {error}")
+        else:
+            answer = await _try_in(used, change, own) if used.name != newest.name else answer
+    bench.processor_s += own.processor_s
+    match answer:
+        case Tested():
+            done = Validated(
+                "", used.name, answer.fail_to_pass, answer.pass_to_pass, answer.failures, own.processor_s
+            )
+        case NotTold():
+            done = Validated(answer.reason, processor_s=own.processor_s)
+    journal.put(key, asdict(done))
+    return done
+
+
+async def _try_in(environment: Environment, change: Change, bench: Bench) -> Tested | NotTold:
+    exam = bench.exam(change.workspace, bench.tests(change), change.hidden, environment)
+    return await find_tests(change, exam, bench.run)
+
+
+def _restore(known: Mapping[str, Any]) -> Validated:
+    return Validated(
+        **{
+            **known,
+            "fail_to_pass": tuple(known["fail_to_pass"]),
+            "pass_to_pass": tuple(known["pass_to_pass"]),
+        }
+    )

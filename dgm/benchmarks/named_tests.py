@@ -1,0 +1,155 @@
+"""Tests of pytest that a task names, and where a task comes from: the tables ``[tests]`` and ``[provenance]``."""
+
+import fnmatch
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dgm.archive.event_fields import COMMIT
+from dgm.benchmarks.toml_table import MOST_CORES, Table
+
+RUNNERS = ("pytest",)
+CONFIGURATION = (
+    "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
+    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg",
+)  # fmt: skip
+"""Files through which a patch could configure its own tests."""
+TEST_FILES = ("tests", "test", "test_*.py", "*_test.py", "tests.py")
+"""Files and folders that are tests by their names."""
+TEST_SECONDS = 60.0
+ORIGINS = ("history", "bug", "bug-pair")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOST_SEED = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTests:
+    """Tests of pytest by their names, run in the graded workspace."""
+
+    fail_to_pass: tuple[str, ...]
+    """As pytest names them from the top of the workspace: ``tests/test_money.py::Money::test_add``."""
+    pass_to_pass: tuple[str, ...]
+    restored: tuple[str, ...] = (*CONFIGURATION, *TEST_FILES)
+    """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
+    deleted: tuple[str, ...] = ()
+    """Files removed before the tests."""
+    options: tuple[str, ...] = ()
+    """Further arguments of pytest."""
+    limit_s: float = TEST_SECONDS
+    """Wall time of one test, in seconds."""
+    env: tuple[tuple[str, str], ...] = ()
+    cpus: float = 1.0
+    memory_mb: int = 2048
+    disk_mb: int = 512
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of the tests, those that must be mended first."""
+        return (*self.fail_to_pass, *self.pass_to_pass)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that hold them, each once."""
+        return tuple(dict.fromkeys(name.split("::", 1)[0] for name in self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The origin of a mined task; for people and for reports."""
+
+    kind: str
+    """``history``: a change of the repository's own; ``bug``, ``bug-pair``: faults put into it."""
+    commit: str
+    """Id of the commit in the repository that was mined."""
+    date: str
+    """Its day, as ``2026-11-27``."""
+    license: str = ""
+    """The repository's, as an SPDX identifier; empty if unknown."""
+    recipe: str = ""
+    """How the task was made, in words."""
+    seed: int = 0
+    modules: tuple[str, ...] = ()
+    """Files that the reference fix changes."""
+
+
+def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> NamedTests:
+    """Read tests by name: their lists from the task's table, the rest from its table ``[tests]``.
+
+    Raises:
+        UserError: a value does not fit; the message names file, line and key.
+    """
+    inner.choice("runner", RUNNERS)
+    tests = NamedTests(
+        fail_to_pass=_read_names(table, "fail_to_pass"),
+        pass_to_pass=_read_names(table, "pass_to_pass"),
+        restored=inner.texts("restored", (*CONFIGURATION, *TEST_FILES)),
+        deleted=inner.texts("deleted", ()),
+        options=inner.texts("options", ()),
+        limit_s=inner.positive("limit_s", TEST_SECONDS),
+        env=tuple(env.items()),
+        cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
+        memory_mb=inner.count("memory_mb", 2048, "MB"),
+        disk_mb=inner.count("disk_mb", 512, "MB"),
+    )
+    if not tests.fail_to_pass:
+        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
+    if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:
+        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
+    for name in tests.deleted:
+        if not _is_inside(name):
+            raise inner.fail("deleted", f"{name!r} is not a path within the workspace")
+    return tests
+
+
+def read_provenance(table: Table) -> Provenance | None:
+    """Read the table ``[provenance]``; return None if there is none.
+
+    Raises:
+        UserError: a value does not fit; the message names file, line and key.
+    """
+    if not table.has("provenance"):
+        return None
+    inner = table.table("provenance")
+    found = Provenance(
+        kind=inner.choice("kind", ORIGINS),
+        commit=inner.take("commit", str),
+        date=inner.take("date", str),
+        license=inner.take("license", str, ""),
+        recipe=inner.take("recipe", str, ""),
+        seed=inner.take("seed", int, 0),
+        modules=inner.texts("modules", ()),
+    )
+    inner.end()
+    if not COMMIT.fullmatch(found.commit):
+        raise inner.fail("commit", f"{found.commit!r} is not a commit (40 or 64 hexadecimal digits)")
+    if not _DAY.fullmatch(found.date):
+        raise inner.fail("date", f"{found.date!r} is not a day such as '2026-11-27'")
+    if not 0 <= found.seed < _MOST_SEED:
+        raise inner.fail("seed", f"{found.seed} is not a number from 0 to 2**63")
+    return found
+
+
+def _read_names(table: Table, key: str) -> tuple[str, ...]:
+    names = table.texts(key)
+    for name in names:
+        file, _, rest = name.partition("::")
+        if not rest or not _is_inside(file):
+            raise table.fail(key, f"{name!r} is not a test such as 'tests/test_money.py::test_add'")
+    if len({*names}) != len(names):
+        raise table.fail(key, "names a test twice")
+    return names
+
+
+def _is_inside(name: str) -> bool:
+    return not name.startswith("/") and not {"", ".", ".."} & {*name.split("/")}
+
+
+def is_restored(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern names the file: its name or path, or those of a folder around it."""
+    parts = name.split("/")
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return any(
+        fnmatch.fnmatchcase(path if "/" in pattern else part, pattern)
+        for pattern in patterns
+        for path, part in zip(paths, parts, strict=True)
+    )
