@@ -5,7 +5,7 @@ is taken for code.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -116,6 +116,16 @@ def read_side(diff: str, mark: str) -> Side:
                 literals.update(_literals(tokens))
                 lines.append("".join(text for kind, text in tokens if kind != "comment").strip())
     return Side(tuple(words), frozenset(literals), tuple(line for line in lines if line))
+
+
+def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
+    """Return the numbers of added and of removed lines of each file of text that a diff changes."""
+    counts: dict[str, tuple[int, int]] = {}
+    for hunk in _read_hunks(diff):
+        added, removed = counts.get(hunk.path, (0, 0))
+        marks = [mark for mark, _ in hunk.rows]
+        counts[hunk.path] = added + marks.count("+"), removed + marks.count("-")
+    return counts
 
 
 def added_blocks(diff: str) -> Iterator[list[str]]:
