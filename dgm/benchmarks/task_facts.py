@@ -19,7 +19,7 @@ class TaskFacts:
     id: TaskId
     split: Split
     kind: str
-    """``history``, ``bug`` or ``bug-pair`` of a mined task; of another the word that its file has, which may be empty."""
+    """``history``, ``bug`` or ``bug-pair`` of a mined task; else the word that its file has, which may be empty."""
     difficulty: str
     repo: str
     """The library of the suite that it belongs to; empty if it belongs to none."""
