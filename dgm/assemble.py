@@ -43,6 +43,7 @@ from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, 
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_note import note_engine
 from dgm.sandboxes.node_telling import tell_nodes
+from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability
 from dgm.search.endless import check_budget_ends_run
@@ -59,6 +60,8 @@ OnEvent = Callable[[Recorded], None]
 
 IMAGE = "python"
 """Recipe of the sandboxes in which agents are checked and improve themselves."""
+THREADS_PER_WORKER = 2
+"""Blocking calls of one action at once, such as those that open or remove a sandbox."""
 OBJECTS = "objects"
 """Key of a run's configuration: kind → reference → version of what a program passed as an object."""
 
@@ -314,6 +317,7 @@ async def open_worker(
 ) -> AsyncIterator[Worker]:
     """Open a worker with everything that it needs; the gateway and all sandboxes end with it."""
     labels = {"dgm.run": run.config["id"], "dgm.host": machine_name()}
+    allow_threads(THREADS_PER_WORKER * settings.workers)
     await parts.engine.reap(labels)
     note_engine(run.config["id"], parts.engine)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}

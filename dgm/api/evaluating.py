@@ -42,7 +42,7 @@ class EvaluateArguments(TypedDict, total=False):
     max_usd: float | None
     """Limit in USD, earlier sessions included; None: the last one given, or none."""
     workers: int | None
-    """Tasks at once, from 1 to 256."""
+    """Tasks at once, from 1 to 4,096."""
     sandbox: str | None
     """``auto``, ``docker`` or ``bubblewrap``; as in the run unless it is given."""
     engine: str | Sequence[str] | None

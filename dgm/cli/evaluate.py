@@ -57,7 +57,7 @@ from dgm.simulate import check_performed
     help="Money for the evaluation, earlier sessions included; only a provider that bills more than it was asked "
     "for can cross it.",
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Tasks at once (default: the run's).")
+@click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once (default: the run's).")
 @click.option(
     "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
 )

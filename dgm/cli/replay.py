@@ -177,7 +177,7 @@ def lineage(
 @click.option(
     "--perform", is_flag=True, help="Let the agents work again on recorded replies; else only grade."
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Evaluations at once (default: the run's).")
+@click.option("--workers", type=click.IntRange(1, 4096), help="Evaluations at once (default: the run's).")
 @click.option("--benchmark", help="With --live: another suite; its search split, the seed and AGENT.")
 @live_options
 @as_json

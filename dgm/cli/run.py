@@ -111,7 +111,7 @@ def run(
 
 @click.command()
 @run_argument
-@click.option("--workers", type=click.IntRange(1, 256), help="Steps at once, for this session.")
+@click.option("--workers", type=click.IntRange(1, 4096), help="Steps at once, for this session.")
 @click.option(
     "--set",
     "assignments",

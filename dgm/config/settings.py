@@ -31,7 +31,7 @@ class Settings(Section):
     sandbox: Annotated[str, Field(min_length=1)] = "auto"
     """Where agents run: ``docker``, ``bubblewrap``, ``ray`` or the name of an installed plug-in; auto = docker, else
     bubblewrap."""
-    workers: Annotated[int, Field(ge=1, le=256)] = 2
+    workers: Annotated[int, Field(ge=1, le=4096)] = 2
     """Actions at once."""
     seed: int = 0
     """Every decision is a function of the log and this number."""

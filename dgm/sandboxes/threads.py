@@ -1,10 +1,26 @@
 """Blocking work that must not be lost when its waiter is cancelled: opening and closing a sandbox."""
 
 import asyncio
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
+
+_OWN_THREADS = min(32, (os.cpu_count() or 1) + 4)
+"""Threads that asyncio itself allows at most."""
+_MOST_THREADS = 512
+
+
+def allow_threads(number: int) -> None:
+    """Let so many blocking calls of the running loop be under way at once, if asyncio itself allows fewer.
+
+    On a small machine that feeds many others, the calls of most actions would wait for each other.
+    """
+    if number > _OWN_THREADS:
+        threads = ThreadPoolExecutor(min(number, _MOST_THREADS), thread_name_prefix="dgm")
+        asyncio.get_running_loop().set_default_executor(threads)
 
 
 async def make_or_dispose(make: Callable[[], T], dispose: Callable[[T], object]) -> T:

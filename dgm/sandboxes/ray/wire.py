@@ -140,11 +140,14 @@ _KINDS: Mapping[str, type] = {
 _FILES, _FAULT, _INFRASTRUCTURE, _USER = "files", "agent fault", "infrastructure", "user"
 
 
+_adapter_of: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
+"""The adapter of a type; it takes milliseconds to make one."""
+
+
 def encode(value: object) -> Record:
     """Return a value of one of the kinds as plain values."""
     kind = type(value).__name__
-    adapter: TypeAdapter[Any] = TypeAdapter(_KINDS[kind])
-    return _record(kind, adapter.dump_python(value))
+    return _record(kind, _adapter_of(_KINDS[kind]).dump_python(value))
 
 
 def decode(record: object, kind: type[T]) -> T:
@@ -158,9 +161,10 @@ def decode(record: object, kind: type[T]) -> T:
     body = _body_of(record, kind.__name__)
     try:
         # Strictly, a table is no record; its fields are checked all the same.
-        return TypeAdapter(kind).validate_python(body, strict=kind in (str, int))
+        value: T = _adapter_of(kind).validate_python(body, strict=kind in (str, int))
     except ValidationError as error:
         raise Infrastructure(f"what came is no {kind.__name__}: {error.errors()[0]['msg']}") from error
+    return value
 
 
 def encode_files(files: Snapshot) -> Record:
@@ -172,7 +176,7 @@ def decode_files(record: object) -> dict[str, Entry]:
     """Return the snapshot of a record; raise as ``decode``."""
     body = _body_of(record, _FILES)
     try:
-        rows = TypeAdapter(list[tuple[bytes, bytes, int]]).validate_python(body, strict=True)
+        rows = _adapter_of(list[tuple[bytes, bytes, int]]).validate_python(body, strict=True)
     except ValidationError as error:
         raise Infrastructure(f"what came are no files: {error.errors()[0]['msg']}") from error
     return {os.fsdecode(path): Entry(data, mode) for path, data, mode in rows}

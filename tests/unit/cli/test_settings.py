@@ -33,7 +33,7 @@ def test_every_setting_can_be_set_and_means_something():
 @pytest.mark.parametrize(
     ("name", "type_", "default", "choices"),
     [
-        ("workers", "whole number from 1 to 256", 2, ()),
+        ("workers", "whole number from 1 to 4096", 2, ()),
         ("policy.alpha", "number above 0 below 1", 0.6, ()),
         ("scale.node_engine", "auto | docker | bubblewrap", "auto", ("auto", "docker", "bubblewrap")),
         ("gates.flips", "true | false", False, ("true", "false")),
