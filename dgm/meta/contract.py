@@ -42,6 +42,8 @@ GIVEN = re.compile(
 )
 """Variables that are dgm's to set: the model's address, key and name, and how programs are found."""
 RECIPE = re.compile(r"[a-z0-9][a-z0-9-]*")
+NPM_FILES = ("package.json", "package-lock.json")
+"""Files that name packages of the npm registry."""
 OWN_EDITOR = "self"
 EDITORS = (OWN_EDITOR, *SEEDS)
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
@@ -61,13 +63,15 @@ class Contract:
     editable: tuple[str, ...] = ("**",)
     """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
-    """Patterns that win over ``editable``; ``agent.toml`` and the own image's Dockerfile are always among them."""
+    """Patterns that win over ``editable``; ``agent.toml``, the own image's Dockerfile and npm's files always do."""
     requires: tuple[str, ...] = ()
     """Python packages, as pip names them, that its sandbox must offer."""
     image: str = ""
     """Its own image: a Dockerfile of its folder, or a recipe's name; empty: it works in each task's image alone."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that it gets beside those of dgm."""
+    npm: bool = False
+    """Whether its ``package-lock.json`` names packages that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -103,7 +107,10 @@ def read_contract(source: Snapshot) -> Contract:
     for key in agent:
         _check_key(key, KEYS, "agent")
     image = _image(agent, source)
-    fixed = (FILE, *([image] if image in source else ()))
+    npm = all(name in source for name in NPM_FILES) and not any(
+        path.startswith("node_modules/") for path in source
+    )
+    fixed = (FILE, *([image] if image in source else ()), *(NPM_FILES if npm else ()))
     return Contract(
         command=_words(agent, "command"),
         check=_words(agent, "check"),
@@ -113,6 +120,7 @@ def read_contract(source: Snapshot) -> Contract:
         requires=_packages(agent),
         image=image,
         env=_variables(agent.get("env", {})),
+        npm=npm,
         ignored=_litter(agent),
         parts=_parts(agent.get("parts", {})),
         editor=_choice(agent, "editor", EDITORS),

@@ -214,7 +214,7 @@ class SandboxWorkbench:
         async with (
             self._evidence(job) as shown,
             self.open_sandbox(
-                replace(spec, mounts=(*supply.mounts, *shown), runtime=supply.runtime)
+                replace(spec, mounts=(*supply.mounts_for(job), *shown), runtime=supply.runtime)
             ) as sandbox,
         ):
             await put_files(sandbox, job, job_terms(contract, lease), shown=bool(shown))
@@ -230,7 +230,7 @@ class SandboxWorkbench:
             _check_reached(lease, completed)
             try:
                 return _mark_timeout(completed, job.time_limit_s), await self._left(
-                    sandbox, job, contract.ignored
+                    sandbox, job, contract.ignored, supply.not_read
                 )
             except AgentFault as fault:
                 fault.output = completed.output
@@ -254,7 +254,9 @@ class SandboxWorkbench:
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> FolderChange:
+    async def _left(
+        self, sandbox: Sandbox, job: Job, litter: Sequence[str], skipped: Sequence[str]
+    ) -> FolderChange:
         most = self.limits.patch_bytes
         if isinstance(job.workspace, InImage):
             patterns = (*NEVER_COMMITTED, *litter)
@@ -264,7 +266,7 @@ class SandboxWorkbench:
         large: Mapping[str, int] = {}
         try:
             after = await sandbox.get(
-                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
+                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__", *skipped)
             )
         except AgentFault as fault:
             if fault.stage != "size":

@@ -149,3 +149,11 @@ def test_an_image_and_variables_that_cannot_be_are_said(line, said):
 
 def test_variables_are_texts_by_name():
     assert read_contract(with_lines('env = {DEPTH = "3"}')).env == {"DEPTH": "3"}
+
+
+@pytest.mark.parametrize(("path", "installed"), [("agent.mjs", True), ("node_modules/a/index.js", False)])
+def test_packages_of_a_lock_are_installed_unless_the_folder_has_them(path, installed):
+    source = with_lines("") | {name: Entry(b"{}") for name in ("package.json", "package-lock.json", path)}
+    contract = read_contract(source)
+    assert contract.npm is installed
+    assert contract.may_change("package-lock.json") is not installed
