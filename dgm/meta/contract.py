@@ -4,6 +4,7 @@ The full text of the contract is ``archive/seeds/README.md``.
 """
 
 import difflib
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ KEYS = (
     "editable",
     "protected",
     "ignored",
+    "trajectory",
     "parts",
     "editor",
 )
@@ -74,6 +76,8 @@ class Contract:
     """Whether its ``package-lock.json`` names packages that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
+    trajectory: str = ""
+    """Absolute path of the file in which it tells of its work (``dgm.meta.trajectories``); empty: it writes none."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Map of scaffold part to patterns of its files (``parts``); empty: the names decide."""
     editor: str = OWN_EDITOR
@@ -122,6 +126,7 @@ def read_contract(source: Snapshot) -> Contract:
         env=_variables(agent.get("env", {})),
         npm=npm,
         ignored=_litter(agent),
+        trajectory=_trajectory(agent.get("trajectory", "")),
         parts=_parts(agent.get("parts", {})),
         editor=_choice(agent, "editor", EDITORS),
     )
@@ -177,6 +182,19 @@ def _image(table: Mapping[str, Any], source: Snapshot) -> str:
             "contract", f"{FILE}: agent.image: there is no file {image!r}, and it is no recipe's name"
         )
     return image
+
+
+def _trajectory(path: object) -> str:
+    """Return the absolute path of the file; a relative one is below the agent's folder."""
+    if not isinstance(path, str) or "\0" in path:
+        raise AgentFault("contract", f"{FILE}: agent.trajectory must be a file's path")
+    found = posixpath.normpath(posixpath.join("/agent", path)) if path else ""
+    if found and not found.startswith(("/agent/", "/tmp/", "/job/", "/work/")):
+        raise AgentFault(
+            "contract",
+            f"{FILE}: agent.trajectory: {path!r}: expected a file below /tmp, /work or its own folder",
+        )
+    return found
 
 
 def _variables(table: object) -> Mapping[str, str]:

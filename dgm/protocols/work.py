@@ -64,6 +64,8 @@ class Work:
     """Codes of refused requests of the agent (``context_length_exceeded`` …), each once, in order."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """New files left out of the patch because of their size → their bytes."""
+    trajectory: Sequence[Message] = ()
+    """What the agent itself wrote of its work; empty if it writes nothing that can be read."""
     own_failure: str = ""
     """What the agent lacked of its model by its own fault; empty if it got all answers or the model was at fault."""
 

@@ -30,16 +30,15 @@ class Supply:
     runtime: str = ""
     """Image whose files are shown beside the sandbox's own (``SandboxSpec.runtime``); empty if none are."""
 
-    @property
-    def not_read(self) -> Sequence[str]:
-        """Names at the top of the agent's folder that are shown there and not its own."""
-        return (MODULES,) if self.modules else ()
-
     def mounts_for(self, job: Job) -> Sequence[Mount]:
-        """Return the mounts for a job; one on an agent's source has its packages there, too."""
+        """Return the mounts for a job; one on an agent's source has its packages there, too.
+
+        They are above the source, where programs of Node.js look as well, because they are no part of it.
+        """
         if self.modules is None or job.kind is not JobKind.IMPROVE:
             return self.mounts
-        return (*self.mounts, replace(self.modules, target=f"{job.workdir}/{MODULES}"))
+        above = job.workdir.rpartition("/")[0]
+        return (*self.mounts, replace(self.modules, target=f"{above}/{MODULES}"))
 
 
 @dataclass(frozen=True, slots=True)

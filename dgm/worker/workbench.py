@@ -17,7 +17,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
-from dgm.messages import Reply, Request, RequestRefused
+from dgm.messages import Message, Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER
 from dgm.protocols import (
@@ -43,6 +43,7 @@ from dgm.worker.job_files import (
     launch_record,
     put_files,
     put_start,
+    read_own_trajectory,
     start_command,
     write_evidence,
 )
@@ -128,7 +129,7 @@ class SandboxWorkbench:
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
-                completed, left = await self._run_in_sandbox(job, contract, lease)
+                completed, left, told = await self._run_in_sandbox(job, contract, lease)
             except AgentFault as fault:
                 # An agent whose model fails is not to blame for its result.
                 if lease.failure is not None:
@@ -137,7 +138,7 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out, own)
+        return Work(left.files, left.patch, completed, *said, left.left_out, told, own)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
@@ -207,8 +208,11 @@ class SandboxWorkbench:
 
     async def _run_in_sandbox(
         self, job: Job, contract: Contract, lease: Lease
-    ) -> tuple[Completed, FolderChange]:
-        """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
+    ) -> tuple[Completed, FolderChange, Sequence[Message]]:
+        """Return how the agent ended, what it left, and its own trajectory.
+
+        Of a workspace in the image there is only the patch.
+        """
         spec = self._spec(job)
         supply = await self.supplies.supply(spec)
         async with (
@@ -229,12 +233,12 @@ class SandboxWorkbench:
             completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
             _check_reached(lease, completed)
             try:
-                return _mark_timeout(completed, job.time_limit_s), await self._left(
-                    sandbox, job, contract.ignored, supply.not_read
-                )
+                left = await self._left(sandbox, job, contract.ignored)
             except AgentFault as fault:
                 fault.output = completed.output
                 raise
+            told = await read_own_trajectory(sandbox, contract) if job.kind is JobKind.SOLVE else ()
+        return _mark_timeout(completed, job.time_limit_s), left, told
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:
@@ -254,9 +258,7 @@ class SandboxWorkbench:
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    async def _left(
-        self, sandbox: Sandbox, job: Job, litter: Sequence[str], skipped: Sequence[str]
-    ) -> FolderChange:
+    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> FolderChange:
         most = self.limits.patch_bytes
         if isinstance(job.workspace, InImage):
             patterns = (*NEVER_COMMITTED, *litter)
@@ -266,7 +268,7 @@ class SandboxWorkbench:
         large: Mapping[str, int] = {}
         try:
             after = await sandbox.get(
-                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__", *skipped)
+                job.workdir, limit_bytes=self._size_limit(job), exclude=(".git", "__pycache__")
             )
         except AgentFault as fault:
             if fault.stage != "size":
