@@ -4,6 +4,7 @@ The full text of the contract is ``archive/seeds/README.md``.
 """
 
 import difflib
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ KEYS = (
     "editable",
     "protected",
     "ignored",
+    "trajectory",
     "parts",
     "editor",
 )
@@ -42,6 +44,8 @@ GIVEN = re.compile(
 )
 """Variables that are dgm's to set: the model's address, key and name, and how programs are found."""
 RECIPE = re.compile(r"[a-z0-9][a-z0-9-]*")
+NPM_FILES = ("package.json", "package-lock.json")
+"""Files that name packages of the npm registry."""
 OWN_EDITOR = "self"
 EDITORS = (OWN_EDITOR, *SEEDS)
 PARTS = ("loop", "tools", "context", "prompts", "memory", "completion")
@@ -61,15 +65,19 @@ class Contract:
     editable: tuple[str, ...] = ("**",)
     """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)
-    """Patterns that win over ``editable``; ``agent.toml`` and the own image's Dockerfile are always among them."""
+    """Patterns that win over ``editable``; ``agent.toml``, the own image's Dockerfile and npm's files always do."""
     requires: tuple[str, ...] = ()
     """Python packages, as pip names them, that its sandbox must offer."""
     image: str = ""
     """Its own image: a Dockerfile of its folder, or a recipe's name; empty: it works in each task's image alone."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that it gets beside those of dgm."""
+    npm: bool = False
+    """Whether its ``package-lock.json`` names packages that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
+    trajectory: str = ""
+    """Absolute path of the file in which it tells of its work (``dgm.meta.trajectories``); empty: it writes none."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Map of scaffold part to patterns of its files (``parts``); empty: the names decide."""
     editor: str = OWN_EDITOR
@@ -103,7 +111,10 @@ def read_contract(source: Snapshot) -> Contract:
     for key in agent:
         _check_key(key, KEYS, "agent")
     image = _image(agent, source)
-    fixed = (FILE, *([image] if image in source else ()))
+    npm = all(name in source for name in NPM_FILES) and not any(
+        path.startswith("node_modules/") for path in source
+    )
+    fixed = (FILE, *([image] if image in source else ()), *(NPM_FILES if npm else ()))
     return Contract(
         command=_words(agent, "command"),
         check=_words(agent, "check"),
@@ -113,7 +124,9 @@ def read_contract(source: Snapshot) -> Contract:
         requires=_packages(agent),
         image=image,
         env=_variables(agent.get("env", {})),
+        npm=npm,
         ignored=_litter(agent),
+        trajectory=_trajectory(agent.get("trajectory", "")),
         parts=_parts(agent.get("parts", {})),
         editor=_choice(agent, "editor", EDITORS),
     )
@@ -169,6 +182,19 @@ def _image(table: Mapping[str, Any], source: Snapshot) -> str:
             "contract", f"{FILE}: agent.image: there is no file {image!r}, and it is no recipe's name"
         )
     return image
+
+
+def _trajectory(path: object) -> str:
+    """Return the absolute path of the file; a relative one is below the agent's folder."""
+    if not isinstance(path, str) or "\0" in path:
+        raise AgentFault("contract", f"{FILE}: agent.trajectory must be a file's path")
+    found = posixpath.normpath(posixpath.join("/agent", path)) if path else ""
+    if found and not found.startswith(("/agent/", "/tmp/", "/job/", "/work/")):
+        raise AgentFault(
+            "contract",
+            f"{FILE}: agent.trajectory: {path!r}: expected a file below /tmp, /work or its own folder",
+        )
+    return found
 
 
 def _variables(table: object) -> Mapping[str, str]:

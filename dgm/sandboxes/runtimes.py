@@ -69,7 +69,7 @@ class RuntimeStore:
 
     def _ensure_volume(self, image: str, found: Mapping[str, Any]) -> str:
         def fill(volume: str) -> None:
-            told = _tell(image)
+            told = _tell()
             with _export(self._client, image, find_path(found)) as chunks:
                 fill_volume(self._connection, image, volume, chunks)
             told.say(f"done in {told.seconds:.0f} s")
@@ -114,7 +114,7 @@ def ensure_runtime_folder(client: "DockerClient", image: str) -> Path:
         folder = cache_folder("runtimes") / _name(ident)
         with lock_image(f"runtime-{folder.name}"):
             if not folder.exists():
-                told = _tell(image)
+                told = _tell()
                 with _export(client, ident, find_path(found)) as chunks:
                     _unpack(chunks, folder)
                 told.say(f"done in {told.seconds:.0f} s")
@@ -126,9 +126,9 @@ def collect(client: "DockerClient") -> None:
     collect_volumes(client, _KIND, lambda image: find_image(client, image) is not None)
 
 
-def _tell(image: str) -> Preparation:
+def _tell() -> Preparation:
     told = Preparation("the agent's image")
-    told.say(f"reading the files of {image}, once")
+    told.say("reading its files, once")
     return told
 
 

@@ -76,14 +76,12 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
     """Yield the findings about an agent's packages, its start and its dry conversations."""
     packages = found.packages
     if packages.failure:
-        write = (
-            "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
-        )
-        yield Finding(Level.STOP, "packages", packages.failure, write)
+        yield Finding(Level.STOP, "packages", packages.failure, _packages_remedy(packages.failure))
         return
     count = len(contract.requires)
-    size = f", {size_text(packages.size_bytes)} in {packages.seconds:.1f} s" if count else ""
-    yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{size}")
+    size = f", {size_text(packages.size_bytes)} in {packages.seconds:.1f} s" if packages.size_bytes else ""
+    also = " and those of package-lock.json" if contract.npm else ""
+    yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{also}{size}")
     if found.start is not None:
         yield _judge_start(contract, found.start, found.limits)
     if found.solve is not None:
@@ -93,6 +91,14 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
         yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
     if found.improved:
         yield _judge_improve(contract, found)
+
+
+def _packages_remedy(failure: str) -> str:
+    if failure.startswith("package-lock.json"):
+        return "package-lock.json: packages of the registry; npm install writes it anew"
+    if failure.startswith("agent.toml: image"):
+        return 'agent.toml: image = the path of a Dockerfile that builds, or a recipe such as "python"'
+    return "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
 
 
 def _judge_start(contract: Contract, done: Completed, limits: LimitSettings) -> Finding:

@@ -72,7 +72,7 @@ class Attempt:
     def _keep_work(self, work: Work) -> None:
         done, keep = work.completed, self.by.keep
         signs = program_end_of(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
-        said = conversation_text(work.conversation).encode("utf-8", "replace")
+        said = conversation_text(work.trajectory or work.conversation).encode("utf-8", "replace")
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
         self.traces["conversation"] = keep(said)

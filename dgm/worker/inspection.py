@@ -12,7 +12,7 @@ from pathlib import Path
 from dgm.config import LimitSettings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
-from dgm.meta.contract import FILE
+from dgm.meta.contract import FILE, NPM_FILES
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.models.scripted_talk import ScriptedTalk
@@ -80,7 +80,7 @@ async def inspect_agent(
             allowed = allow_seed_start(limits)
             bench = await opened.enter_async_context(open_rehearsal(source, engine, allowed, ScriptedTalk()))
         except UserError as error:
-            if not str(error).startswith(FILE):
+            if not str(error).startswith((FILE, *NPM_FILES)):
                 # The machine lacks what the sandbox needs.
                 raise
             return Inspection(PackagesInstalled(str(error)))

@@ -1,6 +1,8 @@
 """The files with which a job's sandbox is furnished, and how its agent is started."""
 
+import asyncio
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,14 +14,21 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.agent_start import FOLDER as START_FOLDER
 from dgm.gateway.agent_start import TASK_PATHS
 from dgm.gateway.lease import Lease
+from dgm.messages import Message
 from dgm.meta.contract import AUTO_ACTIONS, Contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
+from dgm.meta.trajectories import read_trajectory
 from dgm.protocols import InImage, Job, JobKind, Sandbox
 from dgm.sandboxes.runtime_tree import FOLDER
+from dgm.sandboxes.transfer import get_files
 from dgm.worker.supplies import Supply
+
+log = logging.getLogger(__name__)
 
 LAUNCHER = "job/launcher.py"
 START = "job/start.py"
+TRAJECTORY_BYTES = 20_000_000
+"""A larger trajectory of the agent's own is not read."""
 CHECK = "check"
 """Kind of a self-check, which is no job: it has no model."""
 
@@ -61,6 +70,23 @@ def start_command(kind: str, command: Sequence[str], contract: Contract, supply:
 async def put_start(sandbox: Sandbox) -> None:
     """Put the program of ``start_command`` into a sandbox."""
     await sandbox.put({START: Entry(files("dgm.gateway").joinpath("agent_start.py").read_bytes())}, "/")
+
+
+async def read_own_trajectory(sandbox: Sandbox, contract: Contract) -> Sequence[Message]:
+    """Return what an agent wrote of its work; nothing if it wrote no such file, or one that cannot be read.
+
+    Raises:
+        Infrastructure: the sandbox failed.
+    """
+    if not contract.trajectory:
+        return ()
+    folder, _, name = contract.trajectory.rpartition("/")
+    try:
+        found = await get_files(sandbox, folder, [name], TRAJECTORY_BYTES)
+    except AgentFault as fault:
+        log.info("the trajectory %s is not read: %s", contract.trajectory, fault)
+        return ()
+    return await asyncio.to_thread(read_trajectory, found[name].data) if name in found else ()
 
 
 def write_evidence(evidence: Snapshot, folder: Path) -> None:

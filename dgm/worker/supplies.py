@@ -1,4 +1,4 @@
-"""What an agent has beside a sandbox's image: the files of its own image, and packages for the Python it runs on."""
+"""What an agent has beside a sandbox's image: the files of its own image, and its packages (Python, npm)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from dgm.domain import Snapshot
 from dgm.meta.contract import Contract, read_contract
-from dgm.protocols import Mount, SandboxEngine, SandboxSpec
+from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
 from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.npm_packages import MODULES, ensure_npm_packages
 from dgm.sandboxes.packages import packages_mount
 
 USUAL = "python"
@@ -23,8 +25,20 @@ class Supply:
     mounts: Sequence[Mount] = ()
     packages: str = ""
     """Value of ``PYTHONPATH``; empty if it has no packages."""
+    modules: Mount | None = None
+    """Packages from the npm registry, for the agent's own folder; none for the programs that it starts elsewhere."""
     runtime: str = ""
     """Image whose files are shown beside the sandbox's own (``SandboxSpec.runtime``); empty if none are."""
+
+    def mounts_for(self, job: Job) -> Sequence[Mount]:
+        """Return the mounts for a job; one on an agent's source has its packages there, too.
+
+        They are above the source, where programs of Node.js look as well, because they are no part of it.
+        """
+        if self.modules is None or job.kind is not JobKind.IMPROVE:
+            return self.mounts
+        above = job.workdir.rpartition("/")[0]
+        return (*self.mounts, replace(self.modules, target=f"{above}/{MODULES}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class AgentSupplies(Supplies):
             UserError: the packages cannot be installed, or the agent's own image cannot be built.
             Infrastructure: a sandbox failed, or has no Python.
         """
-        if not (self._contract.requires or self._contract.image):
+        if not (self._contract.requires or self._contract.image or self._contract.npm):
             return Supply()
         async with self._turn:
             known = self._known.get(spec.image)
@@ -96,7 +110,14 @@ class AgentSupplies(Supplies):
         runs_on = replace(spec, image=home.image) if self._contract.image else spec
         plain = replace(runs_on, mounts=(), socket=None, filled={}, runtime="")
         mounts = await packages_mount(self._contract.requires, self._engine, plain)
-        return Supply(mounts, ":".join(mount.target for mount in mounts), runtime)
+        packages = ":".join(mount.target for mount in mounts)
+        modules = await self._find_modules() if self._contract.npm else None
+        return Supply((*mounts, *([modules] if modules else ())), packages, modules, runtime)
+
+    async def _find_modules(self) -> Mount:
+        machine = self._engine.machine if isinstance(self._engine, DockerEngine) else ""
+        folder = await asyncio.to_thread(ensure_npm_packages, self._source, machine)
+        return Mount(folder, f"/agent/{MODULES}", digest=folder.name)
 
     async def _find_home(self) -> Home:
         if self._home is None:

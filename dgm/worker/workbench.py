@@ -17,7 +17,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
-from dgm.messages import Reply, Request, RequestRefused
+from dgm.messages import Message, Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER
 from dgm.protocols import (
@@ -43,6 +43,7 @@ from dgm.worker.job_files import (
     launch_record,
     put_files,
     put_start,
+    read_own_trajectory,
     start_command,
     write_evidence,
 )
@@ -128,7 +129,7 @@ class SandboxWorkbench:
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
-                completed, left = await self._run_in_sandbox(job, contract, lease)
+                completed, left, told = await self._run_in_sandbox(job, contract, lease)
             except AgentFault as fault:
                 # An agent whose model fails is not to blame for its result.
                 if lease.failure is not None:
@@ -137,7 +138,7 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out, own)
+        return Work(left.files, left.patch, completed, *said, left.left_out, told, own)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
@@ -207,15 +208,18 @@ class SandboxWorkbench:
 
     async def _run_in_sandbox(
         self, job: Job, contract: Contract, lease: Lease
-    ) -> tuple[Completed, FolderChange]:
-        """Return how the agent ended, and its result: only the patch if the workspace is in the image."""
+    ) -> tuple[Completed, FolderChange, Sequence[Message]]:
+        """Return how the agent ended, what it left, and its own trajectory.
+
+        Of a workspace in the image there is only the patch.
+        """
         spec = self._spec(job)
         supply = await self.supplies.supply(spec)
         environment = [job.environment.mount] if job.environment else []
         async with (
             self._evidence(job) as shown,
             self.open_sandbox(
-                replace(spec, mounts=(*supply.mounts, *shown, *environment), runtime=supply.runtime)
+                replace(spec, mounts=(*supply.mounts_for(job), *shown, *environment), runtime=supply.runtime)
             ) as sandbox,
         ):
             await put_files(sandbox, job, job_terms(contract, lease), shown=bool(shown))
@@ -230,12 +234,12 @@ class SandboxWorkbench:
             completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
             _check_reached(lease, completed)
             try:
-                return _mark_timeout(completed, job.time_limit_s), await self._left(
-                    sandbox, job, contract.ignored
-                )
+                left = await self._left(sandbox, job, contract.ignored)
             except AgentFault as fault:
                 fault.output = completed.output
                 raise
+            told = await read_own_trajectory(sandbox, contract) if job.kind is JobKind.SOLVE else ()
+        return _mark_timeout(completed, job.time_limit_s), left, told
 
     @asynccontextmanager
     async def _evidence(self, job: Job) -> AsyncIterator[Sequence[Mount]]:

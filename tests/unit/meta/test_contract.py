@@ -135,6 +135,8 @@ def test_the_dockerfile_of_the_own_image_is_protected():
     ("line", "said"),
     [
         ('image = "docker/Dockerfile"', "agent.image: there is no file 'docker/Dockerfile'"),
+        ('trajectory = "/etc/passwd"', "agent.trajectory: '/etc/passwd': expected a file below /tmp"),
+        ('trajectory = "../x"', "agent.trajectory: '../x': expected a file below /tmp"),
         ("image = 3", "agent.image must be a Dockerfile's path or a recipe's name"),
         ('env = ["A=1"]', "agent.env must be a table of texts"),
         ("env = {DEPTH = 3}", 'agent.env.DEPTH: expected NAME = "text"'),
@@ -149,3 +151,18 @@ def test_an_image_and_variables_that_cannot_be_are_said(line, said):
 
 def test_variables_are_texts_by_name():
     assert read_contract(with_lines('env = {DEPTH = "3"}')).env == {"DEPTH": "3"}
+
+
+@pytest.mark.parametrize(("path", "installed"), [("agent.mjs", True), ("node_modules/a/index.js", False)])
+def test_packages_of_a_lock_are_installed_unless_the_folder_has_them(path, installed):
+    source = with_lines("") | {name: Entry(b"{}") for name in ("package.json", "package-lock.json", path)}
+    contract = read_contract(source)
+    assert contract.npm is installed
+    assert contract.may_change("package-lock.json") is not installed
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("out/run.json", "/agent/out/run.json"), ("/tmp/run.json", "/tmp/run.json")]
+)
+def test_a_trajectory_is_below_the_agents_folder_or_at_its_absolute_path(given, found):
+    assert read_contract(with_lines(f'trajectory = "{given}"')).trajectory == found

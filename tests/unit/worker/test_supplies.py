@@ -7,8 +7,8 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import Infrastructure, UserError
-from dgm.protocols import Completed, SandboxSpec
-from dgm.worker.supplies import AgentSupplies
+from dgm.protocols import Completed, Job, JobKind, Mount, SandboxSpec
+from dgm.worker.supplies import AgentSupplies, Supply
 
 
 def agent(*lines):
@@ -77,3 +77,15 @@ def test_a_dockerfile_needs_an_engine_with_images():
     source = {**agent('image = "Dockerfile"'), "Dockerfile": Entry(b"FROM scratch\n")}
     with pytest.raises(UserError, match=r"agent.toml: image: nodes of told have the images of recipes only"):
         asyncio.run(AgentSupplies(Engine(), source).home_spec({}))
+
+
+def test_npm_packages_are_beside_the_agent_and_beside_the_source_that_it_edits(tmp_path):
+    modules = Mount(tmp_path, "/agent/node_modules", digest="d")
+    supply = Supply((modules,), modules=modules)
+    solve = Job(JobKind.SOLVE, "p", {}, {}, "python", "/work/repo", 1.0)
+    improve = Job(JobKind.IMPROVE, "p", {}, {}, "python", "/work/agent", 1.0)
+    assert [mount.target for mount in supply.mounts_for(solve)] == ["/agent/node_modules"]
+    assert [mount.target for mount in supply.mounts_for(improve)] == [
+        "/agent/node_modules",
+        "/work/node_modules",
+    ]

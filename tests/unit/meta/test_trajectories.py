@@ -1,0 +1,102 @@
+"""What agents write of their own work becomes messages, whatever its form."""
+
+import json
+
+import pytest
+
+from dgm.messages import Message, Role, ToolCall
+from dgm.meta.trajectories import MOST, read_trajectory
+
+
+def read(value):
+    return list(read_trajectory(json.dumps(value).encode()))
+
+
+SOLVED = [
+    Message(Role.USER, "fix it"),
+    Message(Role.ASSISTANT, "I look.", (ToolCall("c1", "bash", '{"command": "ls"}'),)),
+    Message(Role.TOOL, "a.py"),
+]
+
+
+def test_chat_messages_of_mini_swe_agent():
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
+    found = {
+        "trajectory_format": "mini-swe-agent-1.1",
+        "info": {"exit_status": "Submitted"},
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "fix it"}]},
+            {"role": "assistant", "content": "I look.", "tool_calls": [call], "extra": {"cost": 0.1}},
+            {"role": "tool", "content": "a.py", "tool_call_id": "c1"},
+            {"role": "exit", "content": "done"},
+        ],
+    }
+    assert read(found) == SOLVED
+
+
+def test_steps_of_atif():
+    call = {"tool_call_id": "c1", "function_name": "bash", "arguments": {"command": "ls"}}
+    results = {"results": [{"source_call_id": "c1", "content": "a.py"}]}
+    found = {
+        "schema_version": "ATIF-v1.4",
+        "steps": [
+            {"step_id": 1, "source": "user", "message": "fix it"},
+            {
+                "step_id": 2,
+                "source": "agent",
+                "message": "I look.",
+                "tool_calls": [call],
+                "observation": results,
+            },
+        ],
+    }
+    assert read(found) == [*SOLVED[:2], Message(Role.TOOL, "a.py", call_id="c1")]
+
+
+def test_events_of_openhands():
+    found = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "fix it"}},
+        {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls", "thought": "I look."}},
+        {"id": 2, "source": "agent", "observation": "run", "content": "a.py"},
+    ]
+    ran = Message(Role.ASSISTANT, "I look.", (ToolCall("", "run", '{"command": "ls"}'),))
+    assert read(found) == [SOLVED[0], ran, SOLVED[2]]
+    lines = "\n".join(map(json.dumps, found)).encode()
+    assert list(read_trajectory(lines)) == [SOLVED[0], ran, SOLVED[2]]
+
+
+def test_newer_events_of_openhands():
+    found = [
+        {"kind": "MessageEvent", "source": "user", "llm_message": {"role": "user", "content": "fix it"}},
+        {
+            "kind": "ActionEvent",
+            "source": "agent",
+            "thought": [{"type": "text", "text": "I look."}],
+            "action": {"command": "ls"},
+            "tool_name": "bash",
+            "tool_call_id": "c1",
+        },
+        {"kind": "ObservationEvent", "source": "environment", "observation": {"content": [{"text": "a.py"}]}},
+    ]
+    assert read(found) == SOLVED
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no JSON",
+        b"[" * 100_000,
+        b'{"messages": 3}',
+        b'[1, null, "x"]',
+        b'{"steps": [{"tool_calls": 3, "observation": {"results": "x"}}]}',
+        b'{"messages": [{"role": "user", "content": {"a": 1}}, {"role": ["user"], "content": "x"}]}',
+        b'[{"action": null}, {"observation": {"content": 3.5}, "action": {}}]'.replace(b"3.5", b"{}"),
+    ],
+)
+def test_what_has_no_known_form_tells_nothing(data):
+    assert not [message for message in read_trajectory(data) if message.text]
+
+
+def test_a_very_long_one_is_cut():
+    assert len(read([{"role": "user", "content": "x"}] * (MOST + 5))) == MOST
