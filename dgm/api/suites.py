@@ -19,6 +19,7 @@ from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import subsets
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
+from dgm.sessions.suite_tasks import describe_hidden, describe_origin, find_facts
 from dgm.sessions.suites import (
     NoSandboxEngine,
     SuiteVerification,
@@ -79,6 +80,25 @@ class SuiteView:
         """
         found = self.opened.task(TaskId(task))
         return describe_task(found, read_workspace(self.opened, found))
+
+    def origin(self, task: str, *, hidden: bool = False) -> Mapping[str, Any]:
+        """Return what agents do not see of a task: split, kind, names of its tests, files of the fix, provenance.
+
+        It is empty for a benchmark that is not a suite's folder.
+
+        Args:
+            task: its id.
+            hidden: adds its hidden tests and its reference fix.
+
+        Raises:
+            UserError: there is no such task.
+        """
+        shown = {"hidden": describe_hidden(self.opened, TaskId(task))} if hidden else {}
+        return {**describe_origin(self.opened, TaskId(task)), **shown}
+
+    def facts(self) -> Records:
+        """Return a row for each task of a suite's folder: split, kind, date, numbers of tests and of changed lines."""
+        return records_of([facts.record() for facts in find_facts(self.opened)])
 
     def verify(
         self,

@@ -1,4 +1,4 @@
-"""``dgm benchmark list`` and ``show``: the available benchmarks, and a task as an agent sees it."""
+"""``dgm benchmark list`` and ``show``: the available benchmarks, their tasks, and one task as a person reads it."""
 
 import sys
 from collections.abc import Sequence
@@ -10,10 +10,11 @@ import click
 from dgm.cli.arguments import as_json, engine_option
 from dgm.cli.output import emit_json
 from dgm.domain import Snapshot, Split, TaskId
+from dgm.errors import UserError
 from dgm.show.safe import neutralise, one_line
 
 if TYPE_CHECKING:
-    from dgm.protocols import Benchmark
+    from dgm.protocols import Benchmark, InImage
 
 FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN = 60, 12, 24
 set_option = click.option(
@@ -51,30 +52,43 @@ def list_(as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 @click.argument("task_id", required=False, metavar="[TASK]")
+@click.option("--hidden", is_flag=True, help="Show the task's hidden tests and its reference fix as well.")
 @config_option
 @set_option
 @engine_option
 @as_json
 def show(
-    name: str, task_id: str | None, config: Path | None, assignments: tuple[str, ...], as_json: bool
+    name: str,
+    task_id: str | None,
+    hidden: bool,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Show a benchmark, or one of its tasks as an agent sees it: never a hidden test."""
+    """Show a benchmark, or one of its tasks: what an agent gets, names of tests, and where it comes from.
+
+    Hidden tests and the reference fix are shown with --hidden only.
+    """
     from dgm.benchmarks.opening import open_suite
     from dgm.sessions.suites import NoSandboxEngine, benchmark_settings
 
     opened = open_suite(name, NoSandboxEngine(), benchmark_settings(config, assignments))
-    if task_id is None:
-        _show_benchmark(name, opened, as_json)
+    if task_id is not None:
+        _show_task(opened, TaskId(task_id), hidden=hidden, as_json=as_json)
+    elif hidden:
+        raise UserError("--hidden: say of which task, as in dgm benchmark show SUITE TASK --hidden")
     else:
-        _show_task(opened, TaskId(task_id), as_json)
+        _show_benchmark(name, opened, as_json)
 
 
 def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
+    from dgm.sessions.suite_tasks import find_facts
     from dgm.sessions.suites import describe_suite
+    from dgm.show.suite_rows import has_origins, kind_rows, task_rows
 
-    document = describe_suite(name, opened)
+    document, facts = describe_suite(name, opened), find_facts(opened)
     if as_json:
-        emit_json(document)
+        emit_json({**document, **({"facts": [each.record() for each in facts]} if facts else {})})
         return
     sys.stdout.write(f"{opened.name}, version {opened.version[:12]}\n")
     if document["description"]:
@@ -82,7 +96,12 @@ def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
     for split in Split:
         ids = document["ids"][split.value]
         sys.stdout.write(f"\n{split.value}: {_tasks_text(len(ids))}\n")
-        sys.stdout.writelines(f"  {neutralise(task)}\n" for task in ids)
+        own = [each for each in facts if each.split is split]
+        lines = task_rows(own) if own and has_origins(facts) else map(neutralise, ids)
+        sys.stdout.writelines(f"  {line}\n" for line in lines)
+    if has_origins(facts):
+        sys.stdout.write("\nkinds:\n")
+        sys.stdout.writelines(f"  {row}\n" for row in kind_rows(facts))
     _write_counts("tags", [(tag, f"{n}") for tag, n in document["tags"].items()], TAGS_SHOWN)
     images = document["images"]
     rows = [(each["image"], f"{_tasks_text(each['tasks'])}, {each['state']}") for each in images]
@@ -102,21 +121,31 @@ def _write_counts(title: str, rows: Sequence[tuple[str, str]], most: int) -> Non
         sys.stdout.write(f"  and {len(rows) - most} more\n")
 
 
-def _show_task(opened: "Benchmark", task_id: TaskId, as_json: bool) -> None:
-    from dgm.protocols import InImage
+def _show_task(opened: "Benchmark", task_id: TaskId, *, hidden: bool, as_json: bool) -> None:
+    from dgm.sessions.suite_tasks import describe_hidden, describe_origin
     from dgm.sessions.suites import describe_task, read_workspace, task_facts
+    from dgm.show.suite_rows import hidden_lines, origin_lines
 
     task = opened.task(task_id)
-    workspace = read_workspace(opened, task)
+    workspace, origin = read_workspace(opened, task), describe_origin(opened, task_id)
+    shown = describe_hidden(opened, task_id) if hidden else {}
     if as_json:
-        emit_json(describe_task(task, workspace))
+        emit_json({**describe_task(task, workspace), **origin, **({"hidden": shown} if hidden else {})})
         return
     for key, value in task_facts(task).items():
         text = ", ".join(value) if isinstance(value, list) else str(value)
         sys.stdout.write(f"{key:<10} {one_line(text, 200)}\n")
+    sys.stdout.writelines(f"{line}\n" for line in (origin_lines(origin) if origin else ()))
     sys.stdout.write(f"\n{neutralise(task.prompt).rstrip()}\n\n")
+    _write_workspace(task.workdir, workspace)
+    sys.stdout.writelines(f"{line}\n" for line in (hidden_lines(shown) if hidden else ()))
+
+
+def _write_workspace(workdir: str, workspace: "Snapshot | InImage") -> None:
+    from dgm.protocols import InImage
+
     if isinstance(workspace, InImage):
-        sys.stdout.write(f"the workspace is what the image holds for {task.workdir}\n")
+        sys.stdout.write(f"the workspace is what the image holds for {workdir}\n")
         return
     sys.stdout.write(f"workspace: {_size_text(workspace)}\n")
     files = list(workspace)

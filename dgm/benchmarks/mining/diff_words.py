@@ -5,7 +5,7 @@ is taken for code.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -36,6 +36,7 @@ _IMPORTS = re.compile(
 )
 """An import, or a name alone, as imports over several lines have them."""
 _COMPARES = frozenset({"is", "==", "!=", "===", "!==", "not", "in"})
+_QUOTED = re.compile(r"""(["'`]{3}|["'`])(.*)\1""")
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -91,6 +92,7 @@ class _Hunk:
     """Mark and text of each line."""
 
 
+@lru_cache(16)
 def read_side(diff: str, mark: str) -> Side:
     """Return the code of the lines of a git diff that have this mark.
 
@@ -114,6 +116,16 @@ def read_side(diff: str, mark: str) -> Side:
                 literals.update(_literals(tokens))
                 lines.append("".join(text for kind, text in tokens if kind != "comment").strip())
     return Side(tuple(words), frozenset(literals), tuple(line for line in lines if line))
+
+
+def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
+    """Return the numbers of added and of removed lines of each file of text that a diff changes."""
+    counts: dict[str, tuple[int, int]] = {}
+    for hunk in _read_hunks(diff):
+        added, removed = counts.get(hunk.path, (0, 0))
+        marks = [mark for mark, _ in hunk.rows]
+        counts[hunk.path] = added + marks.count("+"), removed + marks.count("-")
+    return counts
 
 
 def added_blocks(diff: str) -> Iterator[list[str]]:
@@ -158,7 +170,7 @@ def _split_rows(lexer: str, text: str) -> list[list[tuple[str, str]]]:
         name = str(kind)
         if "Comment" in name or "String.Doc" in name:
             sort = "comment"
-        elif "String" in name and "Interpol" not in name and "Affix" not in name:
+        elif "String" in name and "Affix" not in name and value not in ("{", "}", "${"):
             sort = "string"
         else:
             is_word = "Keyword" in name or "Operator" in name or "Literal" in name
@@ -193,13 +205,14 @@ def _words(tokens: Sequence[tuple[str, str]], line: int) -> Iterator[Word]:
 
 
 def _literals(tokens: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield the contents of the texts of one line; neighbouring pieces are one, their quotes left out."""
+    """Yield the contents of the texts that begin and end on one line; a text with values in it is none."""
     text = ""
     for kind, piece in (*tokens, ("other", "")):
         if kind == "string":
             text += piece
-        elif text:
-            yield from (each for each in re.split(r"""["'`]+""", text) if each.strip())
+        else:
+            if (whole := _QUOTED.fullmatch(text)) and whole[2].strip():
+                yield whole[2]
             text = ""
 
 

@@ -93,13 +93,14 @@ def untold_names(statement: str, evidence: Evidence) -> tuple[str, ...]:
     tests, fix = read_side(evidence.test_diff, "+"), read_side(evidence.fix_diff, "+")
     foreign = {word.text for word in tests.words if _is_of_library(word)}
     new = (tests.used & fix.names) - evidence.old_names - _KNOWN - foreign
-    names = [name for name in sorted(new) if not _has_word(statement, name)]
+    names = [name for name in sorted(new) if name.strip("_") and not _has_word(statement, name)]
     old = _squeeze(_old_text(evidence.fix_diff))
     texts = [
         text
         for text in sorted(tests.literals & fix.literals)
         if len(text) >= SHORTEST_LITERAL
-        and re.search(r"[^\W\d]", text)
+        and re.search(r"[^\W\d_]", text)
+        and text == text.strip()
         and _squeeze(text) not in old
         and _squeeze(text) not in _squeeze(statement)
         and not (_is_word(text) and text in evidence.old_names)

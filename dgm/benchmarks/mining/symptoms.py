@@ -16,6 +16,8 @@ from dgm.syntax import parse
 CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
 """Maximum lines of code and of an error, and characters of a line, that are kept."""
 _FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
+_ENDS = re.compile(r"(?<=\n)\S+:\d+: [A-Za-z_]\w*\s*$", re.M)
+"""The place of the error, by which pytest ends the output of one test."""
 _DEFINITION = re.compile(r"^\s*(?:async\s+)?def \w+\(")
 _ENDS_DEFINITION = re.compile(r"\)\s*(?:->.*)?:\s*(?:#.*)?$")
 _SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
@@ -62,6 +64,8 @@ def find_symptom(failure: str, test_diff: str) -> Symptom:
         ValueError: the output holds no error, or neither of them shows all of the code.
     """
     text = plain_text(failure).replace("\r\n", "\n")
+    if end := _ENDS.search(text):
+        text = text[: end.start()]
     code, values = _code_of_pytest(text)
     if code:
         code = _complete(code, test_diff)

@@ -28,3 +28,19 @@ def test_a_suite_is_looked_at_without_a_sandbox(tmp_path):
         suite.verify(workers=0)
     with pytest.raises(UserError, match="unknown setting"):
         dgm.suite("starter", {"benchmarks.swebensh.subset": "x"})
+
+
+def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
+    suite = dgm.suite(make_suite(tmp_path / "tiny"))
+    origin = suite.origin(TASK)
+    assert origin["tests"]["fail_to_pass"][0] == "tests.test_hidden_double.Double.test_two"
+    assert (origin["split"], origin["kind"], origin["changes"]) == (
+        "search",
+        "boundary",
+        {"sums/__init__.py": [1, 1]},
+    )
+    assert "secret-hint" not in json.dumps(origin)
+    hidden = suite.origin(TASK, hidden=True)["hidden"]
+    assert "secret-hint" in hidden["tests"]["test_hidden_double.py"]
+    assert "+    return number * 2" in hidden["solution"]
+    assert [(row["task"], row["fail_to_pass"], row["added"]) for row in suite.facts()] == [(TASK, 2, 1)]

@@ -159,6 +159,11 @@ def test_a_failure_that_does_not_show_enough_is_refused(failure, problem):
         find_symptom(failure, "")
 
 
+def test_of_several_failures_the_first_is_told():
+    found = find_symptom(f"{DEEP}\n{LONG}", "")
+    assert (found.code, found.error) == SYMPTOMS["deep"][1:]
+
+
 def test_long_output_is_cut():
     found = find_symptom("    def test_a():\n>       assert a\n" + "E   line\n" * 99, "")
     assert found == Symptom("assert a", (), "line\n" * 20 + "…")
