@@ -24,7 +24,7 @@ from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
 from dgm.this_machine import machine_name
-from dgm.worker.supplies import AgentSupplies
+from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench
 
@@ -125,7 +125,7 @@ async def solve(
     labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = replace(await supplies.home_spec(labels), disk_mb=1024)
     job = Job(JobKind.SOLVE, problem, source, before, spec.image, WORKDIR, means.time_limit_s)
-    async with _open_bench(engine, spec, supplies, means, spent) as bench:
+    async with open_bench(engine, spec, means, spent, supplies) as bench:
         work = await bench.work(job)
     return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)
 
@@ -142,13 +142,19 @@ def _drop_ignored_files(work: Work, repo: Path, before: Snapshot, usage: Usage) 
 
 
 @asynccontextmanager
-async def _open_bench(
+async def open_bench(
     engine: SandboxEngine,
     spec: SandboxSpec,
-    supplies: AgentSupplies,
     means: SolveContext,
     spent: UsageJournal,
+    supplies: Supplies | None = None,
 ) -> AsyncIterator[SandboxWorkbench]:
+    """Open a workbench outside of any run, whose model is that of the role ``solve``.
+
+    Raises:
+        UserError: there is no such model, or its key is missing.
+        Infrastructure: it does not answer.
+    """
     limits = means.settings.limits.model_copy(
         update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
     )
@@ -165,7 +171,9 @@ async def _open_bench(
         rules = LendingRules(means.settings.models.aliases)
         async with Gateway(folder, spent, {"solve": model}, ledger, most, rules) as gateway:
             await gateway.check_models()
-            yield SandboxWorkbench(engine.open, gateway, ActionId(1), spec, limits, supplies=supplies)
+            yield SandboxWorkbench(
+                engine.open, gateway, ActionId(1), spec, limits, supplies=supplies or Supplies()
+            )
     finally:
         await model.close()
         await engine.reap(spec.labels)

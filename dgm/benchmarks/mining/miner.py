@@ -48,6 +48,12 @@ class Bench:
     options: tuple[str, ...] = ()
     """Further arguments of pytest."""
     processor_s: float = 0.0
+    limit_s: float = float("inf")
+    """Processor time after which nothing more is begun, in seconds."""
+
+    def is_spent(self) -> bool:
+        """Return whether the processor time is used up."""
+        return self.processor_s >= self.limit_s
 
     async def run(self, exam: NamedExam, patch: bytes, survey: Survey) -> NamedRun:
         """Run a survey on a patched workspace.
