@@ -10,7 +10,8 @@ from dgm.messages import Request
 from dgm.meta.answers import ask_until_readable, read_object
 from dgm.protocols import SandboxEngine, SandboxSpec
 from dgm.this_machine import machine_name
-from dgm.worker.solving import IMAGE, SolveContext, UsageJournal, open_bench
+from dgm.worker.solving import SolveContext, UsageJournal, open_bench
+from dgm.worker.supplies import USUAL
 
 RETRIES = 1
 """Further questions where an answer cannot be read."""
@@ -29,7 +30,7 @@ async def open_asking(model: str, settings: Settings, engine: SandboxEngine) -> 
         return
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     means = SolveContext(settings, engine.name, 0.0)
-    async with open_bench(engine, SandboxSpec(IMAGE, labels), means, UsageJournal()) as bench:
+    async with open_bench(engine, SandboxSpec(USUAL, labels), means, UsageJournal()) as bench:
 
         async def ask(request: Request, keys: Sequence[str], skeleton: str) -> Mapping[str, object]:
             return await ask_until_readable(

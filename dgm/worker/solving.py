@@ -30,7 +30,6 @@ from dgm.worker.workbench import SandboxWorkbench
 
 log = logging.getLogger(__name__)
 
-IMAGE = "python"
 WORKDIR = "/work/repo"
 
 
