@@ -39,7 +39,16 @@ if TYPE_CHECKING:
         record_trial,
         study,
     )
-    from dgm.api.suites import SuiteView, draw_subset, import_suite, suite, suites
+    from dgm.api.suites import (
+        SuiteView,
+        draw_subset,
+        filter_suite,
+        import_suite,
+        merge_suites,
+        split_suite,
+        suite,
+        suites,
+    )
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
 
@@ -75,10 +84,12 @@ __all__ = [
     "evolve",
     "evolve_async",
     "families",
+    "filter_suite",
     "grade_predictions",
     "images",
     "import_suite",
     "init_agent",
+    "merge_suites",
     "open",
     "plan_sweep",
     "record_trial",
@@ -89,6 +100,7 @@ __all__ = [
     "settings",
     "solve",
     "solve_async",
+    "split_suite",
     "study",
     "suite",
     "suites",
@@ -117,7 +129,16 @@ _PLACES = {
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
-    "suites": ("SuiteView", "draw_subset", "import_suite", "suite", "suites"),
+    "suites": (
+        "SuiteView",
+        "draw_subset",
+        "filter_suite",
+        "import_suite",
+        "merge_suites",
+        "split_suite",
+        "suite",
+        "suites",
+    ),
     "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }

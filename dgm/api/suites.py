@@ -1,4 +1,4 @@
-"""Task suites from a program: listed, looked at, verified, fetched, imported (``dgm benchmark``)."""
+"""Task suites from a program: listed, looked at, verified, fetched, imported, changed (``dgm benchmark``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from dgm.api.arguments import assignments_of
 from dgm.api.records import Records, records_of
 from dgm.benchmarks.harbor import ImportReport
 from dgm.benchmarks.opening import open_suite
+from dgm.benchmarks.suite_splits import SplitBy
 from dgm.blocking import block, in_python
 from dgm.config import BenchmarksSettings, GradingSettings, resolve
 from dgm.domain import Split, Task, TaskId
@@ -17,7 +18,7 @@ from dgm.protocols import Benchmark
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions import subsets
+from dgm.sessions import subsets, suite_editing
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suite_tasks import describe_hidden, describe_origin, find_facts
 from dgm.sessions.suites import (
@@ -204,6 +205,66 @@ def import_suite(
         UserError: there is no such recipe, or the target lies in the folder or exists.
     """
     return import_tasks(Path(folder), Path(target), image, holdout)[0]
+
+
+def merge_suites(suites: Sequence[str | Path], target: str | Path) -> SuiteView:
+    """Write the tasks of several suites into one; a task that two have is taken once.
+
+    Args:
+        suites: their names or folders, two or more.
+        target: a new folder, whose name becomes the suite's.
+
+    Raises:
+        UserError: one is no suite's folder, one is named twice, or the target is in use.
+    """
+    suite_editing.merge_suites([str(name) for name in suites], Path(target))
+    return suite(target)
+
+
+def filter_suite(name: str | Path, where: str, target: str | Path) -> SuiteView:
+    """Write the tasks of a suite that meet a condition into a new suite.
+
+    Args:
+        name: a suite's name or folder.
+        where: such as ``kind = bug and f2p < 5``; ``dgm benchmark filter --help`` lists the fields.
+        target: a new folder, whose name becomes the suite's.
+
+    Raises:
+        UserError: there is no such suite, the condition is wrong or no task meets it, or the target is in use.
+    """
+    suite_editing.filter_suite(str(name), where, Path(target))
+    return suite(target)
+
+
+def split_suite(
+    name: str | Path,
+    *,
+    holdout: float,
+    by: str,
+    promotion: float = 0.0,
+    seed: int = 0,
+    target: str | Path | None = None,
+) -> SuiteView:
+    """Give a suite's tasks new splits.
+
+    Args:
+        name: a suite's name or folder.
+        holdout: share that reports are made on, above 0 and below 1.
+        by: ``time``: the newest are held out; ``repo``: whole libraries; ``random``: tasks of each kind.
+        promotion: share that only accepts or rejects agents.
+        seed: number that the choice follows from.
+        target: a new folder for the suite with the new splits; None: the suite itself is changed.
+
+    Raises:
+        UserError: there is no such suite, it cannot be split so, the target is in use, or the suite is dgm's own and
+            there is no target.
+    """
+    if by not in [each.value for each in SplitBy]:
+        raise UserError(f"by {by!r}: there are {', '.join(SplitBy)}")
+    shares = {Split.HOLDOUT: holdout, Split.PROMOTION: promotion}
+    place = Path(target) if target is not None else None
+    suite_editing.split_suite(str(name), shares, SplitBy(by), seed, place)
+    return suite(target if target is not None else name)
 
 
 def draw_subset(

@@ -234,16 +234,24 @@ def _path_of(name: str, folder: Path = HERE) -> Path:
     return folder / Path(rest if colon and kind in FORMATS else name).expanduser()
 
 
+def find_suite_folder(name: str) -> Path | None:
+    """Return the folder of a suite by its name or path; None if the name means something else.
+
+    Args:
+        name: one benchmark's name, without ``+``.
+    """
+    places = (asset("benchmarks", name), Path(name).expanduser())
+    return next((folder for folder in places if (folder / "suite.toml").is_file()), None)
+
+
 def _open(context: BenchmarkContext) -> Benchmark:
     name = context.name
     kind, colon, _ = name.partition(":")
     if colon and kind in FORMATS:
         return cast("Benchmark", plugins.make_plugin("benchmarks", kind, context, FORMATS))
-    shipped = asset("benchmarks", name)
-    path = Path(name).expanduser()
-    for folder in (shipped, path):
-        if (folder / "suite.toml").is_file():
-            return SuiteBenchmark(folder, context.engine, context.grading.perturb)
+    shipped, path = asset("benchmarks", name), Path(name).expanduser()
+    if folder := find_suite_folder(name):
+        return SuiteBenchmark(folder, context.engine, context.grading.perturb)
     if name in plugins.find_installed("benchmarks") or is_available("benchmarks", name):
         # A built-in format never goes by its bare name, so that a plug-in may have it.
         return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))
