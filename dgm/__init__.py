@@ -39,7 +39,15 @@ if TYPE_CHECKING:
         record_trial,
         study,
     )
-    from dgm.api.suites import SuiteView, draw_subset, import_suite, suite, suites
+    from dgm.api.suites import (
+        MiningOptions,
+        SuiteView,
+        draw_subset,
+        import_suite,
+        mine_benchmark,
+        suite,
+        suites,
+    )
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
 
@@ -54,6 +62,7 @@ __all__ = [
     "EvolveArguments",
     "GradeArguments",
     "MachineView",
+    "MiningOptions",
     "ResumeArguments",
     "Solution",
     "SolveArguments",
@@ -79,6 +88,7 @@ __all__ = [
     "images",
     "import_suite",
     "init_agent",
+    "mine_benchmark",
     "open",
     "plan_sweep",
     "record_trial",
@@ -117,7 +127,15 @@ _PLACES = {
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
-    "suites": ("SuiteView", "draw_subset", "import_suite", "suite", "suites"),
+    "suites": (
+        "MiningOptions",
+        "SuiteView",
+        "draw_subset",
+        "import_suite",
+        "mine_benchmark",
+        "suite",
+        "suites",
+    ),
     "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }

@@ -18,7 +18,9 @@ from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 
-TEST_TIMEOUT_S = 120.0
+TEST_TIMEOUT_S = 300.0
+SUITE_TIMEOUT_S = 1800.0
+"""Wall time of all tests of a commit."""
 TEST_LIMIT_S = 30.0
 MEMORY_MB = 2048
 AGENT_TIMEOUT_S = 900.0
@@ -68,6 +70,11 @@ class Bench:
     def counting(self) -> "Bench":
         """Return a bench of its own count, whose time must be added to this one's."""
         return replace(self, processor_s=0.0)
+
+    def whole(self, workspace: Snapshot, environment: Environment) -> NamedExam:
+        """Return the inputs of a run of all tests of a commit."""
+        exam = self.exam(workspace, self.tests(), {}, environment)
+        return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
 
     def exam(
         self, workspace: Snapshot, tests: NamedTests, hidden: Snapshot, environment: Environment

@@ -179,7 +179,12 @@ def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
     broken = [said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in exam.hidden]
-    why = next(iter(broken), "") or run.problem or f"{len(run.outcomes)} tests ran"
+    end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    why = (
+        next(iter(broken), "")
+        or (end if not run.outcomes else run.problem)
+        or f"{len(run.outcomes)} tests ran"
+    )
     return NotTold(f"no test passes {when}: {why}", environment=True)
 
 
