@@ -217,7 +217,8 @@ async def newest_environment(mining: Mining) -> Environment:
             "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
             "why": next(iter([*run.foreign, *broken, *([] if run.outcomes else [end]), run.problem or end])),
         }
-        mining.journal.put(key, known)
+        if known["passed"]:
+            mining.journal.put(key, known)
     ran = known["passed"] + known["failed"]
     if not ran or known["passed"] < HEALTHY * ran:
         raise UserError(

@@ -11,7 +11,7 @@ from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.scan import Candidate
-from dgm.benchmarks.mining.validation import Change, NotTold, Tested, find_tests, take_apart
+from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import Limits
@@ -127,7 +127,7 @@ async def validate(
             answer = await _try_in(used, change, own) if used.name != newest.name else answer
     bench.processor_s += own.processor_s
     match answer:
-        case Tested():
+        case FoundTests():
             done = Validated(
                 "", used.name, answer.fail_to_pass, answer.pass_to_pass, answer.failures, own.processor_s
             )
@@ -137,7 +137,7 @@ async def validate(
     return done
 
 
-async def _try_in(environment: Environment, change: Change, bench: Bench) -> Tested | NotTold:
+async def _try_in(environment: Environment, change: Change, bench: Bench) -> FoundTests | NotTold:
     exam = bench.exam(change.workspace, bench.tests(change), change.hidden, environment)
     return await find_tests(change, exam, bench.run)
 
