@@ -209,15 +209,16 @@ async def newest_environment(mining: Mining) -> Environment:
     known = mining.journal.get(key)
     if known is None:
         bench = mining.bench
-        run = await bench.run(bench.exam(files, bench.tests(), {}, environment), b"", Survey())
+        run = await bench.run(bench.whole(files, environment), b"", Survey())
         broken = [f"{name}: {said.strip().rpartition(chr(10))[2]}" for name, said in run.broken.items()]
         end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
         known = {
             "passed": sum(outcome == "passed" for outcome in run.outcomes.values()),
             "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
-            "why": next(iter([*run.foreign, *broken, run.problem or end])),
+            "why": next(iter([*run.foreign, *broken, *([] if run.outcomes else [end]), run.problem or end])),
         }
-        mining.journal.put(key, known)
+        if known["passed"]:
+            mining.journal.put(key, known)
     ran = known["passed"] + known["failed"]
     if not ran or known["passed"] < HEALTHY * ran:
         raise UserError(

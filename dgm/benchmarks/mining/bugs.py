@@ -77,7 +77,7 @@ async def prepare_ground(
     Raises:
         Infrastructure: a sandbox failed.
     """
-    exam = _exam(files, bench, environment)
+    exam = bench.whole(files, environment)
     journal, key = record
     workdir, known = exam.limits.workdir, journal.get(key)
     if known is None or not (known["reason"] or place.is_file()):
