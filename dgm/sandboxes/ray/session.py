@@ -330,7 +330,8 @@ class ClusterSession:
         use.links.clear()
 
     async def _finish(self) -> None:
-        for use in self._uses.values():
+        # Meanwhile a lease may be lost, and its node dropped.
+        for use in list(self._uses.values()):
             await self._leave(use)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGERS_S):
