@@ -1,4 +1,4 @@
-"""What this user has agreed to of other people's suites and runs, remembered in the user's state folder.
+"""The user's consents to other people's suites and runs, remembered in the user's state folder.
 
 Each yes is a file, named by the digest of exactly what was shown. Removing the file withdraws it.
 """

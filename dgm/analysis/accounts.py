@@ -93,7 +93,7 @@ class AgentAccount:
 
     @property
     def by(self) -> Mapping[RoleAndModel, Usage]:
-        """The same sum by role and model."""
+        """The sum over all actions of the agent, by role and model."""
         found: dict[RoleAndModel, Usage] = {}
         for line in self.lines:
             for who, usage in line.by.items():

@@ -40,7 +40,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a session ended; ``message`` is one line for people."""
+    """End of a session; ``message`` is one line for people."""
 
     reason: Reason
     message: str

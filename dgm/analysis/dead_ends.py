@@ -65,7 +65,7 @@ class DeadEnd:
     times: int
     """Number of children that died in a row, of one cause or of several."""
     stages: Mapping[str, int]
-    """The same number by stage."""
+    """Number of those children by the stage that they failed."""
     last: AgentStillborn
 
     @property

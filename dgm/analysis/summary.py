@@ -20,7 +20,7 @@ from dgm.stats import best_of_many, lower_bound, wilson
 
 SCHEMA = 1
 ROLES = ("solve", "improve", "diagnose")
-"""The same as in ``dgm.models.choose``; importing it would load much that reading a run does not need."""
+"""Roles of ``dgm.models.choose``; importing it would load much that reading a run does not need."""
 
 
 def run_summary(run: Run) -> dict[str, Any]:

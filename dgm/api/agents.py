@@ -62,7 +62,7 @@ class AgentView:
 
     @property
     def clade(self) -> Tally:
-        """The same over the agent and all its descendants: what CMP is estimated from."""
+        """Graded evaluations of the agent and all its descendants, from which CMP is estimated."""
         return self.run.tree.clade(self.agent.id)
 
     @property

@@ -44,7 +44,7 @@ class SweepView:
 
     @property
     def outcome(self) -> str:
-        """How many runs are done, failed or to come, in one line."""
+        """Numbers of runs done, failed and to come, in one line."""
         return outcome_text(self.made)
 
 

@@ -18,7 +18,7 @@ class EventSelection:
     after: int | None = None
     """Number of the event before the first one."""
     tail: int | None = None
-    """How many of the events that there are, the last ones."""
+    """Number of events, counted from the end."""
     kind: str | None = None
     """Such as ``task_graded``."""
 

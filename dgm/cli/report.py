@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -93,10 +93,10 @@ def report(
         raise UserError(
             "--control-attempts is about the control of --holdout; give that, without --no-control"
         )
-    if control is not None and not holdout:
-        raise UserError("--control and --no-control are about what --holdout performs; give that too")
     if not holdout:
-        refuse_engine("the evaluations that --holdout performs")
+        _refuse_without_holdout(
+            {"--control and --no-control": control, "--workers": workers, "--max-usd": max_usd}
+        )
     _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
         if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():
@@ -127,6 +127,15 @@ def report(
             _print_report(run, best.id, found, operators)
             sys.stdout.writelines(f"{each}\n" for each in written)
         return _exit_code(over, found)
+
+
+def _refuse_without_holdout(values: Mapping[str, object]) -> None:
+    """Raise ``UserError`` if an option is given that only the holdout evaluations read."""
+    for option, value in values.items():
+        if value is not None:
+            verb = "are" if " and " in option else "is"
+            raise UserError(f"{option} {verb} about what --holdout performs; give that too")
+    refuse_engine("the evaluations that --holdout performs")
 
 
 def is_controlled(best: AgentId, asked: bool | None) -> bool:

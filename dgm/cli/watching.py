@@ -1,4 +1,4 @@
-"""How a session tells of itself on the terminal, and asks there."""
+"""Show a session on the terminal, and ask questions there."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What settings must not be together; each fault is one line."""
+"""Refuse settings that must not be together, each fault in one line."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What settings meant to the versions of dgm that froze them."""
+"""Read settings as the version of dgm that froze them meant them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
     "vetting": {"patch": False, "syntax": False, "probes": 0},
     "evidence": {"layout": 1},
 }
-"""How children were made before the settings said so."""
+"""Values for runs that are older than the settings of making children."""
 
 
 def restore_old_defaults(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ class ListedSetting:
     type: str
     """In words: ``whole number from 1``."""
     default: Any
-    """As JSON; None: nothing is set."""
+    """The default as JSON; None: nothing is set."""
     required: bool
     meaning: str
     choices: tuple[str, ...]

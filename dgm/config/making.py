@@ -11,24 +11,24 @@ Weight = Annotated[float, Field(gt=0, le=1e9)]
 
 
 class OperatorSettings(Section):
-    """Which operator makes the next child, where ``operator`` names several, and how patient they are."""
+    """Choice of the operator that makes the next child, where ``operator`` names several, and its retries."""
 
     choice: Literal["fixed", "bandit"] = "fixed"
     """fixed: by ``weights``; bandit: by what each one's children were worth per unit of spend."""
     weights: Mapping[str, Weight] = {}
     """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
-    """Of ``module``: which part of the scaffold comes next."""
+    """Order in which ``module`` takes the parts of the scaffold."""
     retries: Annotated[int, Field(ge=0, le=10)] = 2
-    """How often a model is asked again whose answer cannot be read."""
+    """Further questions to a model whose answer cannot be read."""
     reflections: Annotated[int, Field(ge=0, le=2)] = 2
-    """Of ``invent``: how often a draft is looked over by its author."""
+    """Reviews of a draft by its author, with ``invent``."""
     debugging: Annotated[int, Field(ge=0, le=3)] = 3
-    """Of ``invent``: how often a draft that does not start is mended."""
+    """Repairs of a draft that does not start, with ``invent``."""
 
 
 class EvidenceSettings(Section):
-    """What an agent sees of its own work, and of others', when a child is made."""
+    """Evidence of an agent's own work, and of others', shown when a child is made."""
 
     failures: Annotated[int, Field(ge=0)] = 6
     """Unresolved evaluations shown."""
@@ -41,15 +41,15 @@ class EvidenceSettings(Section):
     others: Annotated[int, Field(ge=0, le=50)] = 3
     """Further agents shown; layout 2."""
     folder_bytes: Count = 8_000_000
-    """Of the whole folder; what does not go in is named in its index. Layout 2."""
+    """Maximum size of the whole folder; its index names what is left out. Layout 2."""
     prompt_chars: Count = 60_000
-    """Of evidence that an operator puts into one prompt."""
+    """Maximum length of the evidence that an operator puts into one prompt."""
     transcript_bytes: Count = 60_000
     """Kept of each transcript, from both ends; layout 1."""
 
 
 class VettingSettings(Section):
-    """What a child must pass beyond what is always asked."""
+    """Further checks that a child must pass."""
 
     patch: bool = True
     """Its change must go on as a patch."""
@@ -60,17 +60,18 @@ class VettingSettings(Section):
 
 
 class GateSettings(Section):
-    """What may keep a child out, or wait for a person."""
+    """Rules that keep a child out, or let it wait for a person."""
 
     flips: bool = False
     """An agent that lost more of its parents' resolved tasks than it gained has no children."""
     novelty: Literal["off", "similarity", "model"] = "off"
-    """Whether a child whose edit is a near copy of another's is stillborn, and who says so."""
+    """Make a child stillborn whose edit is a near copy of another's, by a measure of similarity or by a model that is
+    asked about similar edits."""
     novelty_threshold: Annotated[float, Field(gt=0, le=1)] = 0.9
-    """Of ``novelty``: how alike two edits are, from 0 to 1, to be called copies."""
+    """Similarity from which two edits count as copies, above 0 up to 1."""
     approve: bool = False
     """Every child waits until a person has said yes or no to it, while the search goes on."""
     approve_s: Positive | None = None
-    """How long it waits; default: until a person answers."""
+    """Seconds that it waits; default: until a person answers."""
     on_timeout: Literal["reject", "accept"] | None = None
-    """What becomes of a child that nobody answered for; default: reject."""
+    """Decision on a child that nobody answered for; default: reject."""

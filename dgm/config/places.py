@@ -8,7 +8,7 @@ from typing import Any
 from dgm.paths import SEEDS, asset
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
-"""What git clones from elsewhere."""
+"""Addresses that git clones from elsewhere."""
 
 
 def make_path_absolute(key: tuple[str, ...], value: object, folder: Path) -> Any:  # noqa: ANN401  (any TOML value)

@@ -1,4 +1,4 @@
-"""What every section of the settings is made of."""
+"""Base class and types of every section of the settings."""
 
 from typing import Annotated
 

@@ -54,7 +54,7 @@ class BudgetSettings(Section):
 
 
 class PolicySettings(Section):
-    """Which step comes next."""
+    """Rules that choose the next step."""
 
     name: str = "lineage"
     """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in, or ``module:Class`` of
@@ -62,16 +62,16 @@ class PolicySettings(Section):
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""
     parent: str | None = None
-    """Who has a child."""
+    """Rule that chooses the parent of the next child."""
     evaluation: str | None = None
-    """Who is evaluated."""
+    """Rule that chooses the agent to evaluate."""
     task: str | None = None
-    """On what."""
+    """Rule that chooses the task of an evaluation."""
     recommendation: str | None = None
-    """Which agent is the best."""
+    """Rule that chooses the best agent."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.6
-    """Of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). Another built-in gate does
-    not read it, and with one no run begins that sets it; plug-ins may read it."""
+    """Exponent of the gate ``hgm``: expand while evaluations ** alpha >= agents (arXiv:2510.21614). No other built-in
+    gate reads it, and a run with one of those is refused if it is set; plug-ins may read it."""
 
 
 class LimitSettings(Section):
@@ -139,7 +139,7 @@ class LimitSettings(Section):
 
 
 class ProviderSettings(Section):
-    """How one provider of models is reached."""
+    """Connection to one provider of models."""
 
     base_url: str | None = None
     """Address of the API; default: the provider's own, or what its own environment variable says."""
@@ -157,13 +157,13 @@ class ProviderSettings(Section):
     timeout_s: Positive = 600.0
     """Without a byte from the provider."""
     tries: Count = 8
-    """Of one call, the first included, where the provider fails in a way that may pass."""
+    """Tries of one call, the first included, where the provider fails in a way that may pass."""
     backoff_s: Positive = 1.0
     """Before the second try; doubled for each further one, up to 60 s, with jitter. ``Retry-After`` wins."""
     stream: bool = True
-    """Whether the provider may be asked to stream: as the agent asks, and always for dgm's own questions."""
+    """Allow streams: as the agent asks, and always for dgm's own questions."""
     tools: bool = True
-    """Whether agents call tools. False: the check of the model asks for none, for agents that act by text alone."""
+    """Agents call tools. False: the check of the model asks for none, for agents that act by text alone."""
     answer_schema: bool | Mapping[str, bool] = {}
     """Ask dgm's own questions with a JSON schema: for all models, or by the provider's name of each. Default:
     where OpenAI and Anthropic document it; a server of your own is asked only if this says so. Where it is refused, the
@@ -180,23 +180,23 @@ class ProviderSettings(Section):
 
 
 class AzureSettings(ProviderSettings):
-    """How models at Microsoft Azure are reached; ``base_url`` is the resource's address."""
+    """Connection to models at Microsoft Azure; ``base_url`` is the resource's address."""
 
     api_version: str | None = None
     """Version of the API; default: ``OPENAI_API_VERSION``, else the API without versions (``/openai/v1``)."""
 
 
 class BedrockSettings(ProviderSettings):
-    """How models at Amazon Bedrock are reached; credentials come from AWS's usual chain."""
+    """Connection to models at Amazon Bedrock; credentials come from AWS's usual chain."""
 
     region: str | None = None
     """Such as ``us-east-1``; default: ``AWS_REGION``, else the profile's."""
     profile: str | None = None
-    """Of AWS's configuration; default: ``AWS_PROFILE``, else the default one."""
+    """Profile of AWS's configuration; default: ``AWS_PROFILE``, else the default one."""
 
 
 class VertexSettings(ProviderSettings):
-    """How models at Google Vertex AI are reached; credentials are Google's application default ones."""
+    """Connection to models at Google Vertex AI; credentials are Google's application default ones."""
 
     project: str | None = None
     """Id of the project; default: ``GOOGLE_CLOUD_PROJECT``."""
@@ -205,7 +205,7 @@ class VertexSettings(ProviderSettings):
 
 
 class PriceSettings(Section):
-    """What a model costs, in USD per million tokens; 0 is a price."""
+    """Price of a model, in USD per million tokens; 0 is a price."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """Input that no cache held."""
@@ -325,15 +325,15 @@ class PolyglotSettings(Section):
 
 
 class GradingSettings(Section):
-    """How patches are graded, whatever the benchmark."""
+    """Grading of patches, for every benchmark."""
 
     perturb: Literal["off", "resolved", "all"] = "resolved"
-    """Which patches are graded once more against tests with changed expected values, which no honest patch passes;
+    """Patches that are graded once more against tests with changed expected values, which no honest patch passes;
     ``all``: also those that are unresolved, as a record of conduct only."""
 
 
 class BenchmarksSettings(Section):
-    """What benchmarks need to know beyond their name."""
+    """Settings of single benchmarks."""
 
     swebench: SwebenchSettings = SwebenchSettings()
     polyglot: PolyglotSettings = PolyglotSettings()

@@ -27,7 +27,7 @@ class Settings(Section):
     """The model that agents are lent: ``openai/…``, ``anthropic/…``, ``openai-compatible/…``, ``offline``, the name of
     an installed plug-in; ``auto`` chooses and says why."""
     operator: str = "self-edit"
-    """How a child is made; several operators joined by ``+``, of which one is chosen for each child."""
+    """Operator that makes a child; of several joined by ``+``, one is chosen for each child."""
     sandbox: Annotated[str, Field(min_length=1)] = "auto"
     """Where agents run: ``docker``, ``bubblewrap``, ``ray`` or the name of an installed plug-in; auto = docker, else
     bubblewrap."""

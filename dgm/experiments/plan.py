@@ -21,7 +21,7 @@ from dgm.publish.finding import archive_folders
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """What the sweep would do for one of its runs now."""
+    """Next step of a sweep for one of its runs."""
 
     run: PlannedRun
     stage: RunStage

@@ -47,7 +47,7 @@ class Contract:
     check: tuple[str, ...]
     """Command that exits 0, without a model, if the agent could work."""
     actions: str = AUTO_ACTIONS
-    """How the agent is told to act: ``tools`` (native calls), ``text``, or ``auto``: as the model can."""
+    """Way in which the agent is told to act: ``tools`` (native calls), ``text``, or ``auto``: as the model can."""
     editable: tuple[str, ...] = ("**",)
     """Patterns of paths that a child may change, add or remove."""
     protected: tuple[str, ...] = (FILE,)

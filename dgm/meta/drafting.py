@@ -34,7 +34,7 @@ FORM = make_form(
         "removed": make_list(TEXT),
     },
 )
-"""The same as a schema, in which an object cannot have paths as keys: ``files`` is a list."""
+"""Schema of an answer. ``files`` is a list here, as an object of a schema cannot have paths as keys."""
 _QUOTED = 80
 
 

@@ -1,4 +1,4 @@
-"""What an agent says of its finished work in a marked line, such as ``Rationale: …``, in the manners of models.
+"""Read an agent's statement on its finished work in a marked line, such as ``Rationale: …``, in the manners of models.
 
 The mark may be bold, a heading, a key of JSON or in other case, and the text may stand in the next line. Thinking, a
 repetition of what was asked for and a placeholder are no statement.

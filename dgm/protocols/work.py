@@ -65,7 +65,7 @@ class Work:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """New files left out of the patch because of their size → their bytes."""
     own_failure: str = ""
-    """What the agent lacked of its model by its own fault; empty if it got all answers or the model was at fault."""
+    """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
 
 
 class Workbench(Protocol):

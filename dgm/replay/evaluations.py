@@ -49,7 +49,7 @@ class EvaluationAgain:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How evaluations are repeated."""
+    """Choices for repeating evaluations."""
 
     perform: bool = False
     """Let the agents work again on recorded replies; else only grade the patches that they left."""

@@ -14,7 +14,7 @@ _CALL = re.compile(r"action \d+, call (?P<call>\d+): (?P<what>.*)", re.DOTALL)
 
 
 class Match(StrEnum):
-    """How a repeated result compares with its record."""
+    """Comparison of a repeated result with its record."""
 
     SAME = "same"
     DIFFERENT = "different"

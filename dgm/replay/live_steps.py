@@ -65,7 +65,7 @@ class LiveEvaluations:
     against_record: Comparison | None
     """Comparison over all pairs that also have a recorded verdict; None if no pair has one."""
     agents: Mapping[AgentId, Comparison]
-    """The same for each agent alone."""
+    """Agent → that comparison for it alone."""
     against_seed: Mapping[AgentId, Comparison]
     """Agent → comparison of the seed (first) with it (second), on the tasks on which both have a live verdict."""
     spend: Usage

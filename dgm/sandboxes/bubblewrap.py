@@ -23,6 +23,7 @@ from dgm.sandboxes import cgroups, recipes, scratch, transfer
 from dgm.sandboxes.confined import ConfinedResult, Output, memory_file, run
 from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
@@ -98,10 +99,15 @@ class BubblewrapEngine:
         """Remove every sandbox of this user that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(scratch.reap, labels)
 
+    async def reap_left(self, labels: Mapping[str, str]) -> int:
+        """Do the same with those whose owners have ended; leave those of living processes alone."""
+        return await asyncio.to_thread(scratch.reap, labels, only_left=True)
+
     def _make(self, spec: SandboxSpec, gid: int) -> "BubblewrapSandbox":
         name = scratch.fresh_name()
         group = cgroups.group(name) if self.grouped else None
-        note = scratch.Note(spec.labels, [str(path) for path in group.folders] if group else [], os.getpid())
+        folders = [str(path) for path in group.folders] if group else []
+        note = scratch.Note({**spec.labels, **label_owner()}, folders, os.getpid())
         # Inside the user namespace of an ordinary user's sandbox its id is its own, whatever it is.
         user = lease_user() if self._privileged else None
         uid = user.uid if user else gid

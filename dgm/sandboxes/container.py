@@ -14,6 +14,7 @@ from dgm.sandboxes import container_relay, image_users, podman, recipes, users
 from dgm.sandboxes.engine_client import find_image
 from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.seccomp import profile
 from dgm.sandboxes.shown_folders import ShownFolder
 
@@ -122,7 +123,7 @@ def creation_arguments(
         "user": f"{base.keeper}:{base.keeper}",
         "working_dir": "/",
         "hostname": "sandbox",
-        "labels": {**spec.labels, LABEL: base.name},
+        "labels": {**spec.labels, **label_owner(), LABEL: base.name},
         "auto_remove": True,
         "network_mode": "none",
         # Else the engine would copy the host's name servers and domains.

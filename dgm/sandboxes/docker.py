@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container, image_users, images, podman, recipes, shown_folders
+from dgm.sandboxes import container, image_users, images, owners, podman, recipes, shown_folders
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
@@ -116,13 +116,7 @@ class DockerEngine:
         Raises:
             Infrastructure: the engine failed.
         """
-        with convert_engine_errors("look for left sandboxes"):
-            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
-            found = self._client.api.containers(all=True, filters={"label": wanted})
-            for each in found:
-                log.info("removing the container %s", each["Id"][:12])
-                remove_container(self._client, each["Id"])
-        return len(found)
+        return self._reap(labels)
 
     def build(self, recipe: str) -> str:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
@@ -186,6 +180,10 @@ class DockerEngine:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number."""
         return await asyncio.to_thread(self.remove_labelled, labels)
 
+    async def reap_left(self, labels: Mapping[str, str]) -> int:
+        """Do the same with those whose owners have ended; leave those of living processes alone."""
+        return await asyncio.to_thread(self._reap, labels, only_left=True)
+
     def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> DockerSandbox:
         self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
@@ -208,3 +206,18 @@ class DockerEngine:
             images.ensure(self._client, recipe)
             self._images.add(recipe.tag)
         return ContainerBase(recipe.tag, recipe.name, recipe.user)
+
+    def _reap(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
+        with convert_engine_errors("look for left sandboxes"):
+            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
+            found = self._client.api.containers(all=True, filters={"label": wanted})
+            if only_left:
+                found = [
+                    each
+                    for each in found
+                    if owners.has_ended((each.get("Labels") or {}).get(owners.LABEL, ""))
+                ]
+            for each in found:
+                log.info("removing the container %s", each["Id"][:12])
+                remove_container(self._client, each["Id"])
+        return len(found)

@@ -66,7 +66,7 @@ class SandboxPython:
     version: str
     """Such as ``3.11``."""
     machine: str
-    """As ``uname -m`` says it, such as ``x86_64``."""
+    """Machine in the words of ``uname -m``, such as ``x86_64``."""
     libc: str = ""
     """``glibc`` or ``musl``; empty if unknown."""
     libc_version: str = ""

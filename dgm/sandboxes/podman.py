@@ -1,4 +1,4 @@
-"""What Podman does otherwise than Docker behind the same protocol, and what dgm does about it.
+"""Differences of Podman from Docker behind the same protocol, and the answer to each.
 
 Seen with Podman 4.3; the report of each difference is named. Nothing here applies to Docker.
 """

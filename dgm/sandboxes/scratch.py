@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes.cgroups import ControlGroup
+from dgm.sandboxes.owners import LABEL, has_ended
 
 log = logging.getLogger(__name__)
 
@@ -157,10 +158,15 @@ def list_sandboxes() -> list[tuple[Scratch, Note]]:
     return found
 
 
-def reap(labels: Mapping[str, str]) -> int:
-    """Remove every sandbox of this user that carries all of ``labels``; return their number."""
+def reap(labels: Mapping[str, str], *, only_left: bool = False) -> int:
+    """Remove every sandbox of this user that carries all of ``labels``; return their number.
+
+    With ``only_left``, those of living processes are left alone.
+    """
     count = 0
     for place, note in list_sandboxes():
+        if only_left and not has_ended(note.labels.get(LABEL, "")):
+            continue
         if all(note.labels.get(key) == value for key, value in labels.items()):
             log.info("removing the sandbox %s that process %d left", place.name, note.pid)
             _kill_keepers(place)

@@ -38,7 +38,7 @@ class AgentCheck:
     folder: Path
     findings: Sequence[Finding]
     usage: Usage
-    """Of the real conversation; empty without a model."""
+    """Usage of the real conversation; empty without a model."""
 
     @property
     def fit(self) -> bool:

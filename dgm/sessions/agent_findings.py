@@ -22,7 +22,7 @@ _SHOWN = 4
 
 
 class Level(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     GOOD = "ok"
     WARNING = "warn"
@@ -37,9 +37,9 @@ class Finding:
     part: str
     """Part of the check, such as ``manifest``, ``packages`` or ``improve``."""
     said: str
-    """What was found, in one line."""
+    """The finding in one line."""
     write: str = ""
-    """What to write, and where; empty where all is well."""
+    """Advice: the text to write, and its place; empty where all is well."""
 
 
 def judge_files(source: Snapshot, contract: Contract, limits: LimitSettings) -> Iterator[Finding]:

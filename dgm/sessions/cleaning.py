@@ -17,7 +17,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
-    """What runs no longer need, found or removed."""
+    """Parts of runs that are no longer needed, found or removed."""
 
     cleaned: Sequence[CleaningResult]
     """Run by run."""

@@ -74,7 +74,7 @@ class EvaluationRequest:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationChoice:
-    """What a person says of an evaluation; None: as in the run, or by default."""
+    """Choices for an evaluation; None: as in the run, or by default."""
 
     benchmark: str | None = None
     split: Split = Split.HOLDOUT
@@ -87,7 +87,7 @@ class EvaluationChoice:
     into: Path | None = None
     """Its folder."""
     assignments: Sequence[str] = ()
-    """As ``--set`` takes them."""
+    """Settings in the form of ``--set``."""
 
 
 def contestant_of(run: Run, agent: Agent) -> Contestant:

@@ -50,7 +50,7 @@ class GradingRequest:
     workers: int | None = None
     sandbox: str | None = None
     assignments: Sequence[str] = ()
-    """As ``--set`` takes them."""
+    """Settings in the form of ``--set``."""
 
 
 @dataclass(frozen=True, slots=True)

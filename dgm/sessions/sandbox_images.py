@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.errors import Infrastructure
-from dgm.protocols import SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
@@ -58,7 +57,7 @@ async def remove_remains() -> dict[str, int]:
     """Remove images of recipes that have changed, and sandboxes of dead processes; return how many of each."""
     labels = {"dgm.host": machine_name()}
     removed = {"images": 0, "sandboxes": 0}
-    engines: list[SandboxEngine] = []
+    engines: list[DockerEngine | BubblewrapEngine] = []
     for address in resolve_addresses():
         try:
             docker = DockerEngine(address)
@@ -71,5 +70,5 @@ async def remove_remains() -> dict[str, int]:
     except Infrastructure as error:
         log.info("no bubblewrap: %s", error)
     for engine in engines:
-        removed["sandboxes"] += await engine.reap(labels)
+        removed["sandboxes"] += await engine.reap_left(labels)
     return removed

@@ -28,12 +28,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"reported": REPORTED, "reserved": RESER
 
 @dataclass(frozen=True, slots=True)
 class StudyChoice:
-    """What a person says of a study; what has several values is combined, each with each."""
+    """Choices for a study; all combinations of their values are tried."""
 
     families: Sequence[str] = ()
     """Names of families or groups; if empty, the reported ones."""
     seeds: str = "20"
-    """How many, or ``FROM:TO`` without TO."""
+    """Number of seeds, or ``FROM:TO`` without TO."""
     budgets: Sequence[int] = ()
     """In evaluations; if empty, 800."""
     costs: Sequence[float] = ()
@@ -112,7 +112,7 @@ class StudyResults:
 
     @cached_property
     def by_cell(self) -> Mapping[Cell, Sequence[FamilyResult]]:
-        """What each policy came to in each family, cell by cell."""
+        """Result of each policy in each family, cell by cell."""
         return {cell: standings(self.study, cell, self.found, self.reference) for cell in self.study.cells}
 
     def record(self) -> Mapping[str, Any]:

@@ -144,7 +144,7 @@ def select_tasks(opened: Benchmark, task_ids: Sequence[str]) -> Sequence[TaskId]
 
 @dataclass(frozen=True, slots=True)
 class SuiteVerification:
-    """What is wrong with the tasks of a suite that were verified."""
+    """Faults of the verified tasks of a suite."""
 
     benchmark: str
     version: str

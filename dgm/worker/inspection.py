@@ -37,7 +37,7 @@ class PackagesInstalled:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What happened; a part that needs an earlier one is None where that failed."""
+    """Results of trying an agent; a part that needs a failed one is None."""
 
     packages: PackagesInstalled
     start: Completed | None = None
@@ -46,9 +46,9 @@ class Inspection:
     """Result of a job in which the model looks around and then finishes."""
     solve_fault: str = ""
     improve_fault: str = ""
-    """What kills each child: the stage ``improve`` of its vetting, tried with the agent itself."""
+    """Fault of the stage ``improve`` of vetting, which would kill each child; empty if there is none."""
     improved: bool = False
-    """Whether that stage was tried."""
+    """True if that stage was tried."""
 
 
 async def inspect_agent(

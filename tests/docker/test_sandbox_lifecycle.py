@@ -63,7 +63,7 @@ def killed_owner(engine_name: str, label: str, lifetime_s: float) -> None:
 def test_a_killed_owner_leaves_nothing_once_it_is_reaped(engine, runner):
     label = f"killed-{os.getpid()}-{engine.name}"
     killed_owner(engine.name, label, 300)
-    assert runner.run(engine.reap({"dgm.run": label})) == 1
+    assert runner.run(engine.reap_left({"dgm.run": label})) == 1
     assert eventually(lambda: processes_with(f"echo {label}") == [])
     assert runner.run(engine.reap({"dgm.run": label})) == 0
 
@@ -75,11 +75,11 @@ def test_a_killed_owners_program_ends_without_any_reaper(engine, runner):
     runner.run(engine.reap({"dgm.run": label}))
 
 
-def test_reaping_takes_only_what_carries_all_labels(engine, runner):
+def test_reaping_takes_only_what_carries_all_labels_and_spares_living_owners_if_asked(engine, runner):
     async def work():
         labels = {"dgm.run": f"reap-{os.getpid()}", "dgm.action": "7"}
         async with engine.open(spec(labels=labels)) as sandbox:
-            others = await engine.reap({**labels, "dgm.action": "8"})
+            others = await engine.reap({**labels, "dgm.action": "8"}) + await engine.reap_left(labels)
             alive = await sandbox.exec(["true"], timeout_s=20)
             taken = await engine.reap(labels)
             with pytest.raises(Infrastructure):

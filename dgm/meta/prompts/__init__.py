@@ -1,4 +1,4 @@
-"""What operators say to models: one file a prompt, named by its stem, with its source in a comment on the first line.
+"""Prompts of operators: one file a prompt, named by its stem, with its source in a comment on the first line.
 
 A run freezes the texts when it begins, so that it resumes and replays with the words that it was begun with.
 """
@@ -10,7 +10,7 @@ from string import Template
 from dgm.errors import ArchiveCorrupt
 
 KEY = "prompts"
-"""Of the texts in a run's configuration."""
+"""Key of the texts in a run's configuration."""
 _UNFROZEN = "-unfrozen"
 """Ends the names of the words that runs used which froze none."""
 

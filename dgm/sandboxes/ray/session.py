@@ -28,7 +28,7 @@ LINGERS_S = 20.0
 REST_S = 30.0
 """Seconds for which a node that failed is left alone, while others are there."""
 UNREADY_S = 300.0
-"""The same for a node on which dgm does not start."""
+"""Seconds for which a node on which dgm does not start is left alone."""
 CALL_S = 60.0
 """Maximum seconds for an answer of a keeper, on a node that may be busy."""
 

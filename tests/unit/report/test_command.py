@@ -95,6 +95,8 @@ def test_the_document_of_a_hostile_run_is_ascii(hostile_folder) -> None:
         (("--html", "/proc/report.html"), "--html /proc/report.html: cannot be written"),
         (("--figures", "/proc"), "--figures /proc: cannot be written"),
         (("--no-control",), "about what --holdout performs"),
+        (("--workers", "3"), "--workers is about what --holdout performs"),
+        (("--max-usd", "1"), "--max-usd is about what --holdout performs"),
         (("--control-attempts", "2"), "about the control of --holdout"),
         (("--holdout", "--no-control", "--control-attempts", "2"), "without --no-control"),
     ],
