@@ -126,8 +126,9 @@ def main() -> None:
             "scale.node_engine": "bubblewrap",
         },
     )
-    with tempfile.TemporaryDirectory(prefix="dgm-bench-ray-") as scratch:
-        os.environ["HOME"] = scratch
+    # Ray's sockets have long names below its folder, and a path of a socket may not.
+    with tempfile.TemporaryDirectory(prefix="r-", dir="/tmp", ignore_cleanup_errors=True) as scratch:
+        os.environ["HOME"] = os.environ["RAY_TMPDIR"] = scratch
         print(f"load before {os.getloadavg()[0]:.1f}", flush=True)
         here = perform(Path(scratch, "here"), BubblewrapEngine(), settings)
         tell("without Ray", here)

@@ -356,8 +356,10 @@ def _make_folder() -> Path:
     top = Path(tempfile.gettempdir())
     for left in top.glob(f"{_PREFIX}{os.getuid()}-*"):
         pid = left.name.split("-")[3]
-        if left.lstat().st_uid == os.getuid() and pid.isdigit() and not _is_alive(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
+        # Another keeper may remove it at the same time.
+        with contextlib.suppress(FileNotFoundError):
+            if left.lstat().st_uid == os.getuid() and pid.isdigit() and not _is_alive(int(pid)):
+                shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getuid()}-{os.getpid()}-", dir=top))
     folder.chmod(0o711)
     return folder

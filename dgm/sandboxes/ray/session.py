@@ -363,7 +363,8 @@ class ClusterSession:
                 await self._cluster.ask_for_room(self._largest, 0)
             except Infrastructure as error:
                 log.warning("the wish for room in the cluster cannot be withdrawn: %s", error)
-        for use in self._uses.values():
+        # Meanwhile a lease may be lost, and its node dropped.
+        for use in list(self._uses.values()):
             await self._leave(use)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGERS_S):

@@ -260,3 +260,16 @@ def test_nodes_are_counted_with_their_busy_slots_and_failures():
         assert (node.busy, node.opened, node.failures) == (0, 2, 1)
 
     perform(test)
+
+
+def test_a_session_ends_well_while_a_lease_is_lost():
+    async def test(_, engine):
+        async with engine.open(SPEC):
+            session = engine._session
+        (lost, use) = list(session._uses.items())[-1]
+        session.keeping.cancel()
+        dropping = asyncio.ensure_future(session._drop(lost, use, Infrastructure("no answer")))
+        ended, _ = await asyncio.gather(session.keeping, dropping, return_exceptions=True)
+        assert isinstance(ended, asyncio.CancelledError)
+
+    perform(test, a=1, b=1, c=1)
