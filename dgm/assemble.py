@@ -35,7 +35,8 @@ from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
-from dgm.meta.seeds import read_seed, seed_of
+from dgm.meta.seed_origin import freeze_origin
+from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.choose import drawing_of, open_models
 from dgm.models.dry_run import DryRun
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
@@ -137,8 +138,9 @@ def create(folder: Path, settings: Settings, parts: RunParts) -> Run:
     check_settings(settings)
     prices_of(settings)
     check_budget_ends_run(settings.budget.budget(), settings)
-    source = read_seed(seed_of(settings))
-    run = Run.create(folder, {**record_of(folder, settings, parts), **freeze_editor(source)})
+    source, origin = read_seed_with_origin(seed_of(settings))
+    record = {**record_of(folder, settings, parts), **freeze_editor(source), **freeze_origin(origin)}
+    run = Run.create(folder, record)
     run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     run.append(run.birth(commit_seed(run, source), ActionId(0)))
     return run

@@ -22,6 +22,7 @@ from dgm.export.branches import make_git_folder
 from dgm.export.fresh import new_file, new_folder
 from dgm.export.standalone import inline_code
 from dgm.meta.contract import read_contract
+from dgm.meta.seed_origin import SeedOrigin, load_origin
 from dgm.show.safe import neutralise, one_line
 
 TITLE_CHARS = 72
@@ -34,7 +35,9 @@ _BY = "dgm <dgm@localhost>"
 def write_home(run: Run, agent: Agent, target: Path) -> int:
     """Make a new folder with an agent's files, as a git repository; return the number of files.
 
-    The branch ``agents/N`` ends with the step that made agent N of the lineage; ``main`` is the agent itself.
+    The branch ``agents/N`` ends with the step that made agent N of the lineage; ``main`` is the agent itself. Where the
+    seed came from a git repository, the first commit is the one it came from, or follows it. Earlier history is not
+    there, as in a shallow clone: ``git fetch --unshallow`` of the repository brings it, and a push needs none.
 
     Raises:
         UserError: the folder is not empty or cannot be made, or git is not installed.
@@ -47,14 +50,33 @@ def write_home(run: Run, agent: Agent, target: Path) -> int:
         make_git_folder(git, MAIN, f"agent {agent.id} of {identity_of(run)}")
         trees = [CommitId(run.repository.tree_of(step.agent.commit)) for step in steps]
         run.repository.pack_objects(trees, str((git / "objects" / "pack" / "pack").absolute()))
-        last: CommitId | None = None
+        origin = load_origin(run.config, str(run.folder / "run.json"))
+        last: CommitId | None = CommitId(origin.commit) if origin else None
         for step, tree in zip(steps, trees, strict=True):
-            last = _put_commit(run, step, tree, last, git)
+            if origin and not step.agent.parents and origin.tree == tree:
+                _put_original(origin, git)
+            else:
+                last = _put_commit(run, step, tree, last, git)
+                if origin and not step.agent.parents:
+                    _end_history(last, git)
+            assert last is not None
             for name in (f"agents/{step.agent.id}", MAIN):
                 _name_branch(git, name, last)
         run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
         (git / "info" / "attributes").unlink()
     return len(run.source(agent.id))
+
+
+def _put_original(origin: SeedOrigin, git: Path) -> None:
+    """Put the commit that the seed came from into an export; its own history stays where it is."""
+    scratch_writer(git / "objects")("commit", origin.data)
+    if origin.has_parents:
+        _end_history(CommitId(origin.commit), git)
+
+
+def _end_history(commit: CommitId, git: Path) -> None:
+    """Let the history end at a commit whose parents are not there, as in a shallow clone."""
+    (git / "shallow").write_text(f"{commit}\n")
 
 
 def _name_branch(git: Path, name: str, commit: CommitId) -> None:

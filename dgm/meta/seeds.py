@@ -11,6 +11,7 @@ from dgm.config import Settings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.meta.contract import FILE, read_contract
+from dgm.meta.seed_origin import GIT_SETTINGS, SeedOrigin, read_origin
 from dgm.models.choose import names_by_role
 from dgm.paths import SEEDS, seed_folder
 from dgm.processes import run_apart
@@ -20,7 +21,6 @@ CLONE_S = 600.0
 TRANSPORTS = ("https", "ssh", "git", "file")
 """Transports of git that a seed may come by; others run programs or are not encrypted."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
-_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false")
 OFFLINE = "offline"
 
 
@@ -33,7 +33,12 @@ def seed_of(settings: Settings) -> str:
 
 
 def read_seed(where: str = "plain") -> Snapshot:
-    """Return the source of an agent that a search starts from.
+    """Return the source of an agent that a search starts from; raise as ``read_seed_with_origin``."""
+    return read_seed_with_origin(where)[0]
+
+
+def read_seed_with_origin(where: str) -> tuple[Snapshot, SeedOrigin | None]:
+    """Return the source of an agent that a search starts from, and the commit that it came from, if any.
 
     Args:
         where: the name of a shipped agent, a folder, or a git repository (path or URL).
@@ -46,8 +51,9 @@ def read_seed(where: str = "plain") -> Snapshot:
     try:
         if folder.is_dir() and not (folder / "HEAD").is_file():
             source = _read_agent_folder(folder)
+            origin = None if where in SEEDS else read_origin(folder)
         else:
-            source = _clone_repository(where)
+            source, origin = _clone_repository(where)
         read_contract(source)
     except AgentFault as error:
         raise UserError(f"{where}: not an agent: {error} (see dgm docs agents)") from error
@@ -55,7 +61,7 @@ def read_seed(where: str = "plain") -> Snapshot:
         raise
     except ValueError as error:  # a null character in the path
         raise UserError(f"{where!r}: {error}") from error
-    return source
+    return source, origin
 
 
 def _read_agent_folder(folder: Path) -> Snapshot:
@@ -63,7 +69,7 @@ def _read_agent_folder(folder: Path) -> Snapshot:
     return from_folder(folder, limit_bytes=SEED_BYTES) if (folder / FILE).is_file() else {}
 
 
-def _clone_repository(where: str) -> Snapshot:
+def _clone_repository(where: str) -> tuple[Snapshot, SeedOrigin | None]:
     scheme = _SCHEME.match(where)
     if scheme and (scheme[0].endswith("::") or scheme[1].lower() not in TRANSPORTS):
         raise UserError(
@@ -72,7 +78,7 @@ def _clone_repository(where: str) -> Snapshot:
         )
     with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
         words = ["clone", "-q", "--depth=1", "--no-tags", "--template=", "--no-recurse-submodules"]
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        settings = [word for setting in GIT_SETTINGS for word in ("-c", setting)]
         try:
             done = run_apart(
                 ["git", *settings, *words, "--", where, scratch],
@@ -89,7 +95,7 @@ def _clone_repository(where: str) -> Snapshot:
             raise UserError(
                 f"{where}: neither a folder nor a git repository that can be cloned (shipped agents: {names})"
             )
-        return from_folder(Path(scratch), limit_bytes=SEED_BYTES)
+        return from_folder(Path(scratch), limit_bytes=SEED_BYTES), read_origin(Path(scratch))
 
 
 def _environment() -> dict[str, str]:

@@ -1,16 +1,21 @@
 """An agent taken home: a repository of its lineage, a patch that applies to the seed, and a text for a pull request."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from dgm.analysis.lineage import Lineage
+from dgm.archive.objects import object_id
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
-from dgm.errors import UserError
+from dgm.errors import ArchiveCorrupt, UserError
 from dgm.export.home import write_home, write_patch, write_request
+from dgm.meta.seed_origin import KEY, SeedOrigin, freeze_origin
 
 pytestmark = pytest.mark.starts_processes
 
@@ -111,3 +116,52 @@ def test_nothing_is_written_over(run, agent, tmp_path, write):
     (tmp_path / "there" / "file").write_text("")
     with pytest.raises(UserError, match="already exists"):
         write(run, agent, tmp_path / "there")
+
+
+def name_origin(folder, tree):
+    """Let a run have begun with a commit of that tree, which has a history; return the commit's id."""
+    people = "author A <a@example.org> 1 +0000\ncommitter A <a@example.org> 1 +0000"
+    data = f"tree {tree}\nparent {'1' * 40}\n{people}\n\nThe original\n".encode()
+    origin = SeedOrigin(object_id("commit", data), data)
+    change_config(folder, freeze_origin(origin))
+    return origin.commit
+
+
+def change_config(folder, entries):
+    frozen = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**frozen, "config": {**frozen["config"], **entries}}))
+
+
+@pytest.fixture
+def own_folder(paid_folder, tmp_path):
+    """A run that a test may change."""
+    return Path(shutil.copytree(paid_folder, tmp_path / "paid"))
+
+
+def test_a_seed_from_a_repository_is_its_own_commit(own_folder, tmp_path):
+    with Run.open(own_folder) as run:
+        tree = run.repository.tree_of(run.tree.agents[0].commit)
+    commit = name_origin(own_folder, tree)
+    with Run.open(own_folder) as run:
+        write_home(run, run.tree.agents[-1], tmp_path / "home")
+        assert git(tmp_path / "home", "rev-parse", "agents/0").strip() == commit
+    assert git(tmp_path / "home", "log", "--reverse", "--format=%s").splitlines()[0] == "The original"
+    assert git(tmp_path / "home", "status", "--porcelain") == ""
+    git(tmp_path / "home", "fsck", "--full")
+
+
+def test_a_seed_that_was_changed_since_its_commit_follows_it(own_folder, tmp_path):
+    commit = name_origin(own_folder, "2" * 40)
+    with Run.open(own_folder) as run:
+        write_home(run, run.tree.agents[-1], tmp_path / "home")
+    first = git(tmp_path / "home", "cat-file", "commit", "agents/0")
+    assert f"\nparent {commit}\n" in first
+    assert "from which the run" in git(tmp_path / "home", "log", "--reverse", "--format=%s").splitlines()[0]
+    git(tmp_path / "home", "fsck", "--full")
+
+
+def test_an_origin_that_was_changed_is_refused(own_folder, tmp_path):
+    name_origin(own_folder, "2" * 40)
+    change_config(own_folder, {KEY: {"id": "3" * 40, "object": ""}})
+    with Run.open(own_folder) as run, pytest.raises(ArchiveCorrupt, match="its seed_commit is no commit"):
+        write_home(run, run.tree.agents[-1], tmp_path / "home")
