@@ -71,7 +71,7 @@ class Survey:
     most_failures: int = 0
     """Number of failures after which pytest stops; 0: it goes on."""
     coverage: bool = False
-    """Whether the lines that each test reaches are noted; needs the package ``coverage``."""
+    """Note the lines that each test reaches; needs the package ``coverage``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class NamedTests:
     """Tests of pytest by their names, run in the graded workspace."""
 
     fail_to_pass: tuple[str, ...]
-    """As pytest names them from the top of the workspace: ``tests/test_money.py::Money::test_add``."""
+    """Names in pytest's form, from the top of the workspace: ``tests/test_money.py::Money::test_add``."""
     pass_to_pass: tuple[str, ...]
     restored: tuple[str, ...] = (*CONFIGURATION, *TEST_FILES)
     """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
@@ -66,7 +66,7 @@ class Provenance:
     license: str = ""
     """The repository's, as an SPDX identifier; empty if unknown."""
     recipe: str = ""
-    """How the task was made, in words."""
+    """Description of how the task was made."""
     seed: int = 0
     modules: tuple[str, ...] = ()
     """Files that the reference fix changes."""

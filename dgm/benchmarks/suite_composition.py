@@ -22,7 +22,7 @@ from dgm.toml_files import parse_toml
 
 _HEADER = re.compile(r"\s*\[[^\[\]]+\]\s*(?:#.*)?$")
 _PARTS = frozenset({"tasks", "repos", FOLDER, REPOSITORY, "suite.toml"})
-"""What a suite's folder has besides notes for people."""
+"""Entries of a suite's folder besides notes for people."""
 
 _CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
 
@@ -38,7 +38,7 @@ class SuitePart:
 
 @dataclass(slots=True)
 class Composed:
-    """What came of composing a suite."""
+    """Result of composing a suite."""
 
     tasks: list[TaskId] = field(default_factory=list)
     """Ids in the new suite."""

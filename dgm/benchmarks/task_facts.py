@@ -1,4 +1,4 @@
-"""What people ask of a suite's tasks: kind, age, size, tests by name, modules. Never shown to an agent."""
+"""Facts of a suite's tasks for people: kind, age, size, tests by name, modules. Never shown to an agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

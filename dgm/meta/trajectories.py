@@ -1,4 +1,4 @@
-"""What an agent wrote of its own work, in the formats that agents share: mini-swe-agent's, ATIF, OpenHands'.
+"""Read the trajectory that an agent wrote, in the formats that agents share: mini-swe-agent's, ATIF, OpenHands'.
 
 Whatever the format, it becomes messages, as the recorded model calls are. An agent may write anything, so nothing here
 raises for a file that is not as expected: then the recorded calls are all there is.

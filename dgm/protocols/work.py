@@ -76,7 +76,7 @@ class Work:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """New files left out of the patch because of their size → their bytes."""
     trajectory: Sequence[Message] = ()
-    """What the agent itself wrote of its work; empty if it writes nothing that can be read."""
+    """Trajectory that the agent itself wrote; empty if it writes none that can be read."""
     own_failure: str = ""
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
 

@@ -72,7 +72,7 @@ class ContainerBase:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a container shows read-only."""
+    """Folders and images that a container shows read-only."""
 
     folders: Sequence[ShownFolder] = ()
     """Unpacked in the container's own memory."""

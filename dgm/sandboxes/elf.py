@@ -1,4 +1,4 @@
-"""What the first bytes of a program tell: the loader that it asks for, or the interpreter of a script."""
+"""Read from a program's first bytes the loader that it asks for, or the interpreter of a script."""
 
 import struct
 from dataclasses import dataclass

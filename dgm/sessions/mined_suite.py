@@ -48,7 +48,7 @@ HARD_LINES, EASY_LINES = 40, 8
 
 @dataclass(frozen=True, slots=True)
 class MiningReport:
-    """What a mining found."""
+    """Result of a mining."""
 
     suite: Path
     version: str

@@ -34,7 +34,7 @@ IMAGE = "python"
 
 @dataclass(frozen=True, slots=True)
 class MiningOptions:
-    """What is mined, and how much of it."""
+    """Choices for a mining."""
 
     repo: Path
     out: Path
@@ -47,7 +47,7 @@ class MiningOptions:
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
-    """How the repository calls pytest; its options are taken over."""
+    """The repository's own call of pytest, whose options are taken over."""
     holdout: float = 0.3
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
@@ -65,7 +65,7 @@ class MiningOptions:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """How far a mining is."""
+    """Progress of a mining."""
 
     stage: str
     done: int = 0

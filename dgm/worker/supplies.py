@@ -1,4 +1,4 @@
-"""What an agent has beside a sandbox's image: the files of its own image, and its packages (Python, npm)."""
+"""Find what an agent has beside a sandbox's image: the files of its own image, and its packages (Python, npm)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -52,7 +52,7 @@ class PlacedBug:
 
 @dataclass(frozen=True, slots=True)
 class BugFiles:
-    """What a kept bug is written from."""
+    """Data of a kept bug, from which its task is written."""
 
     start: bytes
     """Patch on the commit: the fault, and the tests that notice it are gone."""

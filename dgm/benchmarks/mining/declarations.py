@@ -1,4 +1,4 @@
-"""What a repository says that it and its tests need, read from its files; nothing of it is run.
+"""Read what a repository declares that it and its tests need; run nothing of it.
 
 Read are ``pyproject.toml`` (PEP 621, dependency groups, Poetry, PDM, Hatch), ``setup.cfg``, the literals of
 ``setup.py``, ``tox.ini``, and files of requirements.
@@ -37,7 +37,7 @@ _NOT_TESTS = re.compile(r"(?i)(?:^|[-_./])(?:docs?|lint|mypy|typing|release|buil
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What a commit's files declare."""
+    """Declarations in a commit's files."""
 
     project: str = ""
     """Its name, normalised; empty if it has none."""

@@ -54,14 +54,14 @@ class Word:
     root: str
     """The first name of a dotted chain, as ``os`` of ``os.path.join``; the name itself without one."""
     imported: bool
-    """Whether its line imports something."""
+    """True if its line imports something."""
     is_key: bool = False
-    """Whether it is a key in braces, as ``{ name: value }`` has it."""
+    """True for a key in braces, as ``{ name: value }`` has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side of a diff has that the other has not."""
+    """Words that one side of a diff has and the other has not."""
 
     words: tuple[Word, ...]
     literals: frozenset[str]

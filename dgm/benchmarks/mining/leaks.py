@@ -1,4 +1,4 @@
-"""What a statement must not tell, and what it must: a check by program of the statement of a mined task.
+"""Check by program that the statement of a mined task tells enough, and no part of the fix.
 
 It must not tell the fix (lines of it, names that only it adds), nor keys to it (numbers of issues, ids of commits), nor
 the hidden tests' names. It must tell every name and text that the tests need and that nobody could know.
@@ -61,7 +61,7 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a mined task. Only ``fix_diff`` must never be shown to who writes the statement."""
+    """Facts of a mined task. Only ``fix_diff`` must never be shown to who writes the statement."""
 
     message: str
     """The messages of the commit or of the merged branch."""
@@ -70,7 +70,7 @@ class Evidence:
     fix_diff: str
     """The changes of the code, as git writes them."""
     failure: str
-    """What the failing tests print on the old code."""
+    """Output of the failing tests on the old code."""
     fail_to_pass: tuple[str, ...]
     """Ids of the tests that the fix makes pass."""
     old_names: frozenset[str]

@@ -44,7 +44,7 @@ class _Place:
     node: ast.AST
     scope: str = ""
     inside: bool = False
-    """Whether it is inside of a function."""
+    """True inside of a function."""
     in_while: bool = False
 
 

@@ -44,11 +44,11 @@ class Installed:
 
     name: str
     remark: str
-    """How it differs from what is declared; empty if it does not."""
+    """Difference from what is declared; empty if there is none."""
 
 
 class CannotInstall(Exception):
-    """What is declared cannot be installed; the message is the installer's own."""
+    """The declared packages cannot be installed; the message is the installer's own."""
 
 
 def find_installer() -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What test runners report, as one shape: each test by its name, with its outcome and what it printed of a failure.
+"""Read the reports of test runners in one shape: each test by its name, with its outcome and the text of its failure.
 
 Reads JUnit's XML as pytest, ``node --test``, vitest, jest-junit, ctest, GoogleTest, cargo-nextest, Surefire and Gradle
 write it; the JSON of jest and vitest; the events of ``go test -json``; the lines of ``cargo test``. Nothing in a report
@@ -32,11 +32,11 @@ class ReportKind(StrEnum):
     GO = "go"
     """``go test -json``."""
     CARGO = "cargo"
-    """What ``cargo test`` prints."""
+    """Output of ``cargo test``."""
 
 
 class TestOutcome(StrEnum):
-    """What became of a test, from good to bad."""
+    """Outcome of a test, from good to bad."""
 
     __test__ = False  # pytest takes classes of this name for tests
 
@@ -58,7 +58,7 @@ class TestResult:
 
     outcome: TestOutcome
     message: str = ""
-    """What was printed of its failure; empty if it did not fail."""
+    """Text of its failure; empty if it did not fail."""
 
 
 _UNSTABLE = re.compile(

@@ -43,7 +43,7 @@ _ASSERTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What a failing test did and got."""
+    """Input and result of a failing test."""
 
     code: str
     """The test's own code up to the failure, without the name of the test."""

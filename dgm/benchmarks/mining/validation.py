@@ -1,4 +1,4 @@
-"""Which tests tell a change: runs with the fix and without it, in dgm's own sandboxes, each of them twice."""
+"""Find the tests that tell a change: run them with the fix and without it, twice each, in dgm's own sandboxes."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class NotTold:
 
     reason: str
     environment: bool = False
-    """Whether another environment may help."""
+    """True if another environment may help."""
 
 
 def take_apart(before: Snapshot, after: Snapshot, modules: Sequence[str]) -> Change:

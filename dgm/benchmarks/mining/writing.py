@@ -56,7 +56,7 @@ class MinedTask:
 
 @dataclass(frozen=True, slots=True)
 class SuiteFacts:
-    """What a suite says of itself."""
+    """Description of a suite."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""How the images of tasks are made: noted on the head, where no image is, and carried out on the nodes.
+"""Plans of making the images of tasks: noted on the head, which has no image, and carried out on the nodes.
 
 A benchmark asks for images as it asks a Docker engine. A node makes one when its first sandbox there is opened
 (``node_images``).
@@ -20,7 +20,7 @@ DOCKER = "docker"
 
 @dataclass(frozen=True, slots=True)
 class ImagePlan:
-    """How a node makes one image."""
+    """Plan by which a node makes one image."""
 
     tag: str
     """The image that sandboxes are opened with."""

@@ -42,7 +42,7 @@ class RemoteSandbox:
         self.is_lost = False
         """Whether the process on the node that held the sandbox is gone, or the node is."""
         self.failure = ""
-        """What the node's engine said when it failed; empty: it did not."""
+        """Message of the node's engine when it failed; empty: it did not."""
 
     async def exec(  # noqa: PLR0913  (all but two have their usual value)
         self,

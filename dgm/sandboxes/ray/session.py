@@ -74,7 +74,7 @@ class ClusterSession:
         """Node → sandboxes in which its engine failed, since the last one in which it did not."""
         self._dead: set[str] = set()
         self.counts = NodeCounts()
-        """What the nodes do for this process, for people."""
+        """Counts of what the nodes do for this process, for people."""
         self.incarnation = incarnation
         self._entering = asyncio.Lock()
         self._began = asyncio.Event()

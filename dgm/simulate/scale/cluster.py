@@ -48,7 +48,7 @@ class _Slot:
 
     node: _Node
     doing: str = "head"
-    """What it does or waits for, as in ``ScaleResult.shares``."""
+    """Its present state, a key of ``ScaleResult.shares``."""
     since: float = 0.0
     calls_left: int = 0
     part_s: float = 0.0

@@ -1,4 +1,4 @@
-"""What the head takes for a step and for a model call, measured on this machine with dgm's own loop, log and gateway.
+"""Measure the head's time for a step and for a model call, on this machine with dgm's own loop, log and gateway.
 
 What the sandboxes of an evaluation take of the head is not measured here, for that needs an engine; ``SANDBOXES_S`` is
 what ``tests/perf/bench_many_nodes.py`` measured.

@@ -25,9 +25,9 @@ class ScalePlan:
     """Images that tasks work in; each is pulled by each node that needs it."""
     image_mb: float = 1_000.0
     node_mb_s: float = 100.0
-    """What one node pulls in a second, at most."""
+    """Maximum that one node pulls in a second."""
     registry_mb_s: float = 1_000.0
-    """What the registry gives to all nodes together in a second, at most."""
+    """Maximum that the registry gives to all nodes together in a second."""
     node_failures: float = 0.01
     """Failures of a node in an hour."""
     outage_s: float = 300.0
@@ -99,7 +99,7 @@ class ScaleResult:
     pulls: int
     """Images that nodes pulled."""
     shares: Mapping[str, float]
-    """Of ``working``, ``opening``, ``head``, ``pulling`` and ``away``."""
+    """Shares of ``working``, ``opening``, ``head``, ``pulling`` and ``away``."""
     head_busy: float
     """Share of the time in which the head was at work."""
 
