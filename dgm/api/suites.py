@@ -1,4 +1,4 @@
-"""Task suites from a program: listed, looked at, verified, fetched, imported, changed (``dgm benchmark``)."""
+"""Task suites from a program: listed, looked at, verified, fetched, imported, mined, changed (``dgm benchmark``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,9 @@ from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import subsets, suite_editing
+from dgm.sessions.mined_suite import MiningOptions, MiningReport, mine
+from dgm.sessions.mining import Funnel
+from dgm.sessions.mining_statements import open_asking
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suite_tasks import describe_hidden, describe_origin, find_facts
 from dgm.sessions.suites import (
@@ -34,6 +37,8 @@ from dgm.sessions.suites import (
 from dgm.sessions.suites import (
     import_suite as import_tasks,
 )
+
+__all__ = ["MiningOptions", "SuiteView", "draw_subset", "import_suite", "mine_benchmark", "suite", "suites"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,3 +296,36 @@ def draw_subset(
         raise UserError(f"search {search}, holdout {holdout}: must be 1 or more, and 0 or more")
     drawn = subsets.draw_subset(name, Path(file), search, holdout, seed)
     return {split.value: list(tasks) for split, tasks in drawn.parts.items()}
+
+
+def mine_benchmark(
+    options: MiningOptions,
+    *,
+    sandbox: str = "auto",
+    engine: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    on_progress: Callable[[Funnel], None] = lambda _funnel: None,
+) -> MiningReport:
+    """Make a suite of verified tasks out of a git repository; blocks. The same call goes on where it was ended.
+
+    Args:
+        options: the repository, the suite's folder, and how much is mined.
+        sandbox: ``auto``, or the name of an engine.
+        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+        settings: of the model and the sandboxes.
+        on_progress: is called with the stage and how far it is.
+
+    Raises:
+        UserError: the repository cannot be mined, or nothing of it is a task.
+        Infrastructure: a sandbox or the model failed.
+    """
+
+    async def perform() -> MiningReport:
+        model = options.statement_model
+        chosen = resolve(None, assignments_of(settings), {"models.solve": model or None})
+        with use_engine(engine):
+            made = choose(sandbox, chosen)
+        async with open_asking(model, chosen, made) as ask:
+            return await mine(options, made, on_progress, ask)
+
+    return block(lambda _: perform(), None)

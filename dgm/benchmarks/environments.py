@@ -78,7 +78,7 @@ def _read(folder: Path) -> Environment:
             raise table.fail("roots", f"{root!r} is not a folder within the workspace")
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
-    return Environment(folder.name, folder / PACKAGES, python, machine, roots, requirements)
+    return Environment(folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements)
 
 
 def environment_digest(folder: Path) -> str:

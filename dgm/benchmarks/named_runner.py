@@ -25,6 +25,7 @@ else:
     import exam_runner
 
 SURVEY_BYTES = 64_000_000
+NO_TEST = "(a test that was not reached)"
 
 
 def main() -> None:
@@ -137,7 +138,10 @@ class TestProcess(exam_runner.ModuleRun):
     def _believe(self, exit_code: int | None) -> None:
         if self._survey:
             names = [str(said.get("test")) for said in self._lines() if "test" in said]
-            self.tests = list(dict.fromkeys(name for name in names if name not in self._controls))
+            # A survey that does not come to its end keeps what it has told: no list says which tests are missing.
+            ended = any("end" in said for said in self._lines())
+            found = dict.fromkeys(name for name in names if name not in self._controls)
+            self.tests = [*found, *([] if ended else [NO_TEST])]
         super()._believe(exit_code)
 
     def _lines(self) -> list[dict[str, Any]]:

@@ -127,7 +127,7 @@ async def solve(
         IMAGE, {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}, disk_mb=1024
     )
     spec = replace(spec, mounts=await packages_mount(read_contract(source).requires, engine, spec))
-    async with _open_bench(engine, spec, means, spent) as bench:
+    async with open_bench(engine, spec, means, spent) as bench:
         work = await bench.work(job)
     return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)
 
@@ -144,9 +144,15 @@ def _drop_ignored_files(work: Work, repo: Path, before: Snapshot, usage: Usage) 
 
 
 @asynccontextmanager
-async def _open_bench(
+async def open_bench(
     engine: SandboxEngine, spec: SandboxSpec, means: SolveContext, spent: UsageJournal
 ) -> AsyncIterator[SandboxWorkbench]:
+    """Open a workbench outside of any run, whose model is that of the role ``solve``.
+
+    Raises:
+        UserError: there is no such model, or its key is missing.
+        Infrastructure: it does not answer.
+    """
     limits = means.settings.limits.model_copy(
         update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
     )

@@ -26,7 +26,7 @@ class Epochs:
     ) -> None:
         """Keep what environments are built from; ``setup`` is a shell command that builds them instead."""
         self._history = history
-        self._suite = suite
+        self._suite = suite.absolute()
         self._python = python
         self._journal = journal
         self._setup = setup

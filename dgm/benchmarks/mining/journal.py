@@ -13,6 +13,8 @@ from typing import Any
 from dgm.errors import UserError
 
 HEAD = "mining"
+WORK = ("unit ", "bug ")
+"""Beginnings of keys of results that took time."""
 
 
 class MiningJournal:
@@ -35,6 +37,11 @@ class MiningJournal:
         if whole < file.stat().st_size:
             self._file.truncate(whole)
         begun = self._found.get(HEAD)
+        if begun != options and not any(key.startswith(WORK) for key in self._found):
+            # Nothing but the environment was tried: other packages or options are the answer to that.
+            self._file.truncate(0)
+            self._found.clear()
+            begun = None
         if begun is None:
             self.put(HEAD, dict(options))
         elif begun != options:

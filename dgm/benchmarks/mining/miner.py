@@ -11,14 +11,16 @@ from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.scan import Candidate
-from dgm.benchmarks.mining.validation import Change, NotTold, Tested, find_tests, take_apart
+from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 
-TEST_TIMEOUT_S = 120.0
+TEST_TIMEOUT_S = 300.0
+SUITE_TIMEOUT_S = 1800.0
+"""Wall time of all tests of a commit."""
 TEST_LIMIT_S = 30.0
 MEMORY_MB = 2048
 AGENT_TIMEOUT_S = 900.0
@@ -48,6 +50,12 @@ class Bench:
     options: tuple[str, ...] = ()
     """Further arguments of pytest."""
     processor_s: float = 0.0
+    limit_s: float = float("inf")
+    """Processor time after which nothing more is begun, in seconds."""
+
+    def is_spent(self) -> bool:
+        """Return whether the processor time is used up."""
+        return self.processor_s >= self.limit_s
 
     async def run(self, exam: NamedExam, patch: bytes, survey: Survey) -> NamedRun:
         """Run a survey on a patched workspace.
@@ -62,6 +70,11 @@ class Bench:
     def counting(self) -> "Bench":
         """Return a bench of its own count, whose time must be added to this one's."""
         return replace(self, processor_s=0.0)
+
+    def whole(self, workspace: Snapshot, environment: Environment) -> NamedExam:
+        """Return the inputs of a run of all tests of a commit."""
+        exam = self.exam(workspace, self.tests(), {}, environment)
+        return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
 
     def exam(
         self, workspace: Snapshot, tests: NamedTests, hidden: Snapshot, environment: Environment
@@ -114,7 +127,7 @@ async def validate(
             answer = await _try_in(used, change, own) if used.name != newest.name else answer
     bench.processor_s += own.processor_s
     match answer:
-        case Tested():
+        case FoundTests():
             done = Validated(
                 "", used.name, answer.fail_to_pass, answer.pass_to_pass, answer.failures, own.processor_s
             )
@@ -124,7 +137,7 @@ async def validate(
     return done
 
 
-async def _try_in(environment: Environment, change: Change, bench: Bench) -> Tested | NotTold:
+async def _try_in(environment: Environment, change: Change, bench: Bench) -> FoundTests | NotTold:
     exam = bench.exam(change.workspace, bench.tests(change), change.hidden, environment)
     return await find_tests(change, exam, bench.run)
 

@@ -26,6 +26,8 @@ ALWAYS = ("pytest", "coverage")
 _LIBC = "manylinux_2_28"
 """Packages for any system with this C library, or a newer one."""
 _SAID = 300
+MOST_LEFT_OUT = 8
+"""Maximum number of test libraries that are left out because no version of them fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,31 @@ def _run(
 def _install_somehow(
     declared: Declarations, more: Sequence[str], day: str, python: SandboxPython, packages: Path
 ) -> str:
-    failure = ""
+    failure, spare = "", {name_of(one) for one in declared.tests} | {*more}
+    left_out: list[str] = []
     for requirements, until, remark in _attempts(declared, more, day):
-        shutil.rmtree(packages, ignore_errors=True)
-        failure = _install(requirements, until, python, packages)
-        if not failure:
-            return remark
-    raise CannotInstall(failure)
+        while True:
+            shutil.rmtree(packages, ignore_errors=True)
+            wanted = [one for one in requirements if name_of(one) not in left_out]
+            failure = _install(wanted, until, python, packages)
+            if not failure:
+                without = f"without {', '.join(sorted(left_out))}" if left_out else ""
+                return "; ".join(filter(None, [remark, without]))
+            blamed = [
+                name_of(one) for one in wanted if name_of(one) in spare and _is_blamed(name_of(one), failure)
+            ]
+            if not blamed or len(left_out) >= MOST_LEFT_OUT:
+                break
+            left_out.append(blamed[0])
+    raise CannotInstall(failure[-_SAID:])
+
+
+def _is_blamed(name: str, failure: str) -> bool:
+    """Return whether the installer names a package as the cause: none of its versions fits."""
+    spelled = re.escape(name).replace(r"\-", "[-_.]")
+    no_version = rf"versions? of {spelled}(?:\[[^\]]*\])? (?:have|has|is|are)\b"
+    blaming = rf"{no_version}|{spelled} was not found|for {spelled}(?![-\w])"
+    return re.search(blaming, failure, re.IGNORECASE) is not None
 
 
 def _attempts(
@@ -200,7 +220,7 @@ def _install(requirements: Sequence[str], until: str, python: SandboxPython, pac
     if done is None:
         return f"not installed within {INSTALL_S:.0f} s"
     said = " ".join(line.strip(" ×╰─▶│|`->") for line in done.stderr.splitlines() if line.strip())
-    return (said[-_SAID:] or f"exit status {done.returncode}") if done.returncode else ""
+    return (said or f"exit status {done.returncode}") if done.returncode else ""
 
 
 def _tidy(packages: Path, declared: Declarations) -> None:

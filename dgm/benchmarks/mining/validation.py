@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class FoundTests:
     """The tests that tell a change."""
 
     fail_to_pass: tuple[str, ...]
@@ -108,7 +108,7 @@ def _is_document(name: str) -> bool:
 
 async def find_tests(
     change: Change, exam: NamedExam, run: Run, quick: Sequence[str] | None = None
-) -> Tested | NotTold:
+) -> FoundTests | NotTold:
     """Return the tests that tell a change.
 
     Args:
@@ -146,7 +146,7 @@ def replace_files(survey: Survey, failing: Sequence[str], kept: Sequence[str]) -
 
 async def _repeat(
     change: Change, exam: NamedExam, run: Run, survey: Survey, first: tuple[list[str], list[str], NamedRun]
-) -> Tested | NotTold:
+) -> FoundTests | NotTold:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
     seconds, failures = before.seconds, dict(before.messages)
@@ -160,7 +160,7 @@ async def _repeat(
     if reason := _check_numbers(failing, kept):
         return NotTold(f"{reason}, once tests are dropped that do not always end the same")
     told = {n: failures.get(n) or before.broken.get(n.split("::", 1)[0], "") for n in failing}
-    return Tested(tuple(failing), tuple(kept[:PASS_MOST]), told, seconds)
+    return FoundTests(tuple(failing), tuple(kept[:PASS_MOST]), told, seconds)
 
 
 async def _without_old(change: Change, exam: NamedExam, run: Run, failing: Sequence[str]) -> list[str]:
@@ -179,7 +179,12 @@ def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
     broken = [said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in exam.hidden]
-    why = next(iter(broken), "") or run.problem or f"{len(run.outcomes)} tests ran"
+    end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    why = (
+        next(iter(broken), "")
+        or (end if not run.outcomes else run.problem)
+        or f"{len(run.outcomes)} tests ran"
+    )
     return NotTold(f"no test passes {when}: {why}", environment=True)
 
 

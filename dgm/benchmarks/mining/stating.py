@@ -1,0 +1,83 @@
+"""Statements for validated units: what is known of each, by a model or by the template, checked, and journaled."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.leaks import Evidence
+from dgm.benchmarks.mining.statements import (
+    Ask,
+    StatementRefused,
+    check_statement,
+    model_statement,
+    template_statement,
+)
+from dgm.domain import Snapshot
+
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_SHOWN_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement, or why there is none."""
+
+    text: str = ""
+    reason: str = ""
+
+
+def make_evidence(
+    message: str, test_patch: bytes, fix: bytes, failures: Mapping[str, str], workspace: Snapshot
+) -> Evidence:
+    """Return what is known of a task.
+
+    Args:
+        message: of the commits.
+        test_patch: change of the tests.
+        fix: change of the code.
+        failures: test that the fix mends → what it prints without it.
+        workspace: the files without the fix.
+    """
+    told = [text for text in failures.values() if text][:_SHOWN_FAILURES]
+    return Evidence(
+        message=message,
+        test_diff=test_patch.decode("utf-8", "replace"),
+        fix_diff=fix.decode("utf-8", "replace"),
+        failure="\n\n".join(told),
+        fail_to_pass=tuple(failures),
+        old_names=old_names(workspace),
+    )
+
+
+def old_names(workspace: Snapshot) -> frozenset[str]:
+    """Return all names and words in the Python files of a workspace, and in its documents."""
+    found: set[str] = set()
+    for name, entry in workspace.items():
+        if name.endswith((".py", ".pyi", ".md", ".rst", ".txt", ".toml", ".cfg")):
+            found.update(_WORD.findall(entry.data.decode("utf-8", "replace")))
+    return frozenset(found)
+
+
+async def state(key: str, evidence: Evidence, journal: MiningJournal, ask: Ask | None) -> Stated:
+    """Return the statement of a task; from the journal if it was made before.
+
+    Raises:
+        Infrastructure: the model failed.
+    """
+    known = journal.get(f"statement {key}")
+    if known is None:
+        known = await _make(evidence, ask)
+        journal.put(f"statement {key}", known)
+    return Stated(known["text"], known["reason"])
+
+
+async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, str]:
+    try:
+        if ask:
+            return {"text": (await model_statement(evidence, ask)).text, "reason": ""}
+        text = template_statement(evidence)
+        problems = check_statement(text, evidence)
+    except StatementRefused as error:
+        return {"text": "", "reason": f"no statement: {error}"}
+    return {"text": "" if problems else text, "reason": f"no statement: {problems[0]}" if problems else ""}

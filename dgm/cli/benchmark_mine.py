@@ -1,0 +1,194 @@
+"""``dgm benchmark mine``: turn a git repository into a suite of verified tasks, with a panel that shows the funnel."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dgm.cli.arguments import as_json, engine_option, sandbox_option
+from dgm.cli.benchmark_look import config_option, set_option
+from dgm.cli.output import emit_json, make_console
+from dgm.show.safe import neutralise
+
+if TYPE_CHECKING:
+    from dgm.sessions.mined_suite import MiningReport
+    from dgm.sessions.mining import Funnel
+
+STAGES = {
+    "scan": "steps of the history read",
+    "environment": "packages installed, and the newest tests run",
+    "validate": "changes run with their tests, with and without the fix",
+    "bugs": "faults put in, and run",
+    "write": "the suite written",
+    "verify": "tasks verified",
+}
+MOST_REASONS = 12
+_LINE_EVERY = 10
+
+
+@click.command()
+@click.argument("repo", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The suite's folder (default REPO's name with -suite)."
+)
+@click.option(
+    "--history", type=click.IntRange(0), default=50, show_default=True, help="Most tasks from its history."
+)
+@click.option(
+    "--bugs", type=click.IntRange(0), default=30, show_default=True, help="Most tasks with a fault put in."
+)
+@click.option("--since", default="", metavar="DATE", help="Leave older commits out, as in 2024-01-31.")
+@click.option(
+    "--setup", default="", metavar="CMD", help="Shell command that installs packages into $DGM_PACKAGES."
+)
+@click.option(
+    "--test", default="", metavar="CMD", help="How pytest is called, as in 'pytest -m \"not slow\"'."
+)
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 1),
+    default=0.3,
+    show_default=True,
+    help="Share of the tasks from its history, the newest, that is kept for reports.",
+)
+@click.option(
+    "--statement-model", default="", metavar="MODEL", help="Model that writes the tasks' statements."
+)
+@click.option(
+    "--cpu-hours", type=click.FloatRange(0, min_open=True), help="Begin nothing new after this much."
+)
+@click.option("--update", is_flag=True, help="Add the tasks of what was committed since.")
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Units at once.")
+@sandbox_option("auto")
+@engine_option
+@config_option
+@set_option
+@as_json
+def mine(
+    repo: Path,
+    out: Path | None,
+    history: int,
+    bugs: int,
+    since: str,
+    setup: str,
+    test: str,
+    holdout: float,
+    statement_model: str,
+    cpu_hours: float | None,
+    update: bool,
+    workers: int,
+    sandbox: str,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Make a suite of tasks out of the git repository REPO: its own changes, and faults put into its code.
+
+    Every task is run before and after its fix, twice, in sandboxes without a network. The same command goes on where
+    it was ended; what it keeps for that is in a folder beside the suite. Why each commit became no task is in the
+    suite's mined.jsonl.
+    """
+    from dgm.config import resolve
+    from dgm.sandboxes.choose import choose
+    from dgm.sessions.mined_suite import MiningOptions, default_out, mine
+    from dgm.sessions.mining_statements import open_asking
+
+    settings = resolve(config, assignments, {"models.solve": statement_model or None})
+    engine = choose(sandbox, settings)
+    options = MiningOptions(
+        repo=repo,
+        out=out or default_out(repo),
+        history=history,
+        bugs=bugs,
+        since=since,
+        setup=setup,
+        test=test,
+        holdout=holdout,
+        statement_model=statement_model,
+        processor_hours=cpu_hours,
+        update=update,
+        workers=workers,
+    )
+
+    async def perform(tell: "Callable[[Funnel], None]") -> "MiningReport":
+        async with open_asking(statement_model, settings, engine) as ask:
+            return await mine(options, engine, tell, ask)
+
+    with _show_progress(quiet=as_json) as tell:
+        report = asyncio.run(perform(tell))
+    if as_json:
+        emit_json(report.record())
+    else:
+        _write_report(report)
+    return 0
+
+
+def _write_report(report: "MiningReport") -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in report.tasks.items())
+    splits = ", ".join(f"{count} {split}" for split, count in report.splits.items())
+    out = sys.stdout
+    out.write(f"{report.units} steps of the history, {report.candidates} with code and tests\n")
+    for reason, count in [*report.left.items()][:MOST_REASONS]:
+        out.write(f"  {count:>6}  {neutralise(reason)}\n")
+    if len(report.left) > MOST_REASONS:
+        out.write(f"          and {len(report.left) - MOST_REASONS} other reasons (mined.jsonl has all)\n")
+    out.write(f"{sum(report.tasks.values())} verified tasks ({kinds}; {splits}) are in {report.suite}\n")
+    out.write(f"{report.processor_s / 60:.1f} minutes of processor time for tests\n")
+    out.write(f"now: dgm benchmark show {report.suite}; dgm run --benchmark {report.suite}\n")
+
+
+def _show_progress(*, quiet: bool) -> "AbstractContextManager[Callable[[Funnel], None]]":
+    """Show a panel on a terminal, else lines; nothing when quiet. All goes to stderr."""
+    if quiet:
+        return nullcontext(lambda _funnel: None)
+    return _Panel() if sys.stderr.isatty() else nullcontext(_make_lines())
+
+
+def _make_lines() -> "Callable[[Funnel], None]":
+    shown: tuple[str, int] = ("", -1)
+
+    def tell(funnel: "Funnel") -> None:
+        nonlocal shown
+        place = funnel.stage, funnel.done // _LINE_EVERY if funnel.done < funnel.total else -2
+        if place != shown:
+            shown = place
+            sys.stderr.write(f"{_row(funnel)}\n")
+
+    return tell
+
+
+def _row(funnel: "Funnel") -> str:
+    count = f"{funnel.done} of {funnel.total}" if funnel.total else ""
+    kept = f"{funnel.kept} kept" if funnel.kept and funnel.stage != "environment" else ""
+    spent = f"{funnel.processor_s / 60:.1f} min of processor" if funnel.processor_s else ""
+    return "  ".join(filter(None, [f"{funnel.stage:<12}", f"{STAGES[funnel.stage]}", count, kept, spent]))
+
+
+class _Panel(AbstractContextManager["Callable[[Funnel], None]"]):
+    def __init__(self) -> None:
+        from rich.live import Live
+
+        self._found: dict[str, Funnel] = {}
+        self._live = Live(console=make_console(stderr=True), refresh_per_second=4)
+
+    def __enter__(self) -> "Callable[[Funnel], None]":
+        self._live.start()
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def _tell(self, funnel: "Funnel") -> None:
+        from rich.table import Table
+
+        self._found[funnel.stage] = funnel
+        table = Table.grid(padding=(0, 2))
+        for one in self._found.values():
+            count = f"{one.done} of {one.total}" if one.total else ""
+            kept = f"{one.kept} kept" if one.kept and one.stage not in ("environment", "write") else ""
+            table.add_row(one.stage, STAGES[one.stage], count, kept, f"{one.processor_s / 60:.1f} min")
+        self._live.update(table)

@@ -1,0 +1,318 @@
+"""A suite mined out of a repository: the stages in their order, resumable at any point."""
+
+import asyncio
+import hashlib
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dgm.benchmarks.environments import Environment, ask_python
+from dgm.benchmarks.mining.declarations import read_declarations
+from dgm.benchmarks.mining.epochs import Epochs
+from dgm.benchmarks.mining.history import History, Unit
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.languages import Language
+from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
+from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
+from dgm.benchmarks.mining.scan import Candidate, Left, scan
+from dgm.benchmarks.mining.statements import Ask
+from dgm.benchmarks.mining.stating import Stated, make_evidence, state
+from dgm.benchmarks.mining.writing import left_line, unit_line
+from dgm.benchmarks.named_exam import Survey
+from dgm.errors import UserError
+from dgm.protocols import SandboxEngine
+from dgm.this_machine import machine_name
+
+HEALTHY = 0.8
+"""Share of the newest commit's tests that must pass."""
+IMAGE = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class MiningOptions:
+    """What is mined, and how much of it."""
+
+    repo: Path
+    out: Path
+    history: int = 50
+    """Maximum number of tasks from the history."""
+    bugs: int = 30
+    """Maximum number of tasks with a fault that is put in; pairs of faults, a fifth as many, come on top."""
+    since: str = ""
+    """Earliest day of the history, as git reads dates."""
+    setup: str = ""
+    """Shell command that installs packages into ``$DGM_PACKAGES``."""
+    test: str = ""
+    """How the repository calls pytest; its options are taken over."""
+    holdout: float = 0.3
+    """Share of the tasks from the history that is kept for reports, the newest."""
+    statement_model: str = ""
+    processor_hours: float | None = None
+    update: bool = False
+    """Whether ``out`` exists and gets the tasks of what was committed since."""
+    seed: int = 0
+    workers: int = 2
+
+    @property
+    def work(self) -> Path:
+        """Folder of the journal and the environments, beside the suite."""
+        return self.out.with_name(f"{self.out.name}.mining")
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """How far a mining is."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+    kept: int = 0
+    processor_s: float = 0.0
+
+
+Tell = Callable[[Funnel], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTask:
+    """A unit that is a task, and its statement."""
+
+    found: Candidate
+    validated: Validated
+    statement: str
+
+
+@dataclass
+class Mining:
+    """The state of one mining."""
+
+    options: MiningOptions
+    history: History
+    journal: MiningJournal
+    epochs: Epochs
+    bench: Bench
+    tell: Tell
+    ask: Ask | None = None
+    lines: dict[str, str] = field(default_factory=dict)
+    """Lines of ``mined.jsonl`` by their keys, whose order is that of the history."""
+    units: int = 0
+    candidates: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def leave(self, number: int, left: Left) -> None:
+        """Note a unit that becomes no task."""
+        self.lines[f"unit {number:08}"] = left_line(left)
+        self.reasons[f"{left.stage}: {left.reason.partition(':')[0]}"] += 1
+
+
+@asynccontextmanager
+async def open_mining(
+    options: MiningOptions, engine: SandboxEngine, tell: Tell, ask: Ask | None
+) -> AsyncIterator[Mining]:
+    """Open the repository, the journal and the sandboxes of a mining.
+
+    Raises:
+        UserError: there is no such repository, the suite exists, or its mining was begun with other options.
+        Infrastructure: the sandbox failed.
+    """
+    if options.out.exists() and not options.update:
+        raise UserError(f"{options.out}: exists; name another with --out, or add what is new with --update")
+    if options.update and not options.out.exists():
+        raise UserError(f"{options.out}: missing, so there is nothing to update; mine it without --update")
+    history = await asyncio.to_thread(History, options.repo)
+    labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
+    python = SandboxPython(*await ask_python(engine, IMAGE, labels))
+    kept = {
+        "repository": str(options.repo.resolve()),
+        "Python in the sandbox": f"{python.version} {python.machine}",
+        "--setup": options.setup,
+        "--test": options.test,
+        "--statement-model": options.statement_model,
+        "seed": options.seed,
+    }
+    journal = MiningJournal(options.work / "journal.jsonl", kept)
+    epochs = Epochs(history, options.work, python, journal, options.setup)
+    limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
+    bench = Bench(engine, labels, IMAGE, pytest_options(options.test), limit_s=limit)
+    try:
+        yield Mining(options, history, journal, epochs, bench, tell, ask)
+    finally:
+        journal.close()
+        await engine.reap(labels)
+
+
+def pytest_options(command: str) -> tuple[str, ...]:
+    """Return the options of a command that calls pytest.
+
+    Raises:
+        UserError: it is not such a command.
+    """
+    import shlex
+
+    if not command:
+        return ()
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"--test {command!r}: {error}") from error
+    starts = (["pytest"], ["python", "-m", "pytest"], ["python3", "-m", "pytest"], ["py.test"])
+    start = next((each for each in starts if words[: len(each)] == each), None)
+    if start is None:
+        raise UserError(f"--test {command!r}: must call pytest, as in --test 'pytest -m \"not slow\"'")
+    return tuple(words[len(start) :])
+
+
+async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
+    """Return the candidates with their numbers, the newest first."""
+
+    def run() -> list[tuple[int, Candidate]]:
+        units = mining.history.units(mining.options.since)
+        mining.units = len(units)
+        mining.epochs.know_tests(units)
+        found = []
+        for number, one in enumerate(scan(mining.history, units, Language.PYTHON)):
+            if isinstance(one, Candidate):
+                found.append((number, one))
+            else:
+                mining.leave(number, one)
+            if number % 50 == 0:
+                mining.tell(Funnel("scan", number, len(units), len(found)))
+        mining.tell(Funnel("scan", len(units), len(units), len(found)))
+        return found
+
+    found = await asyncio.to_thread(run)
+    mining.candidates = len(found)
+    return found
+
+
+async def newest_environment(mining: Mining) -> Environment:
+    """Return the environment of the newest commit, in which most of its tests must pass.
+
+    Raises:
+        UserError: it cannot be built, or fewer pass.
+    """
+    mining.tell(Funnel("environment"))
+    head = (await asyncio.to_thread(mining.history.units))[0]
+    files = await asyncio.to_thread(mining.history.files, head.commit)
+    repo = mining.options.repo
+    try:
+        environment = await asyncio.to_thread(mining.epochs.environment, files, head.day)
+    except CannotInstall as error:
+        raise UserError(
+            f"{repo}: its packages cannot be installed: {error} (give a command with --setup)"
+        ) from error
+    key = f"health {head.commit}"
+    known = mining.journal.get(key)
+    if known is None:
+        bench = mining.bench
+        run = await bench.run(bench.whole(files, environment), b"", Survey())
+        broken = [f"{name}: {said.strip().rpartition(chr(10))[2]}" for name, said in run.broken.items()]
+        end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        known = {
+            "passed": sum(outcome == "passed" for outcome in run.outcomes.values()),
+            "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
+            "why": next(iter([*run.foreign, *broken, *([] if run.outcomes else [end]), run.problem or end])),
+        }
+        if known["passed"]:
+            mining.journal.put(key, known)
+    ran = known["passed"] + known["failed"]
+    if not ran or known["passed"] < HEALTHY * ran:
+        raise UserError(
+            f"{repo}: {known['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
+            f"{known['why'][:200]} (packages can be given with --setup, pytest's options with --test)"
+        )
+    mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
+    return environment
+
+
+async def validate_history(
+    mining: Mining, found: Sequence[tuple[int, Candidate]], newest: Environment
+) -> list[HistoryTask]:
+    """Return the tasks of the history, the newest first, until there are as many as wanted."""
+    wanted, tasks = mining.options.history, list[HistoryTask]()
+    wanted += sum(name.startswith("history-") for name in read_splits(mining.options.out))
+    waiting = list(found)
+    tried = 0
+    while waiting and len(tasks) < wanted and not mining.bench.is_spent():
+        batch, waiting = waiting[: mining.options.workers], waiting[mining.options.workers :]
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(_one_unit(mining, one, newest)) for _, one in batch]
+        for (number, candidate), done in zip(batch, running, strict=True):
+            validated, stated = done.result()
+            tried += 1
+            if len(tasks) >= wanted:
+                waiting.insert(0, (number, candidate))
+            elif validated.reason or stated.reason:
+                stage = "validate" if validated.reason else "statement"
+                mining.leave(number, Left(candidate.unit, stage, validated.reason or stated.reason))
+            else:
+                tasks.append(HistoryTask(candidate, validated, stated.text))
+                name = task_id("history", candidate.unit.commit)
+                mining.lines[f"unit {number:08}"] = unit_line(candidate.unit, stage="task", task=name)
+        mining.tell(Funnel("validate", tried, len(found), len(tasks), mining.bench.processor_s))
+    why = (
+        "the processor time is used up"
+        if len(tasks) < wanted
+        else f"{wanted} tasks were found in newer units"
+    )
+    for number, candidate in waiting:
+        mining.leave(number, Left(candidate.unit, "validate", f"not tried, for {why}"))
+    return tasks
+
+
+async def _one_unit(mining: Mining, candidate: Candidate, newest: Environment) -> tuple[Validated, Stated]:
+    history, journal = mining.history, mining.journal
+    validated = await validate(candidate, history, mining.epochs, newest, mining.bench, journal)
+    if validated.reason:
+        return validated, Stated()
+    change = await asyncio.to_thread(read_change, history, candidate)
+    unit = candidate.unit
+    message = f"{unit.message}\n\n{await asyncio.to_thread(history.branch_messages, unit)}".strip()
+    evidence = make_evidence(message, change.test_patch, change.fix, validated.failures, change.workspace)
+    return validated, await state(unit.commit, evidence, journal, mining.ask)
+
+
+def task_id(kind: str, of: str) -> str:
+    """Return a task's id, which tells neither the commit nor the fix."""
+    return f"{kind}-{hashlib.sha256(of.encode()).hexdigest()[:10]}"
+
+
+def holdout_count(options: MiningOptions, tasks: int) -> int:
+    """Return the number of tasks, the newest ones, that are kept for reports."""
+    return round(options.holdout * tasks)
+
+
+def read_splits(out: Path) -> Mapping[str, str]:
+    """Return the split of each task of a mined suite that exists; empty if it does not."""
+    import tomllib
+
+    if not (out / "tasks").is_dir():
+        return {}
+    return {
+        file.parent.name: str(tomllib.loads(file.read_text(encoding="utf-8"))["split"])
+        for file in sorted((out / "tasks").glob("*/task.toml"))
+    }
+
+
+def replace_suite(draft: Path, out: Path) -> None:
+    """Put a finished suite in the place of the one that stands there, if any."""
+    old = out.with_name(f"{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def suite_name(history: History, newest: Unit) -> str:
+    """Return the project's name, else the folder's."""
+    declared = read_declarations(history.files(newest.commit)).project
+    folder = history.folder.resolve()
+    name = declared or (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(
+        ".git"
+    )
+    return "".join("-" if each in "/+: " else each for each in name)

@@ -1,0 +1,39 @@
+"""A model that is asked for the statements of mined tasks: through the gateway, priced and limited as any call."""
+
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from dgm.benchmarks.mining.statements import Ask
+from dgm.config import Settings
+from dgm.messages import Request
+from dgm.meta.answers import ask_until_readable, read_object
+from dgm.protocols import SandboxEngine, SandboxSpec
+from dgm.this_machine import machine_name
+from dgm.worker.solving import IMAGE, SolveContext, UsageJournal, open_bench
+
+RETRIES = 1
+"""Further questions where an answer cannot be read."""
+
+
+@asynccontextmanager
+async def open_asking(model: str, settings: Settings, engine: SandboxEngine) -> AsyncIterator[Ask | None]:
+    """Open a model for statements; None if none is named.
+
+    Raises:
+        UserError: there is no such model, or its key is missing.
+        Infrastructure: it does not answer.
+    """
+    if not model:
+        yield None
+        return
+    labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
+    means = SolveContext(settings, engine.name, 0.0)
+    async with open_bench(engine, SandboxSpec(IMAGE, labels), means, UsageJournal()) as bench:
+
+        async def ask(request: Request, keys: Sequence[str], skeleton: str) -> Mapping[str, object]:
+            return await ask_until_readable(
+                bench, request, lambda text: read_object(text, keys), RETRIES, "solve", skeleton
+            )
+
+        yield ask
