@@ -15,11 +15,20 @@ from dgm.syntax import parse
 
 CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
 """Maximum lines of code and of an error, and characters of a line, that are kept."""
+HELPER_LINES = 12
+"""Maximum lines of a function of the tests that is shown beside what failed."""
+_NAME = re.compile(r"[^\W\d]\w*")
+_HELPER = re.compile(r"(?:async def|def|class) (?!test|Test)(\w+)\b")
 _FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
-_ENDS = re.compile(r"(?<=\n)\S+:\d+: [A-Za-z_]\w*\s*$", re.M)
+_ENDS = re.compile(
+    r"(?<=\n)\S+:\d+: [A-Za-z_]\w*[ \t]*$(?!\s*(?:During handling of|The above exception))", re.M
+)
 """The place of the error, by which pytest ends the output of one test."""
 _DEFINITION = re.compile(r"^\s*(?:async\s+)?def \w+\(")
 _ENDS_DEFINITION = re.compile(r"\)\s*(?:->.*)?:\s*(?:#.*)?$")
+_CHAINED = re.compile(
+    r"^(?:During handling of the above exception|The above exception was the direct cause).*$", re.M
+)
 _SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
 _VALUES = re.compile(r"^(?!self\b)[a-z_]\w* = (?!.*\bat 0x).*", re.M)
 _STACK = re.compile(r"\s+at (?:.*[(/:].*|async .*)$|\s*(?:❯|File \"|node:internal)|\s*>?\s*\d+ \|")
@@ -66,9 +75,11 @@ def find_symptom(failure: str, test_diff: str) -> Symptom:
     text = plain_text(failure).replace("\r\n", "\n")
     if end := _ENDS.search(text):
         text = text[: end.start()]
+    text = _CHAINED.split(text)[-1]
     code, values = _code_of_pytest(text)
     if code:
         code = _complete(code, test_diff)
+        code = [*_find_helpers(code, test_diff), *code]
     error = [line[1:] for line in text.split("\n") if re.match(r"E(?:   |$)", line)] or list(
         _plain_error(text)
     )
@@ -123,6 +134,28 @@ def _complete(code: list[str], test_diff: str) -> list[str]:
                 if _is_whole(whole):
                     return whole
     raise ValueError("the output of the tests shows only the beginning of what was run")
+
+
+def _find_helpers(code: list[str], test_diff: str) -> list[str]:
+    """Return the functions and classes of the changed tests that the code names, a blank line after each."""
+    names = set(_NAME.findall("\n".join(code)))
+    found: list[str] = []
+    for rows in new_rows(test_diff):
+        for number, row in enumerate(rows):
+            defined = _HELPER.match(row)
+            if not defined or defined[1] not in names:
+                continue
+            names.discard(defined[1])
+            begin = number
+            while begin and rows[begin - 1].startswith("@"):
+                begin -= 1
+            end = number + 1
+            while end < len(rows) and (not rows[end].strip() or _margin(rows[end])):
+                end += 1
+            helper = "\n".join(rows[begin:end]).rstrip().split("\n")
+            if len(helper) <= HELPER_LINES and _is_whole(helper):
+                found += [*helper, ""]
+    return found if len(found) <= CODE_LINES // 2 else []
 
 
 def _is_whole(code: list[str]) -> bool:

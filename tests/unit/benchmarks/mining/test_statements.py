@@ -159,6 +159,32 @@ def test_a_failure_that_does_not_show_enough_is_refused(failure, problem):
         find_symptom(failure, "")
 
 
+def test_helpers_of_the_tests_are_shown_with_what_failed():
+    tests = """
++@decorator
++def return_x(call):
++    return call.x
++
++class Unused:
++    pass
++
++def test_names():
++    assert return_x(1) == 2
+"""
+    failure = "    def test_names():\n>       assert return_x(1) == 2\nE       assert 1 == 2\n"
+    found = find_symptom(failure, diff_of("test_lib.py", tests))
+    assert found.code == "@decorator\ndef return_x(call):\n    return call.x\n\nassert return_x(1) == 2"
+
+
+def test_of_chained_errors_the_last_is_told():
+    inner = "    def at(self):\n>       return self.f()\nE       ValueError: inner\n\nlib.py:3: ValueError\n"
+    between = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = find_symptom(
+        f"{inner}{between}    def test_at():\n>       at(1)\nE       KeyError: 1\n\nt.py:4: KeyError\n", ""
+    )
+    assert (found.code, found.error) == ("at(1)", "KeyError: 1")
+
+
 def test_of_several_failures_the_first_is_told():
     found = find_symptom(f"{DEEP}\n{LONG}", "")
     assert (found.code, found.error) == SYMPTOMS["deep"][1:]
