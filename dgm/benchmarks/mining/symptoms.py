@@ -30,9 +30,10 @@ _CHAINED = re.compile(
     r"^(?:During handling of the above exception|The above exception was the direct cause).*$", re.M
 )
 _SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
+_COMMENT = re.compile(r"\s*(?:#(?!\[)|//)")
 _SHORT_TEST = re.compile(r"^(?!/)\S+:\d+: in (test\w*)\s*$", re.M)
 _LONG_TEST = re.compile(r"^\s*(?:async\s+)?def (test\w*)\(", re.M)
-_NEXT_SHORT = re.compile(r"^E.*\n(?=\n+\S+:\d+: in )", re.M)
+_NEXT_SHORT = re.compile(r"^E.*\n(?=\n+(?:\S+:\d+: in |ImportError while ))", re.M)
 """The end of a failure in the short form, where another one follows."""
 _LACKS = re.compile(
     r"^(?:ImportError|ModuleNotFoundError|NameError)\b|has no attribute|unexpected keyword argument", re.M
@@ -102,7 +103,8 @@ def find_symptom(failure: str, test_diff: str, test: str = "") -> Symptom:
         long = bool(_LONG_TEST.search(text))
         code = _complete(_widen(code, body, "\n".join(error), long=long), test_diff)
         code = [*_find_helpers(code, test_diff), *code]
-    code = code or _code_of_diff(test_diff)
+    # Comments of tests name issues and causes.
+    code = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
     if not any(line.strip() for line in error):
         raise ValueError("the output of the tests holds no error that could be told")
     if not code:

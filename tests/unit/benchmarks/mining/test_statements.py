@@ -180,6 +180,7 @@ NEW_TEST = """
 +def test_short():
 +    '''Say it.'''
 +    items = [1]
++    # See issue 12.
 +    if items:
 +        made = lib.make(items)
 +        assert made == 2
