@@ -1,4 +1,4 @@
-"""Task suites from a program: listed, verified, fetched, imported, mined, changed (``dgm benchmark``)."""
+"""Task suites from a program: listed, looked at, verified, fetched, imported, mined, changed (``dgm benchmark``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

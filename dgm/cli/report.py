@@ -27,6 +27,7 @@ from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
 from dgm.report.facts import RunReport, gather_report, missing_traces
 from dgm.report.figures import write_figures
+from dgm.report.groups import find_groups, group_lines
 from dgm.report.headline import ExamFindings, read_findings
 from dgm.report.opening import opening_lines
 from dgm.report.page import render_page
@@ -160,6 +161,7 @@ def _print_report(
         [
             *opening_lines(run, found, best),
             *search_lines(run, best),
+            *group_lines(find_groups(run, best), best),
             *operator_lines(operators),
             *examined,
             note_line(run),

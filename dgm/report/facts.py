@@ -15,6 +15,7 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
 from dgm.models.pricing import Prices
 from dgm.report.curve import CurvePoint, compute_curve
+from dgm.report.groups import TaskGroups, find_groups
 from dgm.report.headline import ExamFindings, HoldoutVerdict, make_verdict, trust_note
 from dgm.report.layout import TreeLayout, place_tree
 from dgm.report.matrix import TaskMatrix, build_matrix
@@ -86,6 +87,7 @@ class RunReport:
     operators: Sequence[OperatorLine]
     line: LineagePath
     matrix: TaskMatrix
+    groups: TaskGroups
     spend: Usage
     saved_usd: float
     """USD that the providers' caches saved."""
@@ -138,6 +140,7 @@ def gather_report(
         operators=operators,
         line=path,
         matrix=build_matrix(tree, path.agents, limits.tasks, limits.agents),
+        groups=find_groups(run, best),
         spend=tree.spend,
         saved_usd=compute_cache_saving(run),
         by=dict(tree.spend_by),

@@ -11,8 +11,10 @@ from importlib.resources import files
 from dgm.report import ending
 from dgm.report.answer import build_answer
 from dgm.report.facts import RunReport, is_going_on
+from dgm.report.groups import build_groups
 from dgm.report.growth import build_operators, build_progress, build_tree
 from dgm.report.markup import Html, h, join_html
+from dgm.report.section import PageSection
 from dgm.show.safe import one_line
 from dgm.show.words import count_text
 
@@ -34,6 +36,7 @@ def render_page(report: RunReport) -> bytes:
         build_operators(report),
         ending.build_lineage(report),
         ending.build_tasks(report),
+        *_list_groups(report),
         ending.build_spend(report),
         ending.build_failures(report),
         ending.build_reproduction(report),
@@ -63,6 +66,11 @@ def render_page(report: RunReport) -> bytes:
     tip = h("div", {"id": "tip", "role": "tooltip", "hidden": ""})
     document = h("html", {"lang": "en"}, head, h("body", {}, main, tip, h("script", {}, script)))
     return join_html(Html("<!DOCTYPE html>\n"), document, "\n").encode()
+
+
+def _list_groups(report: RunReport) -> list[PageSection]:
+    found = build_groups(report.groups, report.best)
+    return [found] if found else []
 
 
 def _read_asset(name: str) -> Html:

@@ -49,6 +49,7 @@ def report_record(run: Run, report: RunReport, operators: list[dict[str, Any]]) 
             "steps": [_step_record(step) for step in report.line.steps],
         },
         "matrix": _matrix_record(report),
+        "groups": report.groups.record(),
         "failures": _failures_record(report),
         "reproduce": _reproduction_record(report.reproduction),
         "not_there": list(report.damage),

@@ -223,10 +223,14 @@ def _is_own(word: Word) -> bool:
 def _is_used(word: Word) -> bool:
     if word.before in _DEFINES and not word.imported:
         return False
+    keyword = word.after == "=" and word.before in ("(", ",")
+    if len(word.text) < 3:
+        # A variable, unless the form says otherwise.
+        return word.imported or word.is_key or word.before == "." or keyword
     return (
         word.imported
         or word.is_key
         or word.before in (".", "?.", "::", "->", *_COMPARES)
         or word.after in ("(", "{")
-        or (word.after == "=" and word.before in ("(", ","))
+        or keyword
     )

@@ -90,7 +90,7 @@ def template_statement(evidence: Evidence) -> str:
         StatementRefused: the output shows no failing assertion.
     """
     try:
-        symptom = find_symptom(evidence.failure, evidence.test_diff)
+        symptom = find_symptom(evidence.failure, evidence.test_diff, next(iter(evidence.fail_to_pass), ""))
     except ValueError as error:
         raise StatementRefused([str(error)]) from error
     values = (

@@ -15,12 +15,32 @@ from dgm.syntax import parse
 
 CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
 """Maximum lines of code and of an error, and characters of a line, that are kept."""
+HELPER_LINES = 12
+"""Maximum lines of a function of the tests that is shown beside what failed."""
+_NAME = re.compile(r"[^\W\d]\w*")
+_HELPER = re.compile(r"(?:async def|def|class) (?!test|Test)(\w+)\b")
 _FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
-_ENDS = re.compile(r"(?<=\n)\S+:\d+: [A-Za-z_]\w*\s*$", re.M)
+_ENDS = re.compile(
+    r"(?<=\n)\S+:\d+: [A-Za-z_]\w*[ \t]*$(?!\s*(?:During handling of|The above exception))", re.M
+)
 """The place of the error, by which pytest ends the output of one test."""
 _DEFINITION = re.compile(r"^\s*(?:async\s+)?def \w+\(")
 _ENDS_DEFINITION = re.compile(r"\)\s*(?:->.*)?:\s*(?:#.*)?$")
+_CHAINED = re.compile(
+    r"^(?:During handling of the above exception|The above exception was the direct cause).*$", re.M
+)
 _SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
+_COMMENT = re.compile(r"\s*(?:#(?!\[)|//)")
+_SHORT_TEST = re.compile(r"^(?!/)\S+:\d+: in (test\w*)\s*$", re.M)
+_LONG_TEST = re.compile(r"^\s*(?:async\s+)?def (test\w*)\(", re.M)
+_NEXT_SHORT = re.compile(r"^E.*\n(?=\n+(?:\S+:\d+: in |ImportError while ))", re.M)
+"""The end of a failure in the short form, where another one follows."""
+_LACKS = re.compile(
+    r"^(?:ImportError|ModuleNotFoundError|NameError)\b|has no attribute|unexpected keyword argument", re.M
+)
+_LACKS_ALL = re.compile(
+    r"^(?:ImportError|ModuleNotFoundError|NameError)\b|(?:module|type object) '.*' has no attribute", re.M
+)
 _VALUES = re.compile(r"^(?!self\b)[a-z_]\w* = (?!.*\bat 0x).*", re.M)
 _STACK = re.compile(r"\s+at (?:.*[(/:].*|async .*)$|\s*(?:❯|File \"|node:internal)|\s*>?\s*\d+ \|")
 _CARETS = re.compile(r"\s*[\^~]+\s*$")
@@ -53,12 +73,13 @@ class Symptom:
     """The error, without a stack."""
 
 
-def find_symptom(failure: str, test_diff: str) -> Symptom:
+def find_symptom(failure: str, test_diff: str, test: str = "") -> Symptom:
     """Return the first failing assertion of a test's output.
 
     Args:
         failure: what the test runner printed of it.
         test_diff: the changes of the test files, which have the code where the output does not show it.
+        test: the id of the test, for output that does not name it.
 
     Raises:
         ValueError: the output holds no error, or neither of them shows all of the code.
@@ -66,15 +87,24 @@ def find_symptom(failure: str, test_diff: str) -> Symptom:
     text = plain_text(failure).replace("\r\n", "\n")
     if end := _ENDS.search(text):
         text = text[: end.start()]
+    if end := _NEXT_SHORT.search(text):
+        text = text[: end.end()]
+    text = _CHAINED.split(text)[-1]
     code, values = _code_of_pytest(text)
-    if code:
-        code = _complete(code, test_diff)
     error = [line[1:] for line in text.split("\n") if re.match(r"E(?:   |$)", line)] or list(
         _plain_error(text)
     )
     error = textwrap.dedent("\n".join(row for row in error if not _HINT.match(row))).split("\n")
     error = [_ADDRESS.sub("", row) for row in error]
-    code = code or _code_of_diff(test_diff)
+    if code:
+        named = _SHORT_TEST.search(text) or _LONG_TEST.search(text)
+        name = named[1] if named else test.partition("[")[0].rpartition("::")[2]
+        body = _find_body(name, test_diff) if name else []
+        long = bool(_LONG_TEST.search(text))
+        code = _complete(_widen(code, body, "\n".join(error), long=long), test_diff)
+        code = [*_find_helpers(code, test_diff), *code]
+    # Comments of tests name issues and causes.
+    code = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
     if not any(line.strip() for line in error):
         raise ValueError("the output of the tests holds no error that could be told")
     if not code:
@@ -103,6 +133,51 @@ def _code_of_pytest(text: str) -> tuple[list[str], list[str]]:
     return _drop_text(textwrap.dedent("\n".join(body)).strip("\n").split("\n")), values
 
 
+def _widen(code: list[str], body: list[str], error: str, *, long: bool) -> list[str]:
+    """Return the code of the test from its beginning, or all of it where a new name is missing in the old code.
+
+    Args:
+        code: the part that the output shows.
+        body: all of the test; empty if unknown.
+        error: the error.
+        long: the output shows the test from its beginning.
+
+    Raises:
+        ValueError: a new name is missing, and the changed tests do not show what it should do.
+    """
+    if body and _LACKS.search(error):
+        return body
+    if _LACKS_ALL.search(error):
+        raise ValueError(
+            "the output of the tests tells only that a name is missing, not what is wanted of it"
+        )
+    rows = [row.strip() for row in body]
+    first = code[0].strip()
+    if long or rows.count(first) != 1:
+        return code
+    place = rows.index(first)
+    shift = " " * _margin(body[place])
+    return [*body[:place], *(shift + row for row in code)]
+
+
+def _find_body(test: str, test_diff: str) -> list[str]:
+    """Return the body of a test in the changed tests, without its docstring; empty if it is not there as a whole."""
+    head = re.compile(rf"\s*(?:async\s+)?def {re.escape(test)}\(")
+    for rows in new_rows(test_diff):
+        for number, row in enumerate(rows):
+            if not head.match(row):
+                continue
+            begin = number
+            while begin < len(rows) and not _ENDS_DEFINITION.search(rows[begin]):
+                begin += 1
+            end = begin + 1
+            while end < len(rows) and (not rows[end].strip() or _margin(rows[end]) > _margin(row)):
+                end += 1
+            body = textwrap.dedent("\n".join(rows[begin + 1 : end])).strip("\n").split("\n")
+            return _drop_text(body) if _is_whole(body) else []
+    return []
+
+
 def _complete(code: list[str], test_diff: str) -> list[str]:
     """Return code that ends within a statement with the rest of it, which stands in the changed tests.
 
@@ -123,6 +198,28 @@ def _complete(code: list[str], test_diff: str) -> list[str]:
                 if _is_whole(whole):
                     return whole
     raise ValueError("the output of the tests shows only the beginning of what was run")
+
+
+def _find_helpers(code: list[str], test_diff: str) -> list[str]:
+    """Return the functions and classes of the changed tests that the code names, a blank line after each."""
+    names = set(_NAME.findall("\n".join(code)))
+    found: list[str] = []
+    for rows in new_rows(test_diff):
+        for number, row in enumerate(rows):
+            defined = _HELPER.match(row)
+            if not defined or defined[1] not in names:
+                continue
+            names.discard(defined[1])
+            begin = number
+            while begin and rows[begin - 1].startswith("@"):
+                begin -= 1
+            end = number + 1
+            while end < len(rows) and (not rows[end].strip() or _margin(rows[end])):
+                end += 1
+            helper = "\n".join(rows[begin:end]).rstrip().split("\n")
+            if len(helper) <= HELPER_LINES and _is_whole(helper):
+                found += [*helper, ""]
+    return found if len(found) <= CODE_LINES // 2 else []
 
 
 def _is_whole(code: list[str]) -> bool:

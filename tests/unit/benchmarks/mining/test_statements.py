@@ -159,6 +159,76 @@ def test_a_failure_that_does_not_show_enough_is_refused(failure, problem):
         find_symptom(failure, "")
 
 
+def test_helpers_of_the_tests_are_shown_with_what_failed():
+    tests = """
++@decorator
++def return_x(call):
++    return call.x
++
++class Unused:
++    pass
++
++def test_names():
++    assert return_x(1) == 2
+"""
+    failure = "    def test_names():\n>       assert return_x(1) == 2\nE       assert 1 == 2\n"
+    found = find_symptom(failure, diff_of("test_lib.py", tests))
+    assert found.code == "@decorator\ndef return_x(call):\n    return call.x\n\nassert return_x(1) == 2"
+
+
+NEW_TEST = """
++def test_short():
++    '''Say it.'''
++    items = [1]
++    # See issue 12.
++    if items:
++        made = lib.make(items)
++        assert made == 2
++    assert lib.more(made) == 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "code"),
+    [
+        (
+            "        made = lib.make(items)",
+            "ValueError: no",
+            "items = [1]\nif items:\n    made = lib.make(items)",
+        ),
+        (
+            "        made = lib.make(items)",
+            "AttributeError: module 'lib' has no attribute 'make'",
+            "items = [1]\nif items:\n    made = lib.make(items)\n    assert made == 2\nassert lib.more(made) == 3",
+        ),
+    ],
+)
+def test_a_short_traceback_gets_the_code_before_it_and_a_missing_name_all_of_it(line, error, code):
+    short = f"test_lib.py:5: in test_short\n{line}\nE   {error}\n"
+    other = "test_lib.py:9: in test_other\n    b()\nE   KeyError: 2"
+    found = find_symptom(f"{short}\n{other}", diff_of("test_lib.py", NEW_TEST))
+    assert (found.code, found.error) == (code, error)
+
+
+def test_a_missing_name_alone_tells_nothing():
+    failure = (
+        "tests/test_a.py:1: in <module>\n    from lib import mode\nE   ImportError: cannot import name 'mode'"
+    )
+    with pytest.raises(ValueError, match="only that a name is missing"):
+        find_symptom(failure, "")
+    found = find_symptom(failure, diff_of("test_a.py", NEW_TEST), "tests/test_a.py::test_short[1]")
+    assert found.code.endswith("assert lib.more(made) == 3")
+
+
+def test_of_chained_errors_the_last_is_told():
+    inner = "    def at(self):\n>       return self.f()\nE       ValueError: inner\n\nlib.py:3: ValueError\n"
+    between = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = find_symptom(
+        f"{inner}{between}    def test_at():\n>       at(1)\nE       KeyError: 1\n\nt.py:4: KeyError\n", ""
+    )
+    assert (found.code, found.error) == ("at(1)", "KeyError: 1")
+
+
 def test_of_several_failures_the_first_is_told():
     found = find_symptom(f"{DEEP}\n{LONG}", "")
     assert (found.code, found.error) == SYMPTOMS["deep"][1:]
