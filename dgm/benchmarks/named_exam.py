@@ -156,7 +156,7 @@ async def run_named(
         except AgentFault as fault:
             raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
-            ["python3", "-s", "-B", f"{PLACE}/runner/{_RUNNER}"],
+            ["python3", "-E", "-s", "-B", f"{PLACE}/runner/{_RUNNER}"],
             timeout_s=limit,
             cwd="/job",
             env={

@@ -36,6 +36,8 @@ def main() -> None:
     support = (here / "exam_child.py").read_text(encoding="utf-8")
     task = json.load(sys.stdin)
     workdir, place = Path(task["workdir"]), Path(task["place"])
+    # Packages of the task are looked up last, so that none of them can break this program.
+    sys.path += os.environ.get("PYTHONPATH", "").split(os.pathsep)
     exam_runner.report(task["nonce"], stage="python", version="{}.{}".format(*sys.version_info[:2]))
     shutil.copytree(place / "start", workdir, symlinks=True, dirs_exist_ok=True)
     refusal, notes = exam_runner.apply(place / "runner" / "apply_patch.py", place / "patch", workdir)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dgm.benchmarks.environments import FOLDER, Environment
 from dgm.benchmarks.mining.bug_choice import Bug
-from dgm.benchmarks.mining.bugs import Ground, PlacedBug, bug_files, place_bugs, prepare_ground
+from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.miner import AGENT_TIMEOUT_S, TEST_TIMEOUT_S, read_change
 from dgm.benchmarks.mining.packages import CannotInstall
@@ -173,7 +173,8 @@ async def _bug_tasks(
             line = {"bug": placed.id, "commit": base, "where": where, "stage": "bugs", "reason": task}
             mining.lines[f"zbug {tried:06}"] = json.dumps(line)
             mining.reasons[f"bugs: {task.partition(':')[0]}"] += 1
-        mining.tell(Funnel("bugs", tried, mining.options.bugs, len(made), mining.bench.processor_s))
+        total = TRIES * mining.options.bugs
+        mining.tell(Funnel("bugs", tried, total, len(made), mining.bench.processor_s))
     return made
 
 

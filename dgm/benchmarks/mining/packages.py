@@ -232,7 +232,7 @@ def _tidy(packages: Path, declared: Declarations) -> None:
     for script in sorted((packages / "bin").glob("*")) if (packages / "bin").is_dir() else ():
         _make_portable(script)
     for record in sorted(packages.glob("*.dist-info")):
-        if declared.project and _project_of(record) == declared.project:
+        if (declared.project and _project_of(record) == declared.project) or _shadows_python(record):
             _remove_distribution(record)
     for record in sorted(packages.glob("*.dist-info/RECORD")):
         lines = [
@@ -261,6 +261,14 @@ def _make_portable(script: Path) -> None:
 
 def _project_of(record: Path) -> str:
     return normalise(record.name.removesuffix(".dist-info").rpartition("-")[0])
+
+
+def _shadows_python(record: Path) -> bool:
+    """Return whether a package has a module under the name of one of Python's own, as backports have (``enum34``)."""
+    file = record / "RECORD"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    tops = {line.split(",", 1)[0].split("/", 1)[0] for line in lines if ".py," in line}
+    return any(top.removesuffix(".py") in sys.stdlib_module_names for top in tops)
 
 
 def _remove_distribution(record: Path) -> None:

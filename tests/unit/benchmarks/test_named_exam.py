@@ -105,7 +105,7 @@ CHEATS = {
 }
 
 
-QUICK = ("edited tests", "its own conftest", "sitecustomize", "another makereport", "a copy that is imported")
+QUICK = ("edited tests", "another makereport")
 """The others take another minute."""
 
 
@@ -136,6 +136,7 @@ def test_survey_tells_every_test_and_its_failure(suite):
     assert "assert 1 == 2" in run.messages[FAIL[0]]
 
 
+@pytest.mark.minutes
 def test_survey_tells_what_cannot_be_imported(suite):
     given = changing(src__sums="import nothing_of_this_name\n")
     run = asyncio.run(run_named(suite.exam(TASK), given, suite._engine, {}, survey=Survey()))
@@ -160,6 +161,7 @@ def test_agents_see_the_packages_and_no_git(suite):
     assert suite.workspace(TASK) == entries(START)
 
 
+@pytest.mark.minutes
 def test_tests_with_changed_values_catch_who_reads_them(tmp_path):
     suite = SuiteBenchmark(make_named_suite(tmp_path / "mined"), PythonFolders(tmp_path / "s"))
     reads = (

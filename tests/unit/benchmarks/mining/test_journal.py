@@ -52,12 +52,14 @@ mkdir -p $DGM_PACKAGES/bin $DGM_PACKAGES/{0}/__pycache__ $DGM_PACKAGES/{0}-1.dis
 printf 'x = 1' > $DGM_PACKAGES/{0}/__init__.py; printf 'x' > $DGM_PACKAGES/{0}/__pycache__/x.pyc
 printf '{0}/__init__.py,,\\n../../bin/y,,\\n' > $DGM_PACKAGES/{0}-1.dist-info/RECORD
 printf 'b,,\\nbin/tool,,\\na,,\\n' > $DGM_PACKAGES/lib-2.dist-info/RECORD
+mkdir $DGM_PACKAGES/enum34-1.dist-info; printf 'x = 1' > $DGM_PACKAGES/enum.py
+printf 'enum.py,,\n' > $DGM_PACKAGES/enum34-1.dist-info/RECORD
 printf '#!/somewhere/python3\\nprint(1)\\n' > $DGM_PACKAGES/bin/tool
 """
 
 
 @pytest.mark.starts_processes
-def test_environment_has_no_copy_of_the_project_and_is_the_same_twice(tmp_path):
+def test_environment_has_no_copy_of_the_project_or_of_python_and_is_the_same_twice(tmp_path):
     python = SandboxPython("3.11", "x86_64")
     names = {
         run_setup(PUT.format("sums_kit"), tmp_path, PROJECT, python, tmp_path / each).name for each in "ab"
@@ -66,6 +68,7 @@ def test_environment_has_no_copy_of_the_project_and_is_the_same_twice(tmp_path):
     made = tmp_path / "a" / "environments" / names.pop()
     found = {path.relative_to(made).as_posix(): path for path in made.rglob("*") if path.is_file()}
     assert "packages/sums_kit/__init__.py" not in found
+    assert "packages/enum.py" not in found
     assert found["packages/bin/tool"].read_text() == "#!/usr/bin/env python3\nprint(1)\n"
     assert "from sums.main import run" in found["packages/bin/sums"].read_text()
     assert found["packages/lib-2.dist-info/RECORD"].read_text() == "a,,\nb,,\n"
