@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -43,7 +44,6 @@ from dgm.gateway.journal import RunJournal  # noqa: E402
 from dgm.gateway.lease import CallLimits  # noqa: E402
 from dgm.gateway.ledger import Ledger  # noqa: E402
 from dgm.gateway.server import Gateway  # noqa: E402
-from dgm.messages import Reply, Request  # noqa: E402
 from dgm.models.pricing import Price, TokenRates  # noqa: E402
 from dgm.policies.registry import open_policy  # noqa: E402
 from dgm.protocols import SandboxSpec, SharedSocket  # noqa: E402
@@ -51,6 +51,7 @@ from dgm.sandboxes.ray.engine import RayEngine  # noqa: E402
 from dgm.search.loop import Search  # noqa: E402
 from dgm.search.orders import EvaluateOrder  # noqa: E402
 from dgm.search.run_controller import RunController  # noqa: E402
+from tests.support.gateway.wire_provider import Provider, whole  # noqa: E402
 
 COMMANDS = 6
 """Commands of an evaluation beside those that ask the model."""
@@ -58,24 +59,20 @@ CUT_EVERY_S = 1.0
 SAID = "a line of what a tool printed\n" * 30
 
 
-class Instant:
-    """Answers at once, and counts what it was asked."""
-
-    name = "instant"
+class Instant(Provider):
+    """Answers in its provider's protocol, after no time, and counts what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self._answer = whole("done")
 
-    async def reply(self, request: Request) -> Reply:
-        text = request.messages[-1].text
-        self.asked[text.partition("\n")[0]] += 1
-        return Reply(text[:100], usage=Usage(1, 500, 50))
-
-    async def check(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
+    async def send(self, request, delivery):
+        await delivery.sending()
+        # From here on a provider has the request.
+        said = str(request.body["messages"][-1]["content"])
+        self.counts[said.partition("\n")[0]] += 1
+        return await self._answer(request, delivery)
 
 
 class Performer:
@@ -110,7 +107,7 @@ class Performer:
                     await sandbox.exec(["true"], timeout_s=60)
                 for number in range(self._calls):
                     asked = f"action {order.id} call {number}\n{SAID}"
-                    body = {"model": "instant", "messages": [{"role": "user", "content": asked}]}
+                    body = {"model": "own", "messages": [{"role": "user", "content": asked}]}
                     await sandbox.exec(["ask", lease.token], timeout_s=300, stdin=json.dumps(body).encode())
 
 
@@ -216,15 +213,19 @@ def check(run: Run, given: argparse.Namespace, model: Instant) -> bool:
     graded = run.store.query(
         "SELECT count(DISTINCT agent || ' ' || task || ' ' || attempt) FROM evaluations", ()
     )
-    twice = sum(count - 1 for count in model.asked.values())
+    twice = sum(count - 1 for count in model.counts.values())
     found = {
         "paid twice": twice,
-        "answers not journaled": len(model.asked) - kinds.get("model_called", 0),
+        "answers not journaled": len(model.counts) - kinds.get("model_called", 0),
         "evaluations missing": given.evaluations - run.tree.evaluations,
         "graded twice": run.tree.evaluations - graded[0][0],
         "actions pending": len(run.tree.pending),
         "sandboxes left": sum(QuickEngine.open_sandboxes.values()),
     }
+    lost = run.store.query("SELECT json_extract(body, '$.reason') FROM events WHERE kind = 'action_lost'", ())
+    reasons = Counter(re.sub(r"\d+", "#", str(reason))[:90] for (reason,) in lost)
+    for reason, count in reasons.most_common(5):
+        print(f"  {count} actions repeated: {reason}")
     print(
         f"repeated: {kinds.get('action_lost', 0)} actions; " + ", ".join(f"{n} {k}" for k, n in found.items())
     )

@@ -25,7 +25,7 @@ os.environ["PYTHONPATH"] = str(REPOSITORY)
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 from dgm import assemble  # noqa: E402
-from dgm.archive.events import ActionLost, ActionStarted, TaskGraded  # noqa: E402
+from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, AgentStillborn, TaskGraded  # noqa: E402
 from dgm.archive.run import Run  # noqa: E402
 from dgm.benchmarks.opening import open_suite  # noqa: E402
 from dgm.config import Settings, resolve  # noqa: E402
@@ -87,9 +87,10 @@ def perform(folder: Path, engine: SandboxEngine, settings: Settings) -> Performe
         if isinstance(event, ActionStarted):
             begun[event.id] = time.monotonic()
             return
+        if not isinstance(event, ActionLost | AgentBorn | AgentStillborn | TaskGraded):
+            return
         lost += isinstance(event, ActionLost)
-        action = getattr(event, "id", getattr(event, "action", 0))
-        busy_s += time.monotonic() - begun.pop(action, time.monotonic())
+        busy_s += time.monotonic() - begun.pop(event.action, time.monotonic())
         if isinstance(event, TaskGraded) and event.outcome.verdict is not Verdict.INVALID:
             done = event.outcome
             key = (run.tree.agents[done.agent].commit, done.task, done.attempt)

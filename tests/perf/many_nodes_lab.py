@@ -51,7 +51,10 @@ class QuickSandbox:
 
 async def ask_model(socket: Path, token: str, body: bytes) -> bytes:
     """Return the model's answer to one request, by a connection of its own, as agents make them."""
-    reader, writer = await asyncio.open_unix_connection(str(socket))
+    try:
+        reader, writer = await asyncio.open_unix_connection(str(socket))
+    except OSError as error:
+        raise Infrastructure(f"the socket of the gateway is gone: {error}") from error
     try:
         head = (
             "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\n"

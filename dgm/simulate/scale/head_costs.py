@@ -1,7 +1,7 @@
 """Measure the head's time for a step and for a model call, on this machine with dgm's own loop, log and gateway.
 
-What the sandboxes of an evaluation take of the head is not measured here, for that needs an engine; ``SANDBOXES_S`` is
-what ``tests/perf/bench_many_nodes.py`` measured.
+What the sandboxes of an evaluation take of the head is not measured here, for that needs an engine: ``SANDBOXES_S``
+stands for it.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ from dgm.simulate.scale.plan import HeadCosts
 from dgm.simulate.trial import Trial, perform
 
 SANDBOXES_S = 0.02
-"""Seconds of the head for the sandboxes of one evaluation, as measured on the machine of ``docs/performance.md``."""
+"""Seconds of the head for the sandboxes of one evaluation: an upper bound from ``tests/perf/bench_many_nodes.py``,
+where head and node share one thread."""
 _STEPS = 120
 """Evaluations of the search that is measured."""
 _WORKERS = 32
