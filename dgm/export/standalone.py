@@ -54,6 +54,13 @@ def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         packages = (
             f"It needs packages: `python3 -m pip install --target packages {needed}`, in this folder.\n\n"
         )
+    if contract.npm:
+        packages += "It needs packages of npm: `npm ci`, in the folder of the agent.\n\n"
+    if contract.image:
+        packages += f"In the search its own image was {inline_code(contract.image)}: what that has, it needs here.\n\n"
+    if contract.env:
+        names = ", ".join(inline_code(f"{name}={value}") for name, value in contract.env.items())
+        packages += f"In the search it had these variables: {names}.\n\n"
     said = {
         "agent": agent.id,
         "run": inline_code(run.name),
