@@ -30,7 +30,7 @@ from random import Random
 # Also when it is started as a program.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dgm.archive.events import CallBooked, ModelCalled
+from dgm.archive.events import ActionStarted, CallBooked, ModelCalled
 from dgm.archive.journal import read_recorded_request
 from dgm.archive.run import Run
 from dgm.sandboxes.scratch import list_sandboxes
@@ -70,6 +70,18 @@ class Trial:
     seed: int = 3
     partition_s: float = 60.0
     nodes: int = 3
+
+
+@dataclass(frozen=True)
+class Paid:
+    """Calls that were paid for, as the log of a run tells of them."""
+
+    again: int
+    """Requests that an action paid for in one performance and again in a later one."""
+    repeated: int
+    """Requests that an agent made more than once in one performance of an action."""
+    cut: int
+    """Calls that were under way when the search was killed."""
 
 
 class FaultyCluster:
@@ -255,17 +267,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
     ends = time.monotonic() + 3 * LEASE_S
     while (found := audit(search.folder))["leftovers"] and time.monotonic() < ends:
         time.sleep(1)
-    asked: Counter[tuple[int, str]] = Counter()
-    booked = 0
-    with Run.open(search.folder) as run:
-        for recorded in run.store.read():
-            match recorded.event:
-                case ModelCalled(action, _, request=digest):
-                    request = read_recorded_request(run, digest)
-                    asked[action, json.dumps(getattr(request, "body", str(request)), sort_keys=True)] += 1
-                case CallBooked():
-                    booked += 1
-        cut = len(run.tree.model_calls.cut)
+    paid = read_paid(search.folder)
     in_log = count(search.folder, ANSWERED)
     replay = search.say("replay", NAME, "decisions", "--json")
     return {
@@ -274,12 +276,34 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
         "invalid": count(search.folder, "evaluations where verdict = 'invalid'"),
         "answers_of_the_provider": server.answered,
         "answers_in_the_log": in_log,
-        "cut_by_a_kill": booked + cut,
-        "lost": max(0, server.answered - in_log - booked - cut),
-        "paid_twice": sum(asked.values()) - len(asked),
+        "cut_by_a_kill": paid.cut,
+        "lost": max(0, server.answered - in_log - paid.cut),
+        "paid_twice": paid.again,
+        "asked_twice_in_one_performance": paid.repeated,
         "replay_exit": replay.returncode,
         "replay": json.loads(replay.stdout) if replay.stdout.startswith("{") else replay.stderr[-500:],
     }
+
+
+def read_paid(folder: Path) -> Paid:
+    """Return what a run's log tells of calls that were paid for."""
+    performances: Counter[int] = Counter()
+    asked: dict[tuple[int, str], list[int]] = {}
+    cut = 0
+    with Run.open(folder) as run:
+        for recorded in run.store.read():
+            match recorded.event:
+                case ActionStarted(action):
+                    performances[action] += 1
+                case ModelCalled(action, _, request=digest):
+                    request = read_recorded_request(run, digest)
+                    body = json.dumps(getattr(request, "body", str(request)), sort_keys=True)
+                    asked.setdefault((action, body), []).append(performances[action])
+                case CallBooked():
+                    cut += 1
+        cut += len(run.tree.model_calls.cut)
+    again = sum(len(set(when)) - 1 for when in asked.values())
+    return Paid(again, sum(len(when) - 1 for when in asked.values()) - again, cut)
 
 
 def _find_reasons(folder: Path) -> Counter[str]:

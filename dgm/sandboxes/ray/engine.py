@@ -24,13 +24,15 @@ from dgm.sandboxes.ray.node_counts import NodeCounts
 from dgm.sandboxes.ray.node_use import NodeUse
 from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
 from dgm.sandboxes.ray.session import ClusterSession
-from dgm.sandboxes.ray.waiting import finish, within
+from dgm.sandboxes.ray.waiting import Late, finish, within
 from dgm.sandboxes.ray.wire import HostedSpec, decode, encode
 
 _OPEN_S = 1800.0
 """Maximum seconds to open a sandbox: an image may have to be built first."""
 _CLOSE_S = 60.0
 _TRIES = 8
+_LOOK_AGAIN_S = 60.0
+"""Seconds of waiting for room after which nodes that were to be avoided are looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +157,17 @@ class RayEngine:
         needs = HostNeeds(spec.cpus, spec.memory_mb)
         await session.ask_for_room(needs)
         ends = time.monotonic() + self.scale.wait_s
-        for _ in range(_TRIES):
-            wish = await self._wish(session, needs, planned)
-            host = await self._hosts.take(session, wish, ends - time.monotonic())
+        tries = 0
+        while tries < _TRIES:
+            wish, left_s = await self._wish(session, needs, planned), ends - time.monotonic()
+            waits_s = min(left_s, _LOOK_AGAIN_S) if wish.avoid else left_s
+            try:
+                host = await self._hosts.take(session, wish, waits_s)
+            except Late:
+                if waits_s == left_s:
+                    raise
+                continue  # nodes that were to be avoided may be fit by now
+            tries += 1
             ident = secrets.token_hex(8)
             try:
                 use = await session.admit(host.node, ident, spec.labels.get(RUN, ""))
@@ -170,7 +180,8 @@ class RayEngine:
             if use is not None:
                 with contextlib.suppress(Infrastructure):
                     await use.ask("release", session.ident, ident)
-        raise Infrastructure(f"no node of the cluster is fit: {'; '.join(session.unfit.values())}")
+        said = "; ".join(session.unfit.values()) or "none has Docker"
+        raise Infrastructure(f"no node of the cluster is fit: {said}")
 
     async def _wish(self, session: ClusterSession, needs: HostNeeds, planned: PlannedImage | None) -> Wish:
         """Return the nodes for a sandbox.
@@ -180,8 +191,10 @@ class RayEngine:
         """
         if planned is None:
             return Wish(needs, session.avoided)
+        if not any(use.engine == DOCKER for use in session.uses.values()):
+            await session.enter_new()
         with_docker = {node: use for node, use in session.uses.items() if use.engine == DOCKER}
-        if not with_docker and (session.uses or not self.scale.demand):
+        if session.uses and not with_docker:
             raise Infrastructure(
                 f"no node of the cluster has Docker, which the image {planned.plan.tag} needs: start it there "
                 "(dgm doctor --engine ray shows the nodes)"

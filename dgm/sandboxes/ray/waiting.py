@@ -7,17 +7,21 @@ from typing import Any
 from dgm.errors import Infrastructure
 
 
+class Late(Infrastructure):
+    """An answer did not come in time."""
+
+
 async def within(seconds: float, answer: Awaitable[object], who: str) -> object:
     """Return an answer that may be late.
 
     Raises:
-        Infrastructure: it is.
+        Late: it is.
     """
     try:
         async with asyncio.timeout(seconds):
             return await answer
     except TimeoutError as error:
-        raise Infrastructure(f"{who} did not answer within {seconds:.0f} s") from error
+        raise Late(f"{who} did not answer within {seconds:.0f} s") from error
 
 
 async def stop(running: "asyncio.Future[Any]") -> None:

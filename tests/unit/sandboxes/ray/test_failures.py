@@ -9,6 +9,7 @@ import pytest
 from dgm.config import ScaleSettings
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec, SharedSocket
+from dgm.sandboxes.ray import engine as engines
 from dgm.sandboxes.ray import keeper as keepers
 from dgm.sandboxes.ray import remote_sandbox
 from dgm.sandboxes.ray import session as sessions
@@ -121,6 +122,23 @@ def test_a_node_that_is_out_of_reach_for_less_than_its_lease_goes_on():
             assert (await running).exit_code == 0
 
     perform(test)
+
+
+def test_who_waits_for_room_is_placed_on_a_node_whose_rest_is_over(monkeypatch):
+    monkeypatch.setattr(sessions, "REST_S", 0.2)
+    monkeypatch.setattr(engines, "_LOOK_AGAIN_S", 1.0)
+
+    async def test(cluster, engine):
+        PlainEngine.broken_nodes.add("a")
+        with pytest.raises(Infrastructure, match="the engine is dead"):
+            async with engine.open(SPEC):
+                pass
+        PlainEngine.broken_nodes.clear()
+        cluster.room["b"] = 0
+        async with engine.open(SPEC):
+            assert cluster.started == ["a", "a"]
+
+    perform(test, a=1, b=1)
 
 
 def test_a_node_whose_engine_works_again_is_tried_again(monkeypatch):
