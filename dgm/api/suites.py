@@ -302,7 +302,7 @@ def mine_benchmark(
     options: MiningOptions,
     *,
     sandbox: str = "auto",
-    engine: str | None = None,
+    engine: str | Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     on_progress: Callable[[Funnel], None] = lambda _funnel: None,
 ) -> MiningReport:
@@ -311,7 +311,7 @@ def mine_benchmark(
     Args:
         options: the repository, the suite's folder, and how much is mined.
         sandbox: ``auto``, or the name of an engine.
-        engine: address of the Docker engine, such as ``ssh://user@host``; None: as the environment says.
+        engine: address of the Docker engine, or several; None: as the environment says.
         settings: of the model and the sandboxes.
         on_progress: is called with the stage and how far it is.
 

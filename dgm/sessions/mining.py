@@ -37,7 +37,9 @@ class MiningOptions:
     """Choices for a mining."""
 
     repo: Path
+    """The git repository."""
     out: Path
+    """Folder of the suite."""
     history: int = 50
     """Maximum number of tasks from the history."""
     bugs: int = 30
@@ -51,11 +53,15 @@ class MiningOptions:
     holdout: float = 0.3
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
+    """Model that writes the statements; empty: they are made of the failing assertion."""
     processor_hours: float | None = None
+    """Hours of processor time after which nothing new is begun."""
     update: bool = False
-    """Whether ``out`` exists and gets the tasks of what was committed since."""
+    """If true, ``out`` exists and gets the tasks of what was committed since."""
     seed: int = 0
+    """Seed of the choice of faults."""
     workers: int = 2
+    """Units at once."""
 
     @property
     def work(self) -> Path:
