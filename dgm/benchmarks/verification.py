@@ -241,7 +241,11 @@ def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
     if isinstance(shown, InImage):
         return []
     hidden = {name: entry for name, entry in suite.hidden_tests(task).items() if entry.data.strip()}
-    in_tests = isinstance(suite.record(task).tests, UnitTests)
+    tests = suite.record(task).tests
+    if isinstance(tests, NamedTests):
+        # What tests only read may be there in the same words under another name.
+        hidden = {name: entry for name, entry in hidden.items() if name in tests.files}
+    in_tests = isinstance(tests, UnitTests)
     problems = [
         f"tests/{name} is in the workspace" for name in hidden if in_tests and f"tests/{name}" in shown
     ]

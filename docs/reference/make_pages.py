@@ -140,8 +140,10 @@ def _calls() -> Iterator[str]:
     yield "each command. Errors are classes of `dgm.errors`. This page is made by `docs/reference/make_pages.py`"
     yield "from the docstrings."
     for module in MODULES:
-        names = [name for name in dgm.__all__ if name in dgm._PLACES.get(module, ())]  # noqa: SLF001
-        about = inspect.getdoc(import_module(f"dgm.api.{module}")) or ""
+        code = import_module(f"dgm.api.{module}")
+        told = {*vars(code).get("__all__", ())}
+        names = [name for name in dgm.__all__ if name in told or _module_of(name) == f"dgm.api.{module}"]
+        about = inspect.getdoc(code) or ""
         yield ""
         yield f"## {_cell(about.partition(chr(10))[0]).rstrip('.')}"
         for name in sorted(names, key=lambda name: (name[0].isupper(), name)):
@@ -151,6 +153,11 @@ def _calls() -> Iterator[str]:
     for place in VALUES:
         module, _, name = place.partition(":")
         yield from _entry(name, getattr(import_module(f"dgm.api.{module}"), name))
+
+
+def _module_of(name: str) -> str:
+    """The module that a public name is defined in; empty for one that is no class and no function."""
+    return str(getattr(getattr(dgm, name), "__module__", ""))
 
 
 def _entry(name: str, value: type | Callable[..., object]) -> Iterator[str]:
