@@ -58,9 +58,9 @@ def test_a_run_on_several_engines_goes_on_with_all_of_them(monkeypatch):
     with pytest.raises(
         UserError, match=r"on the engines ssh://a ssh://b, and now .*--engine, once for each$"
     ):
-        check_engine("id", "r")
+        check_engine("id", "r", "docker")
     monkeypatch.setenv("DGM_ENGINE", "ssh://b ssh://a")
-    check_engine("id", "r")
+    check_engine("id", "r", "docker")
 
 
 def test_the_id_of_a_run_is_no_path(tmp_path):
