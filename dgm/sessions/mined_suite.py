@@ -194,7 +194,7 @@ async def _bug_task(
     if placed.reason:
         return placed.reason
     made = await asyncio.to_thread(bug_files, ground, bug, placed)
-    evidence = make_evidence("", made.test_patch, made.fix, placed.failures, made.workspace)
+    evidence = make_evidence("", made, placed.failures, made.workspace)
     stated = await state(placed.id, evidence, mining.journal, mining.ask)
     if stated.reason:
         return stated.reason

@@ -278,7 +278,7 @@ async def _one_unit(mining: Mining, candidate: Candidate, newest: Environment) -
     change = await asyncio.to_thread(read_change, history, candidate)
     unit = candidate.unit
     message = f"{unit.message}\n\n{await asyncio.to_thread(history.branch_messages, unit)}".strip()
-    evidence = make_evidence(message, change.test_patch, change.fix, validated.failures, change.workspace)
+    evidence = make_evidence(message, change, validated.failures, change.workspace)
     return validated, await state(unit.commit, evidence, journal, mining.ask)
 
 

@@ -7,7 +7,7 @@ the hidden tests' names. It must tell every name and text that the tests need an
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dgm.benchmarks.mining.diff_words import Side, Word, read_side
@@ -75,6 +75,10 @@ class Evidence:
     """Ids of the tests that the fix makes pass."""
     old_names: frozenset[str]
     """All names in the files of the old tree."""
+    failures: Sequence[tuple[str, str]] = ()
+    """Id of a failing test and its output, of some tests that differ; ``failure`` holds the same outputs."""
+    test_files: Sequence[str] = ()
+    """Texts of the test files with the changes."""
 
 
 def find_leaks(statement: str, evidence: Evidence) -> tuple[str, ...]:

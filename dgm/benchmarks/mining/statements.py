@@ -19,6 +19,7 @@ PROMPTS = Path(__file__).with_name("prompts")
 MESSAGE_CHARS, TESTS_CHARS, OUTPUT_CHARS = 6_000, 24_000, 8_000
 """Maximum characters of each part of a question; of a longer one the middle is left out."""
 LEAST_WORDS, MOST_WORDS = 8, 600
+OTHER_RESULT = "another result than expected"
 KEYS = ("title", "statement", "solvable", "why")
 SKELETON = '{"title": "...", "statement": "...", "solvable": true or false, "why": "..."}'
 FORM = AnswerForm(
@@ -82,35 +83,71 @@ def check_statement(text: str, evidence: Evidence) -> tuple[str, ...]:
 
 
 def template_statement(evidence: Evidence) -> str:
-    """Return a statement made of the first failing assertion: what is run, and in what error it ends.
+    """Return a statement made of failing assertions: for each test that differs, what is run and how it ends.
 
     It is to be checked as any other (``check_statement``).
 
     Raises:
         StatementRefused: the output shows no failing assertion.
     """
-    try:
-        symptom = find_symptom(evidence.failure, evidence.test_diff, next(iter(evidence.fail_to_pass), ""))
-    except ValueError as error:
-        raise StatementRefused([str(error)]) from error
-    values = (
-        f"\nThe values, when it ends: {', '.join(f'`{value}`' for value in symptom.values)}.\n"
-        if symptom.values
-        else ""
-    )
-    text = _fill(
-        "statement-template",
-        {
-            "title": _title(symptom),
+    symptoms = _find_symptoms(evidence)
+    text = _write_symptoms(symptoms, evidence)
+    while len(symptoms) > 1 and len(text.split()) > MOST_WORDS:
+        symptoms = symptoms[:-1]
+        text = _write_symptoms(symptoms, evidence)
+    return text
+
+
+def _find_symptoms(evidence: Evidence) -> list[Symptom]:
+    """Return the symptoms that differ, that of the first test first.
+
+    Raises:
+        StatementRefused: the output of the first test shows none.
+    """
+    first = (next(iter(evidence.fail_to_pass), ""), evidence.failure)
+    found: list[Symptom] = []
+    for number, (test, output) in enumerate(evidence.failures or (first,)):
+        try:
+            symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
+        except ValueError as error:
+            if number == 0:
+                raise StatementRefused([str(error)]) from error
+            continue
+        if all(symptom.code != other.code for other in found):
+            found.append(symptom)
+    return found
+
+
+def _write_symptoms(symptoms: Sequence[Symptom], evidence: Evidence) -> str:
+    parts: list[str] = []
+    for symptom in symptoms:
+        values = (
+            f"\nThe values, when it ends: {', '.join(f'`{value}`' for value in symptom.values)}.\n"
+            if symptom.values
+            else ""
+        )
+        part = {
+            "introduction": "Nor does this:" if parts else "This does not work as it should:",
             "code": symptom.code,
             "values": values,
             "error": symptom.error,
-        },
-    )
+            "wanted": _wanted(symptom.error),
+        }
+        parts.append(_fill("statement-symptom", part))
+    text = _fill("statement-template", {"title": _title(symptoms[0]), "symptoms": "\n\n".join(parts)})
     text = _neutralise(text, evidence)
     untold = untold_names(text, evidence)
     named = f"\n\nNew names and texts in it: {', '.join(f'`{name}`' for name in untold)}." if untold else ""
     return f"{text}{named}\n"
+
+
+def _wanted(error: str) -> str:
+    """Return a sentence that says what should happen instead."""
+    if "DID NOT RAISE" in error:
+        return "That error should be raised."
+    if _outcome(error) == OTHER_RESULT:
+        return "The assertion should hold."
+    return "It should run to its end without an error."
 
 
 async def model_statement(evidence: Evidence, ask: Ask) -> Statement:
@@ -172,7 +209,7 @@ def _outcome(error: str) -> str:
     kind = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
     if kind and kind[1] != "AssertionError":
         return f"ends in {kind[1]}"
-    return "another result than expected"
+    return OTHER_RESULT
 
 
 def _neutralise(text: str, evidence: Evidence) -> str:

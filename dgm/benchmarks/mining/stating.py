@@ -3,8 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.languages import is_test_file
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
     Ask,
@@ -19,6 +21,25 @@ _WORD = re.compile(r"[A-Za-z_]\w+")
 _SHOWN_FAILURES = 3
 
 
+class ChangedFiles(Protocol):
+    """A change of code and tests."""
+
+    @property
+    def fix(self) -> bytes:
+        """The change of the code, as a patch."""
+        ...
+
+    @property
+    def test_patch(self) -> bytes:
+        """The change of the tests, as a patch."""
+        ...
+
+    @property
+    def hidden(self) -> Snapshot:
+        """Test and configuration files as they are after the change."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Stated:
     """A statement, or why there is none."""
@@ -28,26 +49,41 @@ class Stated:
 
 
 def make_evidence(
-    message: str, test_patch: bytes, fix: bytes, failures: Mapping[str, str], workspace: Snapshot
+    message: str, files: "ChangedFiles", failures: Mapping[str, str], workspace: Snapshot
 ) -> Evidence:
     """Return what is known of a task.
 
     Args:
         message: of the commits.
-        test_patch: change of the tests.
-        fix: change of the code.
+        files: the change.
         failures: test that the fix mends → what it prints without it.
         workspace: the files without the fix.
     """
-    told = [text for text in failures.values() if text][:_SHOWN_FAILURES]
+    told = _choose_failures(failures)
     return Evidence(
         message=message,
-        test_diff=test_patch.decode("utf-8", "replace"),
-        fix_diff=fix.decode("utf-8", "replace"),
-        failure="\n\n".join(told),
+        test_diff=files.test_patch.decode("utf-8", "replace"),
+        fix_diff=files.fix.decode("utf-8", "replace"),
+        failure="\n\n".join(text for _, text in told),
         fail_to_pass=tuple(failures),
         old_names=old_names(workspace),
+        failures=told,
+        test_files=tuple(
+            entry.data.decode("utf-8", "replace")
+            for name, entry in sorted(files.hidden.items())
+            if is_test_file(name)
+        ),
     )
+
+
+def _choose_failures(failures: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return some failing tests with their outputs, one of each function first."""
+    printed = [(test, text) for test, text in failures.items() if text]
+    functions: dict[str, tuple[str, str]] = {}
+    for test, text in printed:
+        functions.setdefault(test.partition("[")[0], (test, text))
+    first = list(functions.values())
+    return tuple([*first, *(one for one in printed if one not in first)][:_SHOWN_FAILURES])
 
 
 def old_names(workspace: Snapshot) -> frozenset[str]:

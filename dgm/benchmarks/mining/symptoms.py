@@ -4,6 +4,7 @@ Reads pytest's long and short tracebacks, and what ``node:test``, jest, vitest a
 are taken out; the rest is as it was printed.
 """
 
+import ast
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -15,10 +16,13 @@ from dgm.syntax import parse
 
 CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
 """Maximum lines of code and of an error, and characters of a line, that are kept."""
+_TEXT_LINES = 100
+"""Maximum lines of a text in a test that is not indented."""
 HELPER_LINES = 12
 """Maximum lines of a function of the tests that is shown beside what failed."""
 _NAME = re.compile(r"[^\W\d]\w*")
 _HELPER = re.compile(r"(?:async def|def|class) (?!test|Test)(\w+)\b")
+_CONSTANT = re.compile(r"([^\W\d]\w*) = ")
 _FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
 _ENDS = re.compile(
     r"(?<=\n)\S+:\d+: [A-Za-z_]\w*[ \t]*$(?!\s*(?:During handling of|The above exception))", re.M
@@ -73,13 +77,14 @@ class Symptom:
     """The error, without a stack."""
 
 
-def find_symptom(failure: str, test_diff: str, test: str = "") -> Symptom:
+def find_symptom(failure: str, test_diff: str, test: str = "", files: Sequence[str] = ()) -> Symptom:
     """Return the first failing assertion of a test's output.
 
     Args:
         failure: what the test runner printed of it.
         test_diff: the changes of the test files, which have the code where the output does not show it.
         test: the id of the test, for output that does not name it.
+        files: the texts of the test files as a whole, where they are known; they take the place of the changes.
 
     Raises:
         ValueError: the output holds no error, or neither of them shows all of the code.
@@ -99,10 +104,13 @@ def find_symptom(failure: str, test_diff: str, test: str = "") -> Symptom:
     if code:
         named = _SHORT_TEST.search(text) or _LONG_TEST.search(text)
         name = named[1] if named else test.partition("[")[0].rpartition("::")[2]
-        body = _find_body(name, test_diff) if name else []
+        parts = [file.split("\n") for file in files] or list(new_rows(test_diff))
+        body = _find_body(name, parts) if name else []
         long = bool(_LONG_TEST.search(text))
-        code = _complete(_widen(code, body, "\n".join(error), long=long), test_diff)
-        code = [*_find_helpers(code, test_diff), *code]
+        line = 0 if long or not named else int(text[: named.end()].rpartition("\n")[2].split(":")[1])
+        place = _find_place(code[0], body, parts, line)
+        code = _complete(_widen(code, body, "\n".join(error), None if long else place), [body, *parts])
+        code = [*_find_helpers(code, parts), *code]
     # Comments of tests name issues and causes.
     code = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
     if not any(line.strip() for line in error):
@@ -133,14 +141,37 @@ def _code_of_pytest(text: str) -> tuple[list[str], list[str]]:
     return _drop_text(textwrap.dedent("\n".join(body)).strip("\n").split("\n")), values
 
 
-def _widen(code: list[str], body: list[str], error: str, *, long: bool) -> list[str]:
+def _find_place(first: str, body: list[str], parts: Sequence[list[str]], line: int) -> int | None:
+    """Return the index in a test's body of the first line that the output shows; None if it is not known.
+
+    Args:
+        first: that line.
+        body: of the test; empty if unknown.
+        parts: of the tests.
+        line: its number in the file, from 1; 0 if unknown. It matters where the test has several such lines.
+    """
+    first = first.strip()
+    places = [number for number, row in enumerate(body) if row.strip() == first]
+    if len(places) < 2:
+        return places[0] if places else None
+    for rows in parts:
+        if 0 < line <= len(rows) and rows[line - 1].strip() == first:
+            begin = line - 1
+            while begin and not _DEFINITION.match(rows[begin]):
+                begin -= 1
+            before = sum(row.strip() == first for row in rows[begin : line - 1])
+            return places[before] if before < len(places) else None
+    return None
+
+
+def _widen(code: list[str], body: list[str], error: str, place: int | None) -> list[str]:
     """Return the code of the test from its beginning, or all of it where a new name is missing in the old code.
 
     Args:
         code: the part that the output shows.
         body: all of the test; empty if unknown.
         error: the error.
-        long: the output shows the test from its beginning.
+        place: index in it of the code's first line; None if it is unknown, or the code begins with the test.
 
     Raises:
         ValueError: a new name is missing, and the changed tests do not show what it should do.
@@ -151,42 +182,80 @@ def _widen(code: list[str], body: list[str], error: str, *, long: bool) -> list[
         raise ValueError(
             "the output of the tests tells only that a name is missing, not what is wanted of it"
         )
-    rows = [row.strip() for row in body]
-    first = code[0].strip()
-    if long or rows.count(first) != 1:
+    if place is None:
         return code
-    place = rows.index(first)
+    end = place + len(code)
+    while end < len(body) and not (_is_whole(body[:end]) and _margin(body[end]) <= _margin(body[place])):
+        end += 1
+    if _is_whole(body[:end]):
+        return "\n".join(body[:end]).rstrip().split("\n")
     shift = " " * _margin(body[place])
     return [*body[:place], *(shift + row for row in code)]
 
 
-def _find_body(test: str, test_diff: str) -> list[str]:
-    """Return the body of a test in the changed tests, without its docstring; empty if it is not there as a whole."""
+def _find_body(test: str, parts: Sequence[list[str]]) -> list[str]:
+    """Return the body of a test, without its docstring; empty if no part of the tests has it as a whole."""
     head = re.compile(rf"\s*(?:async\s+)?def {re.escape(test)}\(")
-    for rows in new_rows(test_diff):
+    for rows in parts:
         for number, row in enumerate(rows):
             if not head.match(row):
                 continue
             begin = number
             while begin < len(rows) and not _ENDS_DEFINITION.search(rows[begin]):
                 begin += 1
-            end = begin + 1
-            while end < len(rows) and (not rows[end].strip() or _margin(rows[end]) > _margin(row)):
-                end += 1
-            body = textwrap.dedent("\n".join(rows[begin + 1 : end])).strip("\n").split("\n")
+            end = _end_of_text(rows, number, _after_indented(rows, number, begin + 1))
+            body = "\n".join(_outdent(rows[begin + 1 : end])).strip("\n").split("\n")
             return _drop_text(body) if _is_whole(body) else []
     return []
 
 
-def _complete(code: list[str], test_diff: str) -> list[str]:
-    """Return code that ends within a statement with the rest of it, which stands in the changed tests.
+def _outdent(rows: list[str]) -> list[str]:
+    """Return code without the margin of its first line; the lines of a text stay as they are."""
+    margin = next((_margin(row) for row in rows if row.strip()), 0)
+    kept = _find_text_rows(rows)
+    return [
+        row if number in kept or row[:margin].strip() else row[margin:] for number, row in enumerate(rows)
+    ]
+
+
+def _find_text_rows(rows: list[str]) -> set[int]:
+    """Return the indexes of lines that continue a text of several lines; empty where the code cannot be parsed."""
+    try:
+        tree = parse("\n".join(["if True:", *rows]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    texts = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    ]
+    # One line was put in front, and lines are counted from 1.
+    return {number - 2 for node in texts for number in range(node.lineno + 1, (node.end_lineno or 0) + 1)}
+
+
+def _end_of_text(rows: list[str], begin: int, end: int) -> int:
+    """Return the end of a function that seems to end within a text of several lines."""
+    for later in range(end, min(len(rows), end + _TEXT_LINES)):
+        if _is_whole(_outdent(rows[begin:later])):
+            return _after_indented(rows, begin, later)
+    return end
+
+
+def _after_indented(rows: list[str], begin: int, end: int) -> int:
+    while end < len(rows) and (not rows[end].strip() or _margin(rows[end]) > _margin(rows[begin])):
+        end += 1
+    return end
+
+
+def _complete(code: list[str], parts: Sequence[list[str]]) -> list[str]:
+    """Return code that ends within a statement with the rest of it, which stands in a part of the tests.
 
     Raises:
         ValueError: it does not stand there.
     """
     if _is_whole(code):
         return code
-    for rows in new_rows(test_diff):
+    for rows in parts:
         for number, row in enumerate(rows):
             if row.strip() == code[-1].strip():
                 margin = _margin(row)
@@ -200,26 +269,36 @@ def _complete(code: list[str], test_diff: str) -> list[str]:
     raise ValueError("the output of the tests shows only the beginning of what was run")
 
 
-def _find_helpers(code: list[str], test_diff: str) -> list[str]:
-    """Return the functions and classes of the changed tests that the code names, a blank line after each."""
+def _find_helpers(code: list[str], parts: Sequence[list[str]]) -> list[str]:
+    """Return the functions, classes and constants of the tests that the code names, a blank line after each."""
     names = set(_NAME.findall("\n".join(code)))
     found: list[str] = []
-    for rows in new_rows(test_diff):
+    for rows in parts:
         for number, row in enumerate(rows):
-            defined = _HELPER.match(row)
+            defined = _HELPER.match(row) or _CONSTANT.match(row)
             if not defined or defined[1] not in names:
                 continue
             names.discard(defined[1])
-            begin = number
-            while begin and rows[begin - 1].startswith("@"):
-                begin -= 1
-            end = number + 1
-            while end < len(rows) and (not rows[end].strip() or _margin(rows[end])):
-                end += 1
-            helper = "\n".join(rows[begin:end]).rstrip().split("\n")
-            if len(helper) <= HELPER_LINES and _is_whole(helper):
+            helper = _read_helper(rows, number)
+            if helper:
                 found += [*helper, ""]
     return found if len(found) <= CODE_LINES // 2 else []
+
+
+def _read_helper(rows: list[str], number: int) -> list[str]:
+    """Return the definition that begins in a line, its decorators included; empty if it is too long to be shown."""
+    begin = number
+    while begin and rows[begin - 1].startswith("@"):
+        begin -= 1
+    end = number + 1
+    if _CONSTANT.match(rows[number]):
+        while end < min(len(rows), begin + HELPER_LINES) and not _is_whole(rows[begin:end]):
+            end += 1
+    else:
+        while end < len(rows) and (not rows[end].strip() or _margin(rows[end])):
+            end += 1
+    helper = "\n".join(rows[begin:end]).rstrip().split("\n")
+    return helper if len(helper) <= HELPER_LINES and _is_whole(helper) else []
 
 
 def _is_whole(code: list[str]) -> bool:
