@@ -1,7 +1,6 @@
 """Statements from the output of failing tests, as the runners print it, and from a scripted model."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -368,65 +367,3 @@ def test_a_statement_that_stays_wrong_is_refused(answers, problem):
 
 def test_the_form_has_the_keys_that_are_asked_for():
     assert tuple(FORM.schema["properties"]) == KEYS
-
-
-FILE = '''
-LIMITS = [
-    1,
-    2,
-]
-
-
-def test_all():
-    text = """\\
-one
-    two"""
-    with raises(KeyError):
-        at(0)
-    with raises(KeyError):
-        at(LIMITS, text)
-    after()
-'''
-SHOWN = '''LIMITS = [
-    1,
-    2,
-]
-
-text = """\\
-one
-    two"""
-with raises(KeyError):
-    at(0)
-with raises(KeyError):
-    at(LIMITS, text)'''
-SECOND = "t.py:14: in test_all\n    with raises(KeyError):\nE   Failed: DID NOT RAISE KeyError\n"
-
-
-def test_of_equal_lines_the_one_that_failed_is_told_with_texts_and_constants_as_they_are():
-    found = find_symptom(SECOND, "", "t.py::test_all", [FILE])
-    assert found.code == SHOWN
-
-
-def test_each_failing_test_is_told_and_what_is_wanted_of_it():
-    evidence = replace(
-        EVIDENCE,
-        failures=(
-            ("t.py::test_all", SECOND),
-            ("t.py::test_b", "t.py:3: in test_b\n    assert b() == 1\nE   assert 2 == 1\n"),
-            ("t.py::test_c", "t.py:5: in test_c\n    c()\nE   KeyError: 1\n"),
-        ),
-        fail_to_pass=("t.py::test_all", "t.py::test_b", "t.py::test_c"),
-        test_files=(FILE,),
-    )
-    told = template_statement(evidence)
-    assert [
-        told.count(text) for text in ("at(LIMITS, text)", "assert b() == 1", "c()\n", "Nor does this:")
-    ] == [
-        1,
-        1,
-        1,
-        2,
-    ]
-    assert [
-        told.count(text) for text in ("error should be raised", "assertion should hold", "without an error")
-    ] == [1, 1, 1]
