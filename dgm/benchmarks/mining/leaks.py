@@ -33,6 +33,8 @@ _COMMIT = re.compile(r"(?<![-\w#])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|\+\+\+ b/|--- a/)", re.M)
 _HIDDEN = re.compile(r"\b(?:hidden tests?|fail[_ ]to[_ ]pass|pass[_ ]to[_ ]pass)\b", re.I)
 _TEST_WORD = re.compile(r"\b(?:test_\w*[a-zA-Z]\w*|Test[A-Z]\w*|\w+_test\.\w+)(?:\.\w+)?")
+_TEST_DEFINED = re.compile(r"^\+.*?\b(?:def|class|func|fn)\s+(\w+)|^\+\+\+ .*?([^/\s]+)$", re.M)
+"""The name that an added line defines, or the name of a changed file."""
 _SHAPED = re.compile(r"(?=.*[^\W\d])(?:.*[a-z\d][A-Z].*|[^\W_].*_.*|_.+|.*\d.*)")
 """Names that are no words of a sentence: with an underline, a capital inside, or a digit."""
 _KNOWN = frozenset(
@@ -140,9 +142,10 @@ def _tests(statement: str, evidence: Evidence) -> Iterator[str]:
         if _has_word(statement, name):
             yield f"names a test: {_quote(name)}"
             return
-    added = set(_TEST_WORD.findall(evidence.test_diff))
+    # A file that a test writes may have such a name, too: only what the tests define counts, and their own files.
+    added = {name for pair in _TEST_DEFINED.findall(evidence.test_diff) for name in pair if name}
     for found in _TEST_WORD.finditer(statement):
-        if found[0] in added and found[0] not in evidence.old_names:
+        if {found[0], found[0].partition(".")[0]} & added and found[0] not in evidence.old_names:
             yield f"names a test: {_quote(found[0])}"
 
 

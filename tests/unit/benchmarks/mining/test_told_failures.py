@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from dgm.benchmarks.mining.leaks import find_leaks
 from dgm.benchmarks.mining.statements import template_statement
 from dgm.benchmarks.mining.symptoms import find_symptom
 from tests.unit.benchmarks.mining.test_leaks import EVIDENCE
@@ -66,3 +67,10 @@ def test_each_failing_test_is_told_and_what_is_wanted_of_it():
     assert [
         told.count(text) for text in ("error should be raised", "assertion should hold", "without an error")
     ] == [1, 1, 1]
+
+
+def test_a_file_that_a_test_writes_is_no_name_of_a_test():
+    added = '+++ b/tests/test_more.py\n@@ -0,0 +1,2 @@\n+def test_rotates():\n+    rotate("test_file.txt")\n'
+    evidence = replace(EVIDENCE, test_diff=added, fail_to_pass=("tests/test_more.py::test_rotates",))
+    assert find_leaks("`rotate('test_file.txt')` leaves it where it is.", evidence) == ()
+    assert find_leaks("See test_more.py for it.", evidence) == ("names a test: 'test_more.py'",)
