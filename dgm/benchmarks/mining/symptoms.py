@@ -23,6 +23,7 @@ HELPER_LINES = 12
 _NAME = re.compile(r"[^\W\d]\w*")
 _HELPER = re.compile(r"(?:async def|def|class) (?!test|Test)(\w+)\b")
 _CONSTANT = re.compile(r"([^\W\d]\w*) = ")
+_CASES = re.compile(r"@(?:pytest\.)?mark\.parametrize\(")
 _FRAME = re.compile(r"^(?:_ )+_*\s*$|^\S+:\d+: (?:[A-Z]\w*|in \w+.*)?\s*$", re.M)
 _ENDS = re.compile(
     r"(?<=\n)\S+:\d+: [A-Za-z_]\w*[ \t]*$(?!\s*(?:During handling of|The above exception))", re.M
@@ -110,7 +111,7 @@ def find_symptom(failure: str, test_diff: str, test: str = "", files: Sequence[s
         line = 0 if long or not named else int(text[: named.end()].rpartition("\n")[2].split(":")[1])
         place = _find_place(code[0], body, parts, line)
         code = _complete(_widen(code, body, "\n".join(error), None if long else place), [body, *parts])
-        code = [*_find_helpers(code, parts), *code]
+        code = [*_find_helpers(code, parts), *_find_cases(name, parts), *code]
     # Comments of tests name issues and causes.
     code = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
     if not any(line.strip() for line in error):
@@ -191,6 +192,22 @@ def _widen(code: list[str], body: list[str], error: str, place: int | None) -> l
         return "\n".join(body[:end]).rstrip().split("\n")
     shift = " " * _margin(body[place])
     return [*body[:place], *(shift + row for row in code)]
+
+
+def _find_cases(test: str, parts: Sequence[list[str]]) -> list[str]:
+    """Return the decorators of a test that give its parameters their values; empty if there are none, or too many."""
+    head = re.compile(rf"\s*(?:async\s+)?def {re.escape(test)}\(")
+    for rows in parts:
+        for number, row in enumerate(rows):
+            if not test or not head.match(row):
+                continue
+            begin = number
+            while begin and rows[begin - 1].strip() and not _ENDS_DEFINITION.search(rows[begin - 1]):
+                begin -= 1
+            cases = _outdent(rows[begin:number])
+            is_told = any(_CASES.match(each) for each in cases) and len(cases) <= HELPER_LINES
+            return cases if is_told and _is_whole([*cases, "def example(): ..."]) else []
+    return []
 
 
 def _find_body(test: str, parts: Sequence[list[str]]) -> list[str]:

@@ -74,3 +74,11 @@ def test_a_file_that_a_test_writes_is_no_name_of_a_test():
     evidence = replace(EVIDENCE, test_diff=added, fail_to_pass=("tests/test_more.py::test_rotates",))
     assert find_leaks("`rotate('test_file.txt')` leaves it where it is.", evidence) == ()
     assert find_leaks("See test_more.py for it.", evidence) == ("names a test: 'test_more.py'",)
+
+
+def test_the_values_of_a_parametrised_test_are_told():
+    cases = '@mark.parametrize(\n    ("a", "b"), [\n    (1, 2),\n])'
+    file = f"{cases}\ndef test_sum(a, b):\n    assert total(a) == b\n"
+    printed = "t.py:6: in test_sum\n    assert total(a) == b\nE   assert 1 == 2\n"
+    found = find_symptom(printed, "", "t.py::test_sum[1-2]", [file])
+    assert found.code == f"{cases}\nassert total(a) == b"
