@@ -19,9 +19,9 @@ class Holder(NamedTuple):
     host: str
     """Name of its host, for people. A stranger may have written it: not neutralised."""
     is_reachable: bool
-    """Whether this process sees the other one under the number ``pid``."""
+    """True if this process sees the other one under the number ``pid``."""
     is_known: bool
-    """Whether the lock can be asked here: the holder runs on the same kernel."""
+    """True if the lock can be asked here: the holder runs on the same kernel."""
 
 
 def describe_this_process() -> bytes:

@@ -73,7 +73,7 @@ class Contract:
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that it gets beside those of dgm."""
     npm: bool = False
-    """Whether its ``package-lock.json`` names packages that its sandbox must offer."""
+    """True if its ``package-lock.json`` names packages that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     trajectory: str = ""

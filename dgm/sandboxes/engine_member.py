@@ -65,12 +65,12 @@ class EngineMember:
 
     @property
     def is_used(self) -> bool:
-        """Whether sandboxes are opened there now."""
+        """True while sandboxes are opened there."""
         return not self.problem
 
     @property
     def is_due(self) -> bool:
-        """Whether it is to be tried again now."""
+        """True if it has to be tried again now."""
         return bool(self.problem) and not self._is_reached_for and self._rests_until <= self._clock()
 
     @property

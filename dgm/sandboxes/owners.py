@@ -15,6 +15,7 @@ import time
 import uuid
 from pathlib import Path
 
+from dgm.archive.lock import is_locked
 from dgm.paths import state_folder
 
 LABEL = "dgm.owner"
@@ -36,10 +37,8 @@ def has_ended(mark: str) -> bool:
     """Return whether the owner ended; False if it lives, and if no file of this user names it."""
     if not _MARK.fullmatch(mark):
         return False
-    try:
-        return not _is_held(_folder() / mark)
-    except OSError:
-        return False
+    path = _folder() / mark
+    return path.is_file() and not is_locked(path)
 
 
 @functools.cache
@@ -60,22 +59,11 @@ def _take_lock(_pid: int) -> str:
     return mark
 
 
-def _is_held(path: Path) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _remove_old(folder: Path) -> None:
     oldest = time.time() - _KEPT_S
     for path in folder.iterdir():
         with contextlib.suppress(OSError):
-            if path.stat().st_mtime < oldest and not _is_held(path):
+            if path.stat().st_mtime < oldest and not is_locked(path):
                 path.unlink()
 
 

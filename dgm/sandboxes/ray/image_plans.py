@@ -30,9 +30,9 @@ class ImagePlan:
     sources: tuple[str, ...]
     """The images that it can be made of, the best first."""
     built: bool = False
-    """Whether the only source is built from a Dockerfile."""
+    """True if the only source is built from a Dockerfile."""
     network: bool = False
-    """Whether the steps of the Dockerfile may use a network."""
+    """True if the steps of the Dockerfile may use a network."""
     folder: str = ""
     """The folder to ``hold``."""
 

@@ -40,7 +40,7 @@ class RemoteSandbox:
         self._link = link
         self._confirm = confirm
         self.is_lost = False
-        """Whether the process on the node that held the sandbox is gone, or the node is."""
+        """True if the process on the node that held the sandbox is gone, or the node is."""
         self.failure = ""
         """Message of the node's engine when it failed; empty: it did not."""
 

@@ -52,7 +52,7 @@ class ResumingPipe:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the other end is connected now."""
+        """True while the other end is connected."""
         return self._writer is not None
 
     @property

@@ -95,7 +95,7 @@ class ClusterSession:
 
     @property
     def is_over(self) -> bool:
-        """Whether the session has ended, so that no further sandbox can be opened in it."""
+        """True if the session has ended, so that no further sandbox can be opened in it."""
         return self._ending or self._failed is not None or self.keeping.done()
 
     @property

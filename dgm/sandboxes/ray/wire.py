@@ -76,7 +76,7 @@ class HeadSession:
     images_bytes: int = 0
     """Disk of the images of tasks."""
     has_demand: bool = False
-    """Whether the head asks the cluster for room, which has to be withdrawn when it is silent."""
+    """True if the head asks the cluster for room, which has to be withdrawn when it is silent."""
 
 
 @dataclass(frozen=True, slots=True)

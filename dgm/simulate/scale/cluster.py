@@ -56,7 +56,7 @@ class _Slot:
     fails_after: int = -1
     """Number of further parts after which the evaluation fails; negative: it does not."""
     at_work: bool = False
-    """Whether it has an evaluation."""
+    """True while it has an evaluation."""
 
 
 class ScaleSimulation:
