@@ -51,6 +51,7 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
+from dgm.search.second_performances import SecondPerformances
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
@@ -373,4 +374,5 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, registry.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
-        yield Search(controller, policy, worker, settings, hooks)
+        async with SecondPerformances(worker, settings.scale.speculate, settings.workers) as executor:
+            yield Search(controller, policy, executor, settings, hooks)

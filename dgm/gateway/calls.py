@@ -7,7 +7,8 @@ identical request joins the call. A call is never cancelled while it may be bill
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from typing import Any
 
 from dgm.domain import Usage
@@ -31,9 +32,7 @@ class ProviderCall:
         begun: whether its beginning is in the journal, so that it needs an end there.
         paying: whether it may be billed now.
         wasted: estimated usage billed for broken tries.
-        abandoned: whether its job has ended and no other job has joined it since.
         quiet: whether the bytes are withheld until the end, because the answer may not be for the agent.
-        listeners: number of agents' requests that wait for its answer.
         waits_since: Unix time since which it waits for its turn or its next try; None while it does not.
     """
 
@@ -48,9 +47,7 @@ class ProviderCall:
         self.key: CallKey | None = None
         self.paying = False
         self.wasted = Usage()
-        self.listeners = 0
         self.quiet = False
-        self.abandoned = False
         self.outcome: asyncio.Future[WireReply] = asyncio.get_running_loop().create_future()
         self.outcome.add_done_callback(retrieve_error)
         self.begun = False
@@ -59,9 +56,47 @@ class ProviderCall:
         self._came = bytearray()
         self._broken = 0
         self._waiters: list[asyncio.Future[None]] = []
+        self._jobs: set[Hashable] = set()
+        self._was_left = False
+        self._hearers: Counter[Hashable] = Counter()
         self.waits_since: float | None = None
         self._entered: float | None = None
         self._sent: float | None = None
+
+    # The jobs that need its answer
+
+    def join(self, job: Hashable) -> None:
+        """Note that a job needs the answer until it ends."""
+        self._jobs.add(job)
+
+    def leave(self, job: Hashable) -> None:
+        """Note that a job has ended."""
+        self._jobs.discard(job)
+        self._was_left = True
+
+    @property
+    def is_needed(self) -> bool:
+        """True while a job that needs the answer has not ended."""
+        return bool(self._jobs)
+
+    @property
+    def abandoned(self) -> bool:
+        """True if all jobs that needed the answer have ended."""
+        return self._was_left and not self._jobs
+
+    def begin_listening(self, job: Hashable) -> None:
+        """Count a request of a job that waits for the answer from now on."""
+        self._hearers[job] += 1
+
+    def end_listening(self, job: Hashable) -> None:
+        """Count a request of a job that waits no longer."""
+        self._hearers[job] -= 1
+
+    def is_heard_by(self, job: Hashable) -> bool:
+        """Return whether a request of a job waits for the answer."""
+        return self._hearers[job] > 0
+
+    # Its own steps
 
     def enter(self) -> None:
         """Note that the call's turn within its own job has come; from here on it waits for other jobs."""

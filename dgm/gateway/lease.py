@@ -153,6 +153,7 @@ class Lease:
 
     def note_listener(self, call: ProviderCall) -> None:
         """Note that the agent waits for a call from now on."""
+        call.join(self)
         self._heard_since.append((call, time.monotonic()))
 
     @contextmanager
@@ -300,11 +301,16 @@ class Lease:
         task.add_done_callback(self._tasks.discard)
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
-        """Cancel the calls that cost nothing yet; return all tasks, for callers that wait until they are recorded."""
+        """Cancel the calls that cost nothing yet and that no other lease waits for.
+
+        Returns:
+            All tasks, for callers that wait until they are recorded.
+        """
         self._ended = True
         for call, _ in self._heard_since:
-            call.abandoned = True
-        for task in self._tasks - self._billed():
+            call.leave(self)
+        needed = {task for task, call in self._calls.items() if call.is_needed}
+        for task in self._tasks - self._billed() - needed:
             task.cancel()
         return tuple(self._tasks)
 

@@ -12,10 +12,10 @@ from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
 from dgm.gateway import blame
 from dgm.gateway.calls import JobEnded, ProviderCall
+from dgm.gateway.calls_under_way import CallsUnderWay
 from dgm.gateway.cut_calls import book_unanswered, settle_cut_calls
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
-from dgm.gateway.masking import first_difference
 from dgm.gateway.open_calls import OpenCalls
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
@@ -59,7 +59,7 @@ class ModelCaller:
         self._journal = journal
         self._ledger = ledger
         self._numbers: dict[ActionId, int] = {}
-        self._under_way: dict[ActionId, list[ProviderCall]] = {}
+        self._under_way = CallsUnderWay()
         self._leases: dict[ActionId, list[Lease]] = {}
 
     @property
@@ -85,13 +85,11 @@ class ModelCaller:
             del self._leases[lease.action]
 
     def call(self, lease: Lease, request: WireRequest) -> ProviderCall:
-        """Return the call that answers a raw request: one in flight without listeners, or a new one."""
-        for call in self._under_way.get(lease.action, ()):
-            free = call.listeners == 0 and call.key and call.key.number not in lease.heard
-            if free and first_difference(call.request, request) is None:
-                log.info("action %d: joins %s, which is under way", lease.action, call.key)
-                call.abandoned = False
-                return call
+        """Return the call that answers a raw request: one in flight that the lease does not wait for, or a new one."""
+        call = self._under_way.find(lease, request)
+        if call is not None:
+            log.info("action %d: joins %s, which is under way", lease.action, call.key)
+            return call
         return ProviderCall(request, lambda begun: self._begin(lease, begun))
 
     async def answer(
@@ -205,7 +203,7 @@ class ModelCaller:
                 reply: AnyReply
                 if isinstance(allowed, WireRequest):
                     call = blame.NeutralCall(allowed, lambda begun: self._begin(lease, begun))
-                    call.listeners = 1
+                    call.begin_listening(lease)
                     _, reply = await self._ask_provider(lease, call, most, cut=False)
                 else:
                     _, reply = await self._ask_model(lease, allowed, None, cut=False)
@@ -252,17 +250,31 @@ class ModelCaller:
         with lease.hold(most):
             async with self._ledger.hold(name, request, lease.measured) as allowed:
                 cut = allowed is not request
+                shared = await self._answer_of_other(lease, ordinal, request)
+                if shared is not None:
+                    return shared
                 if isinstance(allowed, WireRequest) and call is not None and lease.wire_model is not None:
                     call.request, call.quiet = allowed, cut
                     return await self._ask_provider(lease, call, most, cut=cut)
                 return await self._ask_model(lease, allowed, difference, cut=cut)
+
+    async def _answer_of_other(
+        self, lease: Lease, ordinal: int, request: AnyRequest
+    ) -> tuple[CallKey, AnyReply] | None:
+        """Return the answer to the same request of another performance of the action; None if there is none."""
+        if len(self._leases.get(lease.action, ())) < 2:
+            return None
+        recorded = lease.memory.take(request, ordinal)
+        if recorded is not None:
+            return CallKey(lease.action, recorded.number), recorded.reply
+        return await self._under_way.join(lease, request)
 
     async def _ask_model(
         self, lease: Lease, request: AnyRequest, difference: str | None, *, cut: bool
     ) -> tuple[CallKey, Reply]:
         """Ask a model in dgm's own form."""
         asked = request if isinstance(request, Request) else Request(())
-        with lease.paying(), self.open_calls.asking():
+        with lease.paying(), self.open_calls.asking(), self._under_way.hold_own(lease, asked) as call:
             began = time.monotonic()
             try:
                 said = await _own_form_model(lease).reply(asked)
@@ -282,6 +294,10 @@ class ModelCaller:
             key = self._next_key(lease)
             seconds = time.monotonic() - began
             await self._journal.record(PaidCall(key, lease.model.name, lease.role, asked, reply, seconds))
+            call.outcome.set_result((key, reply))
+            for other in self._leases.get(lease.action, ()):
+                if other not in call.hearers:
+                    other.memory.add_late(Exchange(key.number, asked, reply))
         self._check_cut(reply, asked)
         return key, reply
 
@@ -291,20 +307,18 @@ class ModelCaller:
         """Ask a provider in its own protocol; others can join the call until it has ended."""
         key = call.key = self._next_key(lease)
         call.most = self._ledger.worst(lease.model.name, most)
-        self._under_way.setdefault(lease.action, []).append(call)
         try:
-            reply = await self._send_to_provider(lease, call, most, cut=cut)
+            with self._under_way.hold(lease.action, call):
+                reply = await self._send_to_provider(lease, call, most, cut=cut)
         except BaseException:
             book_unanswered(self._journal, self._ledger, lease, call)
             raise
-        finally:
-            self._forget(call)
         self._check_cut(reply, call.request)
         if not reply.error:
             call.end(reply)
         for other in self._leases.get(lease.action, ()):
             # The call's own agent may hang up before the end, and repeat the request.
-            if call.listeners == 0 if other is lease else key.number not in other.heard:
+            if not call.is_heard_by(other) and key.number not in other.heard:
                 other.memory.add_late(Exchange(key.number, call.request, reply))
         return key, reply
 
@@ -366,13 +380,6 @@ class ModelCaller:
     def _next_key(self, lease: Lease) -> CallKey:
         self._numbers[lease.action] += 1
         return CallKey(lease.action, self._numbers[lease.action])
-
-    def _forget(self, call: ProviderCall) -> None:
-        assert call.key is not None
-        others = self._under_way[call.key.action]
-        others.remove(call)
-        if not others:
-            del self._under_way[call.key.action]
 
     def _check_cut(self, reply: AnyReply, request: AnyRequest) -> None:
         if reply.error == CUT_SHORT:

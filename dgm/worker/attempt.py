@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
@@ -22,6 +23,8 @@ class Attempt:
     by: WorkerContext
     bench: Workbench
     task: TaskId
+    labels: Mapping[str, str]
+    """Of its sandboxes."""
     traces: dict[str, Digest] = field(default_factory=dict)
 
     async def graded(self, source: Snapshot) -> Grade:
@@ -34,9 +37,10 @@ class Attempt:
         benchmark, traces = self.by.benchmark, self.traces
         task = benchmark.task(self.task)
         start = await asyncio.to_thread(benchmark.workspace, task.id)
-        labels = self.by.spec.labels
         packages = (
-            await benchmark.environment(task.id, labels) if isinstance(benchmark, HasEnvironments) else None
+            await benchmark.environment(task.id, self.labels)
+            if isinstance(benchmark, HasEnvironments)
+            else None
         )
         problem, workspace, tried = task.prompt, start, 0
         limit_s = self.by.settings.limits.solve_limit_s(task.timeout_s)
@@ -51,7 +55,7 @@ class Attempt:
                 whole = await asyncio.to_thread(fit_patch, start, work.workspace, most)
                 work = replace(work, patch=whole.patch, left_out={**work.left_out, **whole.left_out})
             await asyncio.to_thread(self._keep_work, work)
-            grade = await benchmark.grade(task.id, work.patch, labels)
+            grade = await benchmark.grade(task.id, work.patch, self.labels)
             check_answer(grade, Grade, f"benchmark '{benchmark.name}': grade")
             traces["tests"] = await asyncio.to_thread(self.by.keep, grade.log)
             traces["failures"] = await asyncio.to_thread(self.by.keep, grade.shown)

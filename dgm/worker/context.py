@@ -1,13 +1,14 @@
 """The parts with which an action is performed, and the place where its traces are kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Digest, Usage
 from dgm.gateway.server import Gateway
 from dgm.protocols import Benchmark, Operator, SandboxEngine, SandboxSpec
+from dgm.sandboxes.performances import ACTION, PERFORMANCE
 from dgm.worker.allowance import Allowance
 from dgm.worker.supplies import Supplies
 from dgm.worker.workbench import SandboxWorkbench
@@ -28,8 +29,16 @@ class WorkerContext:
     supplies: Supplies = field(default_factory=Supplies)
     """Packages of the run's agents."""
 
+    def labels(self, action: ActionId, performance: int = 1) -> Mapping[str, str]:
+        """Return the labels of the sandboxes of one performance of an action."""
+        return {**self.spec.labels, ACTION: str(action), PERFORMANCE: str(performance)}
+
     def bench(
-        self, action: ActionId, role: str | None = None, allowance: Allowance | None = None
+        self,
+        action: ActionId,
+        role: str | None = None,
+        allowance: Allowance | None = None,
+        performance: int = 1,
     ) -> SandboxWorkbench:
         """Return a fresh workbench for one performance of an action.
 
@@ -37,12 +46,13 @@ class WorkerContext:
             action: the action to which the model calls belong.
             role: of the lent model; default: the kind of the job.
             allowance: limits on all jobs and questions together.
+            performance: its number.
         """
         return SandboxWorkbench(
             self.engine.open,
             self.gateway,
             action,
-            self.spec,
+            replace(self.spec, labels=self.labels(action, performance)),
             self.settings.limits,
             role,
             allowance,

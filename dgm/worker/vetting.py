@@ -107,6 +107,6 @@ class _Probes:
         try:
             limits = self._by.settings.limits
             bench = replace(self._bench, allowance=Allowance.of_vetting(limits))
-            return await Attempt(self._by, bench, task, left).graded(child)
+            return await Attempt(self._by, bench, task, bench.spec.labels, left).graded(child)
         finally:
             self._traces.update({f"probe-{self._tried}-{name}": digest for name, digest in left.items()})

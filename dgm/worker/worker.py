@@ -39,7 +39,8 @@ class Worker(WorkerContext):
         traces: dict[str, Digest] = {}
         try:
             source = await asyncio.to_thread(self.run.repository.source, order.agent.commit)
-            attempt = Attempt(self, self.bench(order.id), order.action.task, traces)
+            bench = self.bench(order.id, performance=order.performance)
+            attempt = Attempt(self, bench, order.action.task, bench.spec.labels, traces)
             grade = await attempt.graded(source)
         except AgentFault as fault:
             grade = Grade(Verdict.UNRESOLVED, f"{fault.stage}: {fault}", 0.0)

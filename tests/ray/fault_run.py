@@ -70,6 +70,7 @@ class Trial:
     seed: int = 3
     partition_s: float = 60.0
     nodes: int = 3
+    speculate: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,8 @@ class Search:
         self._engine = ["--engine", f"ray://{address}"]
         self._environment = {**os.environ, "DGM_ARCHIVE": str(archive), PROVIDER.key_env: KEY}
         settings = (f"scale.lease_s={LEASE_S}", "scale.node_engine=bubblewrap", "limits.check_s=60")
+        if trial.speculate:
+            settings = (*settings, f"scale.speculate={trial.speculate}")
         given = [*self._engine, "--workers", str(trial.workers), "--seed", str(trial.seed)]
         given += ["--max-evaluations", str(trial.evaluations), "--seed-agent", "plain"]
         given += [word for each in settings for word in ("--set", each)]
@@ -277,6 +280,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
         "answers_of_the_provider": server.answered,
         "answers_in_the_log": in_log,
         "cut_by_a_kill": paid.cut,
+        "performed_twice_at_once": search.output.count("is performed a second time"),
         "lost": max(0, server.answered - in_log - paid.cut),
         "paid_twice": paid.again,
         "asked_twice_in_one_performance": paid.repeated,
@@ -323,6 +327,7 @@ def main() -> int:
         ("workers", int, Trial.workers),
         ("seed", int, Trial.seed),
         ("partition_s", float, Trial.partition_s),
+        ("speculate", float, Trial.speculate),
     ):
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, default=default)
     given = parser.parse_args()

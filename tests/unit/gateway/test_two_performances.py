@@ -1,0 +1,158 @@
+"""Two performances of one action at once pay once for the calls that both make."""
+
+import asyncio
+
+import pytest
+
+from dgm.messages import Reply
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
+from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed, until, whole
+
+pytestmark = pytest.mark.slow
+
+
+def run(scenario):
+    return asyncio.run(asyncio.wait_for(scenario, 60))
+
+
+def post(http, **more):
+    return http.post("/chat/completions", json=chat(**more))
+
+
+def test_the_second_joins_a_call_that_the_first_waits_for(tmp_path):
+    async def scenario():
+        gate, journal = asyncio.Event(), MemoryJournal()
+        provider = Provider(streamed(gate, passed=0))
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked = asyncio.create_task(post(first, stream=True))
+                    await until(lambda: provider.asked)
+                    joined = asyncio.create_task(post(second, stream=True))
+                    await until(lambda: two.open)
+                    gate.set()
+                    answers = [(await each).content for each in (asked, joined)]
+        assert answers == [b"".join(STREAM)] * 2
+        assert (len(provider.asked), len(journal.paid)) == (1, 1)
+        assert (one.calls, two.calls) == (1, 1)
+
+    run(scenario())
+
+
+def test_equal_requests_at_the_same_moment_are_paid_once(tmp_path):
+    async def scenario():
+        provider, journal = Provider(whole()), MemoryJournal()
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    answers = await asyncio.gather(post(first), post(second))
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert (len(provider.asked), len(journal.paid)) == (1, 1)
+
+    run(scenario())
+
+
+def test_whoever_comes_later_gets_what_the_other_has_paid_and_asks_for_more_itself(tmp_path):
+    async def scenario():
+        provider, journal = Provider(whole()), MemoryJournal()
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    for http in (first, first, second, second):
+                        await post(http)
+                    assert len(provider.asked) == 2
+                    await post(second)
+                    assert len(provider.asked) == 3
+                    # And what the second has paid is there for the first.
+                    await post(first)
+        assert (len(provider.asked), len(journal.paid)) == (3, 3)
+
+    run(scenario())
+
+
+def test_a_call_goes_on_for_the_other_when_the_one_that_made_it_has_ended(tmp_path):
+    async def scenario():
+        gate, journal = asyncio.Event(), MemoryJournal()
+        provider = Provider(streamed(gate, passed=0))
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as two:
+                async with client(opened, two.token) as second:
+                    with opened.lend(ACTION, "solve") as one:
+                        async with client(opened, one.token) as first:
+                            asked = asyncio.create_task(post(first))
+                            await until(lambda: provider.asked)
+                            joined = asyncio.create_task(post(second))
+                            await until(lambda: two.open)
+                            asked.cancel()
+                    gate.set()
+                    assert (await joined).status_code == 200
+        assert (len(provider.asked), len(journal.paid)) == (1, 1)
+
+    run(scenario())
+
+
+def test_a_call_that_waits_at_its_provider_is_kept_for_the_other(tmp_path):
+    """Nothing was sent for it yet, so that it would be given up if nobody else needed it."""
+
+    async def scenario():
+        let, journal = asyncio.Event(), MemoryJournal()
+
+        async def held(request, delivery):
+            with delivery.waiting():
+                await let.wait()
+            with delivery.waiting():
+                pass
+            return await whole()(request, delivery)
+
+        provider = Provider(held)
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as two:
+                async with client(opened, two.token) as second:
+                    with opened.lend(ACTION, "solve") as one:
+                        async with client(opened, one.token) as first:
+                            asked = asyncio.create_task(post(first))
+                            await until(lambda: provider.asked)
+                            joined = asyncio.create_task(post(second))
+                            await until(lambda: two.open)
+                            asked.cancel()
+                    let.set()
+                    assert (await joined).status_code == 200
+        assert (len(provider.asked), len(journal.paid)) == (1, 1)
+
+    run(scenario())
+
+
+def test_a_model_in_dgms_own_form_is_asked_once_for_both(tmp_path):
+    async def scenario():
+        model, journal = Slow(), MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked = asyncio.create_task(ask(first))
+                    await until(lambda: model.waiting)
+                    joined = asyncio.create_task(ask(second))
+                    await until(lambda: two.open)
+                    model.go.set()
+                    answers = [
+                        (await each)[1]["choices"][0]["message"]["content"] for each in (asked, joined)
+                    ]
+        assert answers == ["hello", "hello"]
+        assert (len(model.asked), len(journal.paid)) == (1, 1)
+
+    run(scenario())
+
+
+def test_an_answer_in_dgms_own_form_is_there_for_the_other(tmp_path):
+    async def scenario():
+        model, journal = Script(Reply("one"), Reply("two")), MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    told = [
+                        (await ask(http))[1]["choices"][0]["message"]["content"]
+                        for http in (first, second, second, first)
+                    ]
+        assert told == ["one", "one", "two", "two"]
+        assert len(model.asked) == 2
+
+    run(scenario())
