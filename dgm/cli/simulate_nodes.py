@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +11,8 @@ from dgm.cli.output import emit_json
 from dgm.errors import UserError
 
 if TYPE_CHECKING:
-    from dgm.simulate.scale.plan import HeadCosts, ScaleResult
+    from dgm.simulate.scale.plan import ScaleStudy
 
-_MOST_SLOTS = 200_000
-"""Maximum number of slots of one simulation, for its time and memory."""
 _SHARES = ("working", "opening", "head", "pulling", "away")
 _FROM_0 = Amount(least=0.0)
 _SCALE: Sequence[tuple[str, Any, float, str]] = (
@@ -69,57 +65,28 @@ def simulate_nodes(
     Raises:
         UserError: a number or the policy makes no sense.
     """
+    from dgm.publish.finding import archive_folders
     from dgm.simulate.crew import quiet
-    from dgm.simulate.scale.cluster import ScaleSimulation
-    from dgm.simulate.scale.head_costs import measure_head
     from dgm.simulate.scale.plan import ScalePlan
+    from dgm.simulate.scale.studying import study_scale
 
     if len(policies) > 1:
         raise UserError("--policy: name one with --nodes; its decisions are measured")
     speed = scale.pop("head_speed")
     plans = [ScalePlan(number, **scale, failures=failures) for number in dict.fromkeys(nodes)]
-    for plan in plans:
-        if plan.nodes * plan.slots > _MOST_SLOTS:
-            raise UserError(
-                f"--nodes {plan.nodes} --slots {plan.slots}: more than {_MOST_SLOTS:,} slots; simulate fewer"
-            )
     quiet()
     if not as_json:
         sys.stderr.write("measuring what the head takes on this machine\n")
-    costs = measure_head(policies[0] if policies else "lineage", _folder_of_runs()).sped_up(speed)
-    results = [ScaleSimulation(plan, costs).perform() for plan in plans]
-    emit_json(_record(costs, results)) if as_json else _print(costs, results)
+    folder = next((each for each in archive_folders() if each.is_dir()), None)
+    study = study_scale(plans, policies[0] if policies else "lineage", speed, folder)
+    emit_json(study.record()) if as_json else _print(study)
     return 0
 
 
-def _folder_of_runs() -> Path | None:
-    """Return the folder in which runs are made, if it is there: the log is measured on its disk."""
-    from dgm.publish.finding import archive_folders
+def _print(study: "ScaleStudy") -> None:
+    from dgm.simulate.scale.plan import BUSY_AIM
 
-    return next((folder for folder in archive_folders() if folder.is_dir()), None)
-
-
-def _record(costs: "HeadCosts", results: Sequence["ScaleResult"]) -> dict[str, Any]:
-    from dgm.simulate.scale.plan import slots_of_one_head
-
-    return {
-        "head_s": asdict(costs),
-        "clusters": [
-            {
-                **asdict(result),
-                "busy": result.busy,
-                "evaluations_per_hour": result.evaluations_per_hour,
-                "slots_of_one_head": slots_of_one_head(result.plan, costs),
-            }
-            for result in results
-        ],
-    }
-
-
-def _print(costs: "HeadCosts", results: Sequence["ScaleResult"]) -> None:
-    from dgm.simulate.scale.plan import BUSY_AIM, slots_of_one_head
-
-    plan = results[0].plan
+    costs, plan = study.costs, study.results[0].plan
     costs_ms = {
         "decision": costs.decision_s,
         "log": costs.journal_s,
@@ -137,16 +104,14 @@ def _print(costs: "HeadCosts", results: Sequence["ScaleResult"]) -> None:
         "",
         f"{heading} {'head at work':>13}",
     ]
-    for result in results:
+    for result in study.results:
         shares = "".join(f"{result.shares[name]:>9.1%}" for name in _SHARES)
         nodes, slots = result.plan.nodes, result.plan.nodes * result.plan.slots
         out.append(
             f"{nodes:>6,} {slots:>8,} {result.busy:>7.1%}  {shares} {result.evaluations_per_hour:>14,.0f} "
             f"{result.lost:>9,} {result.pulls:>6,} {result.head_busy:>13.0%}"
         )
-    ends = (
-        f"one head ends at about {slots_of_one_head(plan, costs):,} slots that are {BUSY_AIM:.0%} busy with "
-    )
+    ends = f"one head ends at about {study.slots_of_one_head[0]:,} slots that are {BUSY_AIM:.0%} busy with "
     out += [
         "",
         "shares of the time of all slots; busy: working or opening sandboxes; head: waiting for the head",

@@ -115,6 +115,7 @@ MODULES = (
     "comparing",
     "sweeping",
     "studies",
+    "scaling",
     "archive",
     "suites",
     "trusting",

@@ -1,9 +1,13 @@
 """The numbers that a simulation of many nodes is made from, and those that come of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from dgm.errors import UserError
+
+MOST_SLOTS = 200_000
+"""Maximum number of slots of one simulation, for its time and memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,10 @@ class ScalePlan:
         for name, count in counts.items():
             if count < 1:
                 raise UserError(f"{name} = {count}: expected a number from 1 on")
+        if self.nodes * self.slots > MOST_SLOTS:
+            raise UserError(
+                f"nodes = {self.nodes}, slots = {self.slots}: more than {MOST_SLOTS:,} slots; simulate fewer"
+            )
         above = ("evaluation_s", "image_mb", "node_mb_s", "registry_mb_s", "outage_s", "hours")
         for name in above:
             if not getattr(self, name) > 0.0:
@@ -125,3 +133,30 @@ def slots_of_one_head(plan: ScalePlan, costs: HeadCosts) -> int:
     ``HeadCosts.evaluation_s``. Waits for the head grow near that, which this number does not count.
     """
     return int((plan.evaluation_s + plan.sandbox_s) / BUSY_AIM / costs.evaluation_s(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleStudy:
+    """The results of several clusters with one head."""
+
+    costs: HeadCosts
+    results: Sequence[ScaleResult]
+    """In the order of the plans."""
+
+    @property
+    def slots_of_one_head(self) -> Sequence[int]:
+        """For each plan, how many slots one head keeps busy."""
+        return [slots_of_one_head(result.plan, self.costs) for result in self.results]
+
+    def record(self) -> dict[str, Any]:
+        """Return the document that ``dgm simulate --nodes --json`` prints."""
+        clusters = [
+            {
+                **asdict(result),
+                "busy": result.busy,
+                "evaluations_per_hour": result.evaluations_per_hour,
+                "slots_of_one_head": slots,
+            }
+            for result, slots in zip(self.results, self.slots_of_one_head, strict=True)
+        ]
+        return {"head_s": asdict(self.costs), "clusters": clusters}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import dgm
 from dgm.cli.invoking import invoke_command
 from dgm.cli.simulate import simulate
 from dgm.errors import UserError
@@ -93,3 +94,17 @@ def test_numbers_that_make_no_sense_are_refused(wrong):
 def test_options_that_would_do_nothing_are_refused(words, said):
     with pytest.raises(UserError, match=said):
         invoke_command(simulate, words, "dgm simulate")
+
+
+def test_too_many_slots_are_refused_before_anything_is_measured():
+    with pytest.raises(UserError, match="more than 200,000 slots"):
+        ScalePlan(10_000, slots=32)
+
+
+def test_a_program_gets_the_document_of_the_command():
+    study = dgm.simulate_nodes(replace(QUIET, nodes=2), head_speed=1000.0)
+    record = study.record()
+    assert record["clusters"][0]["plan"]["nodes"] == 2
+    assert record["clusters"][0]["slots_of_one_head"] == study.slots_of_one_head[0] > 0
+    with pytest.raises(UserError, match="at least one plan"):
+        dgm.simulate_nodes([])
