@@ -75,18 +75,18 @@ class CompletionHandler:
         )
         lease.keep(task)
         task.add_done_callback(retrieve_error)
-        call.begin_listening(lease)
+        call.begin_listening(lease.performance)
         if request.body.get("stream"):
             try:
                 await call.begins()
             except BaseException:
-                call.end_listening(lease)
+                call.end_listening(lease.performance)
                 raise
             return StreamingResponse(self._told(lease, call, request), media_type=EVENTS)
         try:
             reply = await _unless_gone(call, http)
         finally:
-            call.end_listening(lease)
+            call.end_listening(lease.performance)
         if reply is None:
             return Response(status_code=499)
         self._remember(lease, request, reply)
@@ -105,7 +105,7 @@ class CompletionHandler:
             lease.cut = True
             raise
         finally:
-            call.end_listening(lease)
+            call.end_listening(lease.performance)
 
     def _remember(self, lease: Lease, request: WireRequest, reply: WireReply) -> None:
         if request.protocol is WireProtocol.RESPONSES:
@@ -162,11 +162,11 @@ class CompletionHandler:
             raw = formed if wanted or lease.memory.holds(formed) else raw
         call = self._caller.call(lease, raw)
         lease.note_listener(call)
-        call.begin_listening(lease)
+        call.begin_listening(lease.performance)
         try:
             key, said = await self._caller.answer(lease, ordinal, raw, call)
         finally:
-            call.end_listening(lease)
+            call.end_listening(lease.performance)
         assert isinstance(said, WireReply)
         return key, reply_of(said, raw.body)
 

@@ -58,7 +58,7 @@ class ProviderCall:
         self._waiters: list[asyncio.Future[None]] = []
         self._jobs: set[Hashable] = set()
         self._was_left = False
-        self._hearers: Counter[Hashable] = Counter()
+        self._hearers: Counter[int] = Counter()
         self.waits_since: float | None = None
         self._entered: float | None = None
         self._sent: float | None = None
@@ -84,17 +84,17 @@ class ProviderCall:
         """True if all jobs that needed the answer have ended."""
         return self._was_left and not self._jobs
 
-    def begin_listening(self, job: Hashable) -> None:
-        """Count a request of a job that waits for the answer from now on."""
-        self._hearers[job] += 1
+    def begin_listening(self, performance: int) -> None:
+        """Count a request of a performance that waits for the answer from now on."""
+        self._hearers[performance] += 1
 
-    def end_listening(self, job: Hashable) -> None:
-        """Count a request of a job that waits no longer."""
-        self._hearers[job] -= 1
+    def end_listening(self, performance: int) -> None:
+        """Count a request of a performance that waits no longer."""
+        self._hearers[performance] -= 1
 
-    def is_heard_by(self, job: Hashable) -> bool:
-        """Return whether a request of a job waits for the answer."""
-        return self._hearers[job] > 0
+    def is_heard_by(self, performance: int) -> bool:
+        """Return whether a request of a performance waits for the answer."""
+        return self._hearers[performance] > 0
 
     # Its own steps
 

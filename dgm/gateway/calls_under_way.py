@@ -1,7 +1,8 @@
 """The calls that are not answered yet: an identical request of the same action joins one instead of being paid again.
 
 That is a repeated request of an agent that hung up, the same request of a repeated action, or that of an action's
-second performance (``dgm.search.second_performances``).
+second performance (``dgm.search.second_performances``). Equal requests that one performance makes at once are paid
+each.
 """
 
 import asyncio
@@ -19,11 +20,11 @@ from dgm.messages import CallKey, Reply, Request, WireReply
 
 @dataclass(eq=False, slots=True)
 class OwnFormCall:
-    """A call to a model in dgm's own form, and the leases that wait for its answer."""
+    """A call to a model in dgm's own form, and the performances that wait for its answer."""
 
     request: Request
     outcome: "asyncio.Future[tuple[CallKey, Reply]]"
-    hearers: set[Lease] = field(default_factory=set)
+    hearers: set[int] = field(default_factory=set)
 
 
 class CallsUnderWay:
@@ -34,9 +35,9 @@ class CallsUnderWay:
         self._own: dict[ActionId, list[OwnFormCall]] = {}
 
     def find(self, lease: Lease, request: AnyRequest) -> ProviderCall | None:
-        """Return the call to a provider that answers a request of a lease that does not wait for it yet."""
+        """Return the call to a provider that answers a request whose performance does not wait for it yet."""
         for call in self._calls.get(lease.action, ()):
-            known = call.key is None or call.key.number in lease.heard or call.is_heard_by(lease)
+            known = call.key is None or call.key.number in lease.heard or call.is_heard_by(lease.performance)
             if not known and _is_same(call.request, request):
                 return call
         return None
@@ -60,23 +61,23 @@ class CallsUnderWay:
             Exception: the error with which the call failed.
         """
         for own in self._own.get(lease.action, ()):
-            if lease not in own.hearers and _is_same(own.request, request):
-                own.hearers.add(lease)
+            if lease.performance not in own.hearers and _is_same(own.request, request):
+                own.hearers.add(lease.performance)
                 return await asyncio.shield(own.outcome)
         call = self.find(lease, request)
         if call is None or call.key is None:
             return None
         lease.note_listener(call)
-        call.begin_listening(lease)
+        call.begin_listening(lease.performance)
         try:
             return call.key, await asyncio.shield(call.outcome)
         finally:
-            call.end_listening(lease)
+            call.end_listening(lease.performance)
 
     @contextmanager
     def hold_own(self, lease: Lease, request: Request) -> Iterator[OwnFormCall]:
         """Let others join a call in dgm's own form while the context lasts; they hear its error, too."""
-        call = OwnFormCall(request, asyncio.get_running_loop().create_future(), {lease})
+        call = OwnFormCall(request, asyncio.get_running_loop().create_future(), {lease.performance})
         call.outcome.add_done_callback(retrieve_error)
         calls = self._own.setdefault(lease.action, [])
         calls.append(call)

@@ -126,6 +126,11 @@ class Lease:
         return self.wire_model.protocol if self.wire_model else self.memory.protocol
 
     @property
+    def performance(self) -> int:
+        """The performance of the action that the lease belongs to: its leases share ``heard``."""
+        return id(self.heard)
+
+    @property
     def takes_tools(self) -> bool:
         """The model is not known to refuse tools; in a replay, the action offered it some."""
         return self.wire_model.takes_tools if self.wire_model else self.memory.offers_tools

@@ -85,7 +85,7 @@ class ModelCaller:
             del self._leases[lease.action]
 
     def call(self, lease: Lease, request: WireRequest) -> ProviderCall:
-        """Return the call that answers a raw request: one in flight that the lease does not wait for, or a new one."""
+        """Return the call that answers a raw request: one under way that its performance does not hear, or a new one."""
         call = self._under_way.find(lease, request)
         if call is not None:
             log.info("action %d: joins %s, which is under way", lease.action, call.key)
@@ -203,7 +203,7 @@ class ModelCaller:
                 reply: AnyReply
                 if isinstance(allowed, WireRequest):
                     call = blame.NeutralCall(allowed, lambda begun: self._begin(lease, begun))
-                    call.begin_listening(lease)
+                    call.begin_listening(lease.performance)
                     _, reply = await self._ask_provider(lease, call, most, cut=False)
                 else:
                     _, reply = await self._ask_model(lease, allowed, None, cut=False)
@@ -296,7 +296,7 @@ class ModelCaller:
             await self._journal.record(PaidCall(key, lease.model.name, lease.role, asked, reply, seconds))
             call.outcome.set_result((key, reply))
             for other in self._leases.get(lease.action, ()):
-                if other not in call.hearers:
+                if other.performance not in call.hearers:
                     other.memory.add_late(Exchange(key.number, asked, reply))
         self._check_cut(reply, asked)
         return key, reply
@@ -318,7 +318,7 @@ class ModelCaller:
             call.end(reply)
         for other in self._leases.get(lease.action, ()):
             # The call's own agent may hang up before the end, and repeat the request.
-            if not call.is_heard_by(other) and key.number not in other.heard:
+            if not call.is_heard_by(other.performance) and key.number not in other.heard:
                 other.memory.add_late(Exchange(key.number, call.request, reply))
         return key, reply
 

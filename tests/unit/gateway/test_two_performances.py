@@ -1,6 +1,7 @@
 """Two performances of one action at once pay once for the calls that both make."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -154,5 +155,18 @@ def test_an_answer_in_dgms_own_form_is_there_for_the_other(tmp_path):
                     ]
         assert told == ["one", "one", "two", "two"]
         assert len(model.asked) == 2
+
+    run(scenario())
+
+
+def test_equal_requests_of_two_jobs_of_one_performance_are_paid_each(tmp_path):
+    async def scenario():
+        provider, journal, heard = Provider(whole()), MemoryJournal(), set()
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            lend = partial(opened.lend, ACTION, "solve", heard=heard)
+            with lend() as one, lend() as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    await asyncio.gather(post(first), post(second))
+        assert (len(provider.asked), len(journal.paid)) == (2, 2)
 
     run(scenario())
