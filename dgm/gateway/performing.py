@@ -85,7 +85,7 @@ class ModelCaller:
             del self._leases[lease.action]
 
     def call(self, lease: Lease, request: WireRequest) -> ProviderCall:
-        """Return the call that answers a raw request: one under way that its performance does not hear, or a new one."""
+        """Return the call that answers a raw request: one under way not heard by its performance, or a new one."""
         call = self._under_way.find(lease, request)
         if call is not None:
             log.info("action %d: joins %s, which is under way", lease.action, call.key)
