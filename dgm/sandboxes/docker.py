@@ -122,6 +122,21 @@ class DockerEngine:
         with convert_engine_errors(f"look for the image {reference}"):
             return find_image(self._client, reference) is not None
 
+    def identify(self, image: str) -> str:
+        """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
+
+        Args:
+            image: as in a sandbox's specification.
+
+        Raises:
+            UserError: there is no such recipe.
+            Infrastructure: the engine failed.
+        """
+        name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
+        with convert_engine_errors(f"look for the image {name}"):
+            found = find_image(self._client, name)
+        return str(found["Id"]) if found else ""
+
     def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
 

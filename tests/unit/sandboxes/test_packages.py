@@ -6,8 +6,9 @@ import zipfile
 import pytest
 
 from dgm.errors import UserError
-from dgm.sandboxes.packages import SandboxPython, ensure_packages
+from dgm.sandboxes.packages import ensure_packages
 from dgm.sandboxes.preparing import LOGGER
+from dgm.sandboxes.sandbox_python import SandboxPython
 
 OURS = SandboxPython("3.11", "x86_64", "glibc", "2.36")
 OTHERS = SandboxPython("3.12", "x86_64", "glibc", "2.36")
