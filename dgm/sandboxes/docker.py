@@ -18,6 +18,7 @@ from dgm.sandboxes import (
     container,
     image_users,
     images,
+    kept_agent_images,
     owners,
     podman,
     recipes,
@@ -37,6 +38,7 @@ from dgm.sandboxes.engine_client import (
 from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
 from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes.kept_agent_images import AgentImage
 from dgm.sandboxes.runtimes import RuntimeStore
 from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.task_images import TaskImageStore
@@ -176,10 +178,18 @@ class DockerEngine:
         with convert_engine_errors("list images"):
             return images.list_images(self._client)
 
+    def agent_images(self) -> Sequence[AgentImage]:
+        """Return agents' own images, the longest unused first."""
+        with convert_engine_errors("list images"):
+            return kept_agent_images.list_agent_images(self._client)
+
     def collect(self) -> list[str]:
-        """Remove images that no present recipe asks for, and what belonged to images; return the images' tags."""
+        """Remove images that are not needed, and what belonged to images; return the images' tags.
+
+        Not needed are images that no present recipe asks for, and agents' own images that were not used for a week.
+        """
         with convert_engine_errors("remove images"):
-            removed = images.collect(self._client)
+            removed = images.collect(self._client) + kept_agent_images.collect(self._client)
             image_users.collect(self._client)
             shown_volumes.collect(self._client)
             runtimes.collect(self._client)
