@@ -22,6 +22,8 @@ from dgm.sandboxes.wheels import fetch_wheels, resolve_wheels, unpack_wheels
 
 TARGET = "/opt/dgm-packages"
 """Folder of the packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
+_FORM = 2
+"""Form of the folders; another one installs anew from the wheels that are kept."""
 
 
 async def packages_mount(
@@ -49,7 +51,7 @@ def ensure_packages(requires: tuple[str, ...], python: SandboxPython) -> Path:
     Raises:
         UserError: they cannot be installed.
     """
-    asked = hashlib.sha256(json.dumps([sorted(requires), *astuple(python)]).encode()).hexdigest()[:24]
+    asked = hashlib.sha256(json.dumps([_FORM, sorted(requires), *astuple(python)]).encode()).hexdigest()[:24]
     cache = cache_folder("packages")
     with lock_image(f"packages-{asked}"):
         note = cache / f"{asked}.json"
@@ -76,7 +78,7 @@ def _install(requires: tuple[str, ...], python: SandboxPython, cache: Path) -> s
     wheels = resolve_wheels(requires, target, told)
     files = fetch_wheels(wheels, target, told)
     same = python.version == "{}.{}".format(*sys.version_info[:2])
-    what = json.dumps([sorted(file.parent.name for file in files), python.version, same])
+    what = json.dumps([_FORM, sorted(file.parent.name for file in files), python.version, same])
     folder = cache / hashlib.sha256(what.encode()).hexdigest()[:24]
     if not folder.exists():
         draft = Path(tempfile.mkdtemp(prefix="draft-", dir=cache))

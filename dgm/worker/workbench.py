@@ -184,7 +184,7 @@ class SandboxWorkbench:
             async with self.open_sandbox(spec) as sandbox:
                 await sandbox.put(source, "/agent")
                 command: Sequence[str] = contract.check
-                if supply.runtime:
+                if supply.runtime or supply.packages:
                     await put_start(sandbox)
                     command = start_command(CHECK, command, contract, supply)
                 return await sandbox.exec(
