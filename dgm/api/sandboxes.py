@@ -9,7 +9,10 @@ from dgm.sessions import sandbox_images
 
 
 def images(*, engine: str | Sequence[str] | None = None) -> Records:
-    """Return a row for each recipe: the tag of its image, and whether that is built.
+    """Return a row for each recipe, and one for each agent's own image.
+
+    A recipe's row has the tag of its image, and whether that is built. An agent's image has no ``recipe``; its row has
+    ``size_mb``, and ``used``: the time of its last use, in seconds since 1970.
 
     Args:
         engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
@@ -38,9 +41,10 @@ def build_images(*recipes: str, engine: str | Sequence[str] | None = None) -> Ma
 
 
 def clean_sandboxes(*, engine: str | Sequence[str] | None = None) -> Mapping[str, int]:
-    """Remove images of recipes that have changed, and sandboxes that dead processes left; return how many of each.
+    """Remove images that are not needed, and sandboxes that dead processes left; return how many of each.
 
-    Blocks. Of bubblewrap, sandboxes are removed where Docker does not answer.
+    Not needed are images of recipes that have changed, and agents' own images that were not used for a week. Blocks.
+    Of bubblewrap, sandboxes are removed where Docker does not answer.
 
     Args:
         engine: as for ``images``.

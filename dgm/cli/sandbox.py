@@ -3,6 +3,9 @@
 import asyncio
 import logging
 import sys
+import time
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -38,7 +41,7 @@ def build(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
 @engine_option
 @as_json
 def list_(as_json: bool) -> None:
-    """List recipes and whether their image is built."""
+    """List recipes and whether their image is built, and agents' own images."""
     from dgm.sessions.sandbox_images import list_images
 
     rows = list_images()
@@ -46,16 +49,21 @@ def list_(as_json: bool) -> None:
         emit_json({"images": rows})
         return
     for row in rows:
-        state = "built" if row["built"] else "not built"
+        state = _tell_state(row)
+        recipe = row["recipe"] or "(an agent's)"
         where = f" on {row['engine']}" if "engine" in row else ""
-        sys.stdout.write(f"{row['recipe']:<20} {row['tag']:<40} {state}{where}\n")
+        sys.stdout.write(f"{recipe:<20} {row['tag']:<40} {state}{where}\n")
 
 
 @sandbox.command()
 @engine_option
 @as_json
 def gc(as_json: bool) -> None:
-    """Remove images of recipes that have changed, and sandboxes that dead processes left on this host."""
+    """Remove images that are not needed, and sandboxes that dead processes left on this host.
+
+    Not needed are images of recipes that have changed, and agents' own images that were not used for a week; those are
+    built again where a run needs them.
+    """
     from dgm.sessions.sandbox_images import remove_remains
 
     removed = asyncio.run(remove_remains())
@@ -63,3 +71,10 @@ def gc(as_json: bool) -> None:
         emit_json(removed)
         return
     sys.stdout.write(f"removed {removed['images']} images and {removed['sandboxes']} sandboxes\n")
+
+
+def _tell_state(row: Mapping[str, Any]) -> str:
+    if "used" not in row:
+        return "built" if row["built"] else "not built"
+    used = time.strftime("%Y-%m-%d", time.localtime(row["used"]))
+    return f"{row['size_mb']:,.1f} MB, last used {used}"

@@ -107,7 +107,7 @@ class LimitSettings(Section):
     check_s: Positive = 10.0
     """Processor time of an agent's self-check, and of each dry run of it. A search whose seed needs more than a third
     of it gives children three times what the seed needs; the seed itself may take 120 s. The clock may show three times
-    as much, at least 30 s, and twice that at a second try."""
+    as much, at least 30 s; at a second try at least twice that, and as much more as the machine is busy."""
     patch_bytes: Count = 2_000_000
     """A larger patch is the agent's fault, not kept and not graded."""
     workspace_bytes: Count = 128_000_000

@@ -102,11 +102,18 @@ def commit_message(run: Run, step: LineageStep) -> str:
     if not agent.parents:
         return "\n\n".join([f"Agent {agent.id}, from which the run {name} started", " ".join(rest)]) + "\n"
     said = neutralise(" ".join(agent.rationale.split()))
-    title = one_line(said or "Change the agent", TITLE_CHARS)
+    title = one_line(said or _describe_change(step), TITLE_CHARS)
     whole = [said] if len(said) > TITLE_CHARS else []
     operator = one_line(agent.operator, NAME_CHARS)
     made = f"Agent {agent.id} of the run {name}, made from agent {agent.parents[0]} by {operator}."
     return "\n\n".join([title, *whole, " ".join([made, *rest])]) + "\n"
+
+
+def _describe_change(step: LineageStep) -> str:
+    """Return a title for a step whose maker said nothing of it."""
+    paths = changed_files(step.patch)
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"Change {neutralise(paths[0])}{more}" if paths else "Change the agent"
 
 
 def write_patch(run: Run, agent: Agent, target: Path) -> int:
@@ -162,9 +169,8 @@ def _escape_markup(text: str) -> str:
 
 def _title(steps: Sequence[LineageStep]) -> str:
     if len(steps) == 1:
-        return one_line(
-            neutralise(" ".join(steps[0].agent.rationale.split())) or "Change the agent", TITLE_CHARS
-        )
+        said = neutralise(" ".join(steps[0].agent.rationale.split()))
+        return one_line(said or _describe_change(steps[0]), TITLE_CHARS)
     return f"Improve the agent in {len(steps)} steps"
 
 

@@ -74,9 +74,10 @@ def complete(
         **(own or {}),
         **model,
         **given,
-        **task_names(given),
+        **({AGENT_PID: str(os.getpid())} if given.get(TASK_PATHS) else {}),
         **packages,
-        **runtime_names(given, runtime),
+        **({RUNTIME: runtime} if has_commands(runtime) else {}),
+        **search_path(given, runtime),
     }
 
 
@@ -107,13 +108,17 @@ def model_names(given: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def task_names(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which the programs that the agent starts find the packages of a task, if it has some."""
-    paths = given.get(TASK_PATHS)
-    if not paths:
-        return {}
-    programs = [f"{path}/bin" for path in paths.split(os.pathsep)]
-    return {AGENT_PID: str(os.getpid()), "PATH": os.pathsep.join([given.get("PATH", os.defpath), *programs])}
+def search_path(given: Mapping[str, str], runtime: str) -> dict[str, str]:
+    """Return ``PATH`` if an agent finds more commands than its launcher: of the task, its packages, its own image."""
+    homes = [given.get(name, "") for name in (TASK_PATHS, "PYTHONPATH")]
+    found = [f"{folder}/bin" for paths in homes if paths for folder in paths.split(os.pathsep)]
+    found += [f"{runtime}/{COMMANDS}"] if has_commands(runtime) else []
+    return {"PATH": os.pathsep.join([given.get("PATH", os.defpath), *found])} if found else {}
+
+
+def has_commands(runtime: str) -> bool:
+    """Return whether the files of the agent's own image are shown."""
+    return bool(runtime) and os.path.isdir(f"{runtime}/{COMMANDS}")  # noqa: PTH112  (see the packages)
 
 
 def package_names(given: Mapping[str, str], *, hidden: bool) -> dict[str, str]:
@@ -122,13 +127,6 @@ def package_names(given: Mapping[str, str], *, hidden: bool) -> dict[str, str]:
     path = [FOLDER] if hidden and (packages or TASK_PATHS in given) else []
     found = os.pathsep.join([*path, *([packages] if packages else [])])
     return {**({PACKAGES: packages} if packages else {}), **({"PYTHONPATH": found} if found else {})}
-
-
-def runtime_names(given: Mapping[str, str], runtime: str) -> dict[str, str]:
-    """Return the variables by which the commands of the agent's own image are found, if its files are shown."""
-    if not runtime or not os.path.isdir(f"{runtime}/{COMMANDS}"):  # noqa: PTH112  (see the packages)
-        return {}
-    return {RUNTIME: runtime, "PATH": f"{given['PATH']}{os.pathsep}{runtime}/{COMMANDS}"}
 
 
 def find_program(name: str, runtime: str) -> str:

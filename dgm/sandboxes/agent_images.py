@@ -14,12 +14,12 @@ from dgm.protocols import SandboxEngine
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.image_needs import find_lacks
+from dgm.sandboxes.kept_agent_images import REPOSITORY
 from dgm.sandboxes.preparing import Preparation
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-REPOSITORY = "dgm/agent"
 _WHAT = "agent.toml: image: the Dockerfile (which can copy protected files only)"
 
 

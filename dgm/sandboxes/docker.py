@@ -18,6 +18,7 @@ from dgm.sandboxes import (
     container,
     image_users,
     images,
+    kept_agent_images,
     owners,
     podman,
     recipes,
@@ -37,6 +38,7 @@ from dgm.sandboxes.engine_client import (
 from dgm.sandboxes.engine_connection import EngineConnection
 from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
 from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes.kept_agent_images import AgentImage
 from dgm.sandboxes.runtimes import RuntimeStore
 from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.task_images import TaskImageStore
@@ -122,6 +124,21 @@ class DockerEngine:
         with convert_engine_errors(f"look for the image {reference}"):
             return find_image(self._client, reference) is not None
 
+    def identify(self, image: str) -> str:
+        """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
+
+        Args:
+            image: as in a sandbox's specification.
+
+        Raises:
+            UserError: there is no such recipe.
+            Infrastructure: the engine failed.
+        """
+        name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
+        with convert_engine_errors(f"look for the image {name}"):
+            found = find_image(self._client, name)
+        return str(found["Id"]) if found else ""
+
     def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
 
@@ -161,10 +178,18 @@ class DockerEngine:
         with convert_engine_errors("list images"):
             return images.list_images(self._client)
 
+    def agent_images(self) -> Sequence[AgentImage]:
+        """Return agents' own images, the longest unused first."""
+        with convert_engine_errors("list images"):
+            return kept_agent_images.list_agent_images(self._client)
+
     def collect(self) -> list[str]:
-        """Remove images that no present recipe asks for, and what belonged to images; return the images' tags."""
+        """Remove images that are not needed, and what belonged to images; return the images' tags.
+
+        Not needed are images that no present recipe asks for, and agents' own images that were not used for a week.
+        """
         with convert_engine_errors("remove images"):
-            removed = images.collect(self._client)
+            removed = images.collect(self._client) + kept_agent_images.collect(self._client)
             image_users.collect(self._client)
             shown_volumes.collect(self._client)
             runtimes.collect(self._client)

@@ -60,18 +60,22 @@ def collect(client: "DockerClient") -> list[str]:
 
     Images that a container still uses are kept.
     """
+    wanted = {recipes.load(name).tag for name in recipes.names()}
+    return remove_images(client, [tag for tag in list_images(client) if tag not in wanted])
+
+
+def remove_images(client: "DockerClient", tags: Iterable[str]) -> list[str]:
+    """Remove images by their tags, but for those that a container still uses; return the tags that are gone."""
     import docker
 
-    wanted = {recipes.load(name).tag for name in recipes.names()}
     removed = []
-    for tag in list_images(client):
-        if tag not in wanted:
-            try:
-                client.images.remove(tag)
-            except docker.errors.APIError as error:
-                log.warning("keeping the image %s: %s", tag, error.explanation)
-            else:
-                removed.append(tag)
+    for tag in tags:
+        try:
+            client.images.remove(tag)
+        except docker.errors.APIError as error:
+            log.warning("keeping the image %s: %s", tag, error.explanation)
+        else:
+            removed.append(tag)
     return removed
 
 

@@ -21,6 +21,11 @@ from dgm.paths import cache_folder
 from dgm.sandboxes.preparing import Preparation
 
 INSTALL_S = 1800
+_INTERPRETER = re.compile(
+    rb"#![^\n]*python[^\n]*\n|#!/bin/sh\n'''exec' [^\n]*python[^\n]* \"\$0\" \"\$@\"\n' '''\n"
+)
+"""First lines of a package's command: with a path to Python, and with one that is too long for the kernel."""
+_ANY_PYTHON = b"#!/usr/bin/env python3\n"
 _NAME = re.compile(r"(?:Collecting|Downloading|Processing|Using cached) (?:\S*/)?([A-Za-z0-9_.]+)")
 
 
@@ -101,6 +106,17 @@ def unpack_wheels(
     # Bytecode of another version would be useless.
     words += ["--compile" if compiled else "--no-compile", "--", *map(str, files)]
     _run_pip(words, [file.name for file in files], lambda _: told.note("installing"))
+    for script in sorted((folder / "bin").glob("*")):
+        free_script(script)
+
+
+def free_script(script: Path) -> None:
+    """Let a package's command start with the Python of the sandbox; pip names the one that installed it."""
+    if script.is_symlink() or not script.is_file():
+        return
+    found = _INTERPRETER.match(script.read_bytes())
+    if found:
+        script.write_bytes(_ANY_PYTHON + script.read_bytes()[found.end() :])
 
 
 def _read_wheel(entry: dict[str, Any]) -> Wheel:

@@ -18,6 +18,7 @@ FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "v
 """Folders of code that is not the agent's own."""
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = re.compile(r"No module named '([A-Za-z0-9_]+)")
+_NO_COMMAND = re.compile(r"([\w.+-]+): (?:command )?not found")
 _SHOWN = 4
 """Names shown of a longer list."""
 
@@ -116,13 +117,19 @@ def _judge_start(contract: Contract, done: Completed, limits: LimitSettings) -> 
 
 
 def _start_remedy(contract: Contract, done: Completed) -> str:
-    program = contract.check[0]
-    missing = _MISSING.search(done.output.decode("utf-8", "replace"))
+    said = done.output.decode("utf-8", "replace")
+    missing = _MISSING.search(said)
     if missing:
         return f'agent.toml: requires = ["{missing[1]}"], or the name that the package index has for it'
+    # A shell that is the agent's program names the command that it did not find.
+    inner = _NO_COMMAND.search(said)
+    program = inner[1] if inner else contract.check[0]
     if done.exit_code in (NOT_FOUND, NOT_EXECUTABLE) and "/" not in program:
         lacks = f"agent.toml: a command that the image has; it lacks {program}"
-        return f"{lacks}. Or --sandbox bubblewrap, where this machine has it"
+        return (
+            f"{lacks}. Those of a Python package come with requires, others with image = a Dockerfile; "
+            "or --sandbox bubblewrap, where this machine has it"
+        )
     return "agent.toml: check = a command that exits with 0 where the agent can start, without a model"
 
 

@@ -38,7 +38,10 @@ def build_images(names: Sequence[str]) -> Mapping[str, str]:
 
 
 def list_images() -> Sequence[dict[str, Any]]:
-    """Return each recipe with the tag of its image, and whether that is built; on which engine, if there are several.
+    """Return the rows of recipes and of agents' own images; on which engine, if there are several.
+
+    A recipe's row has the tag of its image, and whether that is built. An agent's image has no recipe; its row has the
+    size in MB and the time of its last use, in seconds since 1970.
 
     Raises:
         Infrastructure: no Docker engine answers.
@@ -47,14 +50,29 @@ def list_images() -> Sequence[dict[str, Any]]:
     tags = {name: recipes.load(name).tag for name in recipes.names()}
     rows = []
     for address in addresses:
-        present = set(DockerEngine(address).images())
+        engine = DockerEngine(address)
+        present = set(engine.images())
         where = {"engine": address.url} if len(addresses) > 1 else {}
         rows += [{"recipe": name, "tag": tag, "built": tag in present, **where} for name, tag in tags.items()]
+        rows += [
+            {
+                "recipe": "",
+                "tag": image.tag,
+                "built": True,
+                "size_mb": round(image.size_bytes / 1e6, 1),
+                "used": image.used,
+                **where,
+            }
+            for image in engine.agent_images()
+        ]
     return rows
 
 
 async def remove_remains() -> dict[str, int]:
-    """Remove images of recipes that have changed, and sandboxes of dead processes; return how many of each."""
+    """Remove images that are not needed, and sandboxes of dead processes; return how many of each.
+
+    Not needed are images of recipes that have changed, and agents' own images that were not used for a week.
+    """
     labels = {"dgm.host": machine_name()}
     removed = {"images": 0, "sandboxes": 0}
     engines: list[DockerEngine | BubblewrapEngine] = []

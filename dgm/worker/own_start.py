@@ -7,10 +7,10 @@ The agent that a search starts from is its user's, and has more: its own start i
 multiple of it where that is more than ``limits.check_s``. So an agent on a package that takes long to import can
 have children.
 
-Bounds by the clock catch an agent that waits. The machine may be the reason why an agent reaches the first one,
-so it is tried again with twice as much. If that is over too, a program that does nothing is run. If the machine
-runs it at once, the agent waits for something that does not come, and is at fault. Else nothing is known of the
-agent (``Infrastructure``).
+Bounds by the clock catch an agent that waits for something that does not come. A busy machine reaches them, too, so
+an agent that reaches the first one is tried again. Before that, a program of known processor time is run in a sandbox
+of its own: the slower the machine, the longer the second try. If that is over as well, and the machine is too slow even
+for it, nothing is known of the agent (``Infrastructure``); else the agent is at fault.
 """
 
 import math
@@ -21,14 +21,24 @@ from dgm.config import LimitSettings
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed, OpenSandbox, SandboxSpec
 
-FIRST, LEAST_S, MORE = 3.0, 30.0, 2.0
-"""Factors and minimum of the bounds by the clock.
+FIRST, LEAST_S = 3.0, 30.0
+"""The first bound by the clock is ``FIRST`` times the processor time, at least ``LEAST_S`` seconds."""
+MORE, MOST, SLACK = 2.0, 20.0, 3.0
+"""The second bound is ``SLACK`` times what the processor time takes on the machine as it is now.
 
-The first bound is ``FIRST`` times the processor time, at least ``LEAST_S`` seconds; the second is ``MORE``
-times the first.
+It is at least ``MORE`` times and at most ``MOST`` times the first.
 """
 RESPONDS_S = 5.0
 """Seconds for a program that does nothing; a slower machine proves nothing about an agent."""
+SPIN_S, SPIN_MOST_S = 0.3, 120.0
+"""Processor seconds of the program that tells how slow a machine is, and its limit by the clock."""
+_SPIN = f"""
+import time
+clock, processor = time.perf_counter(), time.process_time()
+while time.process_time() - processor < {SPIN_S}:
+    pass
+print((time.perf_counter() - clock) / (time.process_time() - processor))
+"""
 
 SEED_S = 120.0
 """Least limit on the processor time of the start of an agent from which children descend, in seconds."""
@@ -53,17 +63,22 @@ def find_start_seconds(done: Completed) -> float:
     return done.seconds if done.processor_s is None else done.processor_s
 
 
-def clock_bounds(processor_s: float) -> tuple[float, float]:
-    """Return the seconds by the clock of the first and the second try."""
-    first = max(LEAST_S, FIRST * processor_s)
-    return first, MORE * first
+def find_first_bound(processor_s: float) -> float:
+    """Return the seconds by the clock of the first try."""
+    return max(LEAST_S, FIRST * processor_s)
+
+
+def find_second_bound(processor_s: float, slowness: float) -> float:
+    """Return the seconds by the clock of the second try on a machine of that ``measure_slowness``."""
+    first = find_first_bound(processor_s)
+    return min(MOST * first, max(MORE * first, SLACK * slowness * processor_s))
 
 
 async def start_with_second_try(
     attempt: Callable[[float], Awaitable[Done]],
     ended: Callable[[Done], Completed],
     processor_s: float,
-    check_machine: Callable[[], Awaitable[None]],
+    measure: Callable[[], Awaitable[float]],
 ) -> Done:
     """Let an agent start, up to the two tries of the rule above.
 
@@ -71,20 +86,26 @@ async def start_with_second_try(
         attempt: starts it with the given seconds by the clock, in a sandbox of its own each time.
         ended: how an attempt ended.
         processor_s: limit on its processor time.
-        check_machine: raises ``Infrastructure`` if the machine does not respond.
+        measure: returns how slow the machine is now, as ``measure_slowness``.
 
     Returns:
         The last attempt; if that is ``timed_out``, the agent is at fault.
 
     Raises:
-        Infrastructure: a sandbox failed, or the machine does not respond.
+        Infrastructure: a sandbox failed, or the machine is too slow to tell.
     """
-    first, second = clock_bounds(processor_s)
-    done = await attempt(first)
+    done = await attempt(find_first_bound(processor_s))
+    if not _is_clock_timeout(ended(done)):
+        return done
+    second = find_second_bound(processor_s, await measure())
+    done = await attempt(second)
     if _is_clock_timeout(ended(done)):
-        done = await attempt(second)
-    if _is_clock_timeout(ended(done)):
-        await check_machine()
+        slowness = await measure()
+        if slowness * processor_s > second:
+            raise Infrastructure(
+                f"the machine is too busy: a program has 1 s of processor time in {slowness:.0f} s, so an agent that "
+                f"did not start within {second:.0f} s is not to blame; give it less to do at once (workers)"
+            )
     return done
 
 
@@ -106,3 +127,28 @@ async def check_responds(open_sandbox: OpenSandbox, spec: SandboxSpec) -> None:
             f"the machine does not respond: a program that does nothing took more than {RESPONDS_S:g} s, so an agent "
             "that ran out of time is not to blame; give it less to do at once (workers)"
         )
+
+
+async def measure_slowness(open_sandbox: OpenSandbox, spec: SandboxSpec) -> float:
+    """Return the seconds by the clock in which a program has one second of processor time; 1 on an idle machine.
+
+    It is measured in a sandbox in which no agent ever was.
+
+    Raises:
+        Infrastructure: the sandbox failed, or the program did not end within ``SPIN_MOST_S``.
+    """
+    async with open_sandbox(spec) as sandbox:
+        done = await sandbox.exec(["python3", "-I", "-S", "-c", _SPIN], timeout_s=SPIN_MOST_S, cwd="/")
+    if done.timed_out:
+        raise Infrastructure(
+            f"the machine does not respond: a program with {SPIN_S:g} s of work took more than {SPIN_MOST_S:g} s, so "
+            "an agent that did not start is not to blame; give it less to do at once (workers)"
+        )
+    said = done.output.decode("ascii", "replace").strip()
+    try:
+        return max(1.0, float(said))
+    except ValueError as error:
+        raise Infrastructure(
+            f"how busy the machine is cannot be measured: python3 of {spec.image} ended with {done.exit_code}: "
+            f"{said[-200:]!r}"
+        ) from error

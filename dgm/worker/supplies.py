@@ -11,6 +11,7 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.kept_agent_images import note_use
 from dgm.sandboxes.npm_packages import MODULES, ensure_npm_packages
 from dgm.sandboxes.packages import packages_mount
 
@@ -101,6 +102,8 @@ class AgentSupplies(Supplies):
             if known is None:
                 home = await self._find_home()
                 known = self._known[spec.image] = await self._find_supply(spec, home)
+        if self._home:
+            note_use(self._home.runtime or self._home.image)
         return known
 
     async def _find_supply(self, spec: SandboxSpec, home: Home) -> Supply:

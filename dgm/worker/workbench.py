@@ -48,7 +48,7 @@ from dgm.worker.job_files import (
     write_evidence,
 )
 from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
-from dgm.worker.own_start import check_responds, start_with_second_try
+from dgm.worker.own_start import check_responds, measure_slowness, start_with_second_try
 from dgm.worker.supplies import Supplies
 
 GATEWAY_FOLDER = "/run/dgm"
@@ -104,11 +104,11 @@ class SandboxWorkbench:
                 return self._work_twice(replace(job, time_limit_s=clock_s))
 
             return await start_with_second_try(
-                attempt, lambda work: work.completed, job.processor_s, self._check_machine
+                attempt, lambda work: work.completed, job.processor_s, self._measure_machine
             )
         work = await self._work_twice(job)
         if work.completed.timed_out:
-            await self._check_machine()
+            await check_responds(self.open_sandbox, self.spec)
         return work
 
     async def _work_twice(self, job: Job) -> Work:
@@ -184,7 +184,7 @@ class SandboxWorkbench:
             async with self.open_sandbox(spec) as sandbox:
                 await sandbox.put(source, "/agent")
                 command: Sequence[str] = contract.check
-                if supply.runtime:
+                if supply.runtime or supply.packages:
                     await put_start(sandbox)
                     command = start_command(CHECK, command, contract, supply)
                 return await sandbox.exec(
@@ -196,10 +196,10 @@ class SandboxWorkbench:
                     processor_s=check_s,
                 )
 
-        return await start_with_second_try(attempt, lambda done: done, check_s, self._check_machine)
+        return await start_with_second_try(attempt, lambda done: done, check_s, self._measure_machine)
 
-    async def _check_machine(self) -> None:
-        await check_responds(self.open_sandbox, self.spec)
+    async def _measure_machine(self) -> float:
+        return await measure_slowness(self.open_sandbox, self.spec)
 
     @property
     def _socket(self) -> SharedSocket:

@@ -31,7 +31,8 @@ def environment(agent: str) -> Mapping[str, str]:
 
 def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
-    from dgm.sandboxes.packages import SandboxPython, ensure_packages
+    from dgm.sandboxes.packages import ensure_packages
+    from dgm.sandboxes.sandbox_python import SandboxPython
 
     requires = tomllib.loads((AGENTS / agent / "agent.toml").read_text())["agent"]["requires"]
     with patch.dict(os.environ, environment(agent)):

@@ -3,6 +3,7 @@
 import asyncio
 import platform
 import struct
+import time
 
 import pytest
 
@@ -39,7 +40,9 @@ SOURCE = {
 
 @pytest.mark.docker
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is for another machine")
-def test_a_program_of_an_image_that_holds_nothing_else_starts(engine, tmp_path):
+def test_a_program_of_an_image_that_holds_nothing_else_starts_and_the_use_is_noted(engine, tmp_path):
+    began = time.time()
+
     async def scenario():
         supplies = AgentSupplies(engine, SOURCE)
         spec = await supplies.home_spec({"dgm.run": RUN})
@@ -49,6 +52,7 @@ def test_a_program_of_an_image_that_holds_nothing_else_starts(engine, tmp_path):
 
     done = asyncio.run(scenario())
     assert (done.exit_code, done.output) == (0, b"hi\n")
+    assert DockerEngine().agent_images()[-1].used >= began - 1
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from dgm.archive.objects import object_id
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.export.home import write_home, write_patch, write_request
+from dgm.export.home import changed_files, commit_message, write_home, write_patch, write_request
 from dgm.meta.seed_origin import KEY, SeedOrigin, freeze_origin
 
 pytestmark = pytest.mark.starts_processes
@@ -68,6 +69,15 @@ def test_titles_say_what_changed_and_whose_run_it_was(paid_folder, tmp_path):
         assert titles[-1] == agent.rationale[:72]
         body = git(tmp_path / "home", "log", "-1", "--format=%b")
         assert f"Commit {agent.commit} of the archive." in body
+
+
+def test_a_step_whose_maker_said_nothing_names_its_files(paid_folder):
+    with Run.open(paid_folder) as run:
+        step = list(Lineage(run.tree, run.tree.agents[-1].id).steps(run))[-1]
+        silent = replace(step, agent=replace(step.agent, rationale=" "))
+        first, *others = changed_files(step.patch)
+        more = f" and {len(others)} more" if others else ""
+        assert commit_message(run, silent).splitlines()[0] == f"Change {first}{more}"
 
 
 def test_no_title_is_long_and_no_text_breaks_a_message(run, agent, tmp_path):

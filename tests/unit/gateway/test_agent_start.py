@@ -90,6 +90,27 @@ def test_programs_that_the_agent_starts_see_none_of_its_packages(packages):
 
 
 @pytest.mark.starts_processes
+def test_commands_of_its_packages_are_for_the_agent_and_not_for_its_programs(tmp_path, packages):
+    folder = tmp_path / "packages"
+    (folder / "bin").mkdir()
+    (folder / "bin" / "mine").write_text(
+        "#!/usr/bin/env python3\nimport lent, os; os.system('mine || echo none')\n"
+    )
+    (folder / "bin" / "mine").chmod(0o755)
+    path = f"{Path(sys.executable).parent}:{LAUNCHED['PATH']}"
+    env = agent_start.complete({**LAUNCHED, "PATH": path, "PYTHONPATH": str(folder)}, "solve")
+    assert env["PATH"] == f"{path}:{folder}/bin"
+    env["PYTHONPATH"] = packages
+    done = subprocess.run(["sh", "-c", "mine"], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == "none\n", done.stderr
+
+
+def test_the_commands_of_a_task_and_of_the_agents_image_are_both_found(runtime):
+    env = agent_start.complete({**LAUNCHED, "DGM_TASK_PATHS": "/task"}, "solve", {}, runtime)
+    assert env["PATH"] == f"{LAUNCHED['PATH']}:/task/bin:{runtime}/{agent_start.COMMANDS}"
+
+
+@pytest.mark.starts_processes
 def test_the_machines_own_sitecustomize_is_still_run(packages, tmp_path):
     (tmp_path / "packages" / "sitecustomize.py").write_text("print('of the machine')")
     env = {"PATH": LAUNCHED["PATH"], "PYTHONPATH": packages}

@@ -1,13 +1,19 @@
 """For which Python and platform an agent's packages are installed, and that they are installed once."""
 
 import logging
+import os
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from dgm.errors import UserError
-from dgm.sandboxes.packages import SandboxPython, ensure_packages
+from dgm.sandboxes.packages import ensure_packages
 from dgm.sandboxes.preparing import LOGGER
+from dgm.sandboxes.sandbox_python import SandboxPython
+from dgm.sandboxes.wheels import free_script
 
 OURS = SandboxPython("3.11", "x86_64", "glibc", "2.36")
 OTHERS = SandboxPython("3.12", "x86_64", "glibc", "2.36")
@@ -45,12 +51,13 @@ def make_wheel(folder, name, version, needs=""):
     file = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(file, "w") as wheel:
-        wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+        wheel.writestr(f"{name}.py", f"VERSION = {version!r}\ndef tell(): print(VERSION)\n")
         required = f"Requires-Dist: {needs}\n" if needs else ""
         wheel.writestr(
             f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}"
         )
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:tell\n")
         wheel.writestr(f"{info}/RECORD", "")
     return file
 
@@ -63,6 +70,10 @@ def test_packages_are_installed_once_and_wheels_are_kept_for_other_pythons(index
     content = needed.read_bytes()
     folder = ensure_packages(("tiny",), OURS)
     assert {path.name for path in folder.glob("*.py")} == {"tiny.py", "tinier.py"}
+    assert (folder / "bin" / "tiny").read_text().startswith("#!/usr/bin/env python3\n")
+    env = {"PYTHONPATH": str(folder), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    said = subprocess.run([folder / "bin" / "tiny"], env=env, capture_output=True, text=True, check=True)
+    assert said.stdout == "1.0\n"
     assert "packages for Python 3.11: downloading 2 of 2 packages" in caplog.messages
     caplog.clear()
     needed.unlink()
@@ -80,3 +91,19 @@ def test_packages_are_installed_once_and_wheels_are_kept_for_other_pythons(index
 def test_a_package_that_is_not_to_be_had_is_said(index):
     with pytest.raises(UserError, match=r"agent.toml: requires = \['nothere'\]: cannot be installed: ERROR"):
         ensure_packages(("nothere",), OURS)
+
+
+def test_a_command_with_a_path_too_long_for_the_kernel_is_freed_as_well(tmp_path):
+    script = tmp_path / "tiny"
+    long = f"/{'a' * 200}/python3.11"
+    quotes = "'" * 3
+    script.write_text(f'#!/bin/sh\n{quotes}exec\' "{long}" "$0" "$@"\n\' {quotes}\nimport tiny\n')
+    free_script(script)
+    assert script.read_text() == "#!/usr/bin/env python3\nimport tiny\n"
+
+
+def test_a_command_that_is_no_python_stays_as_it_is(tmp_path):
+    script = tmp_path / "tool"
+    script.write_bytes(b"\x7fELF python\n")
+    free_script(script)
+    assert script.read_bytes() == b"\x7fELF python\n"

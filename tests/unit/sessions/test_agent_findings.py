@@ -41,11 +41,15 @@ def test_a_good_agent_has_good_findings_only():
     assert not any(one.write for one in findings)
 
 
+LACKS = "agent.toml: a command that the image has; it lacks"
+
+
 @pytest.mark.parametrize(
     ("done", "level", "write"),
     [
         (Completed(1, b"No module named 'openai'"), Level.STOP, 'agent.toml: requires = ["openai"]'),
-        (Completed(127, b"no"), Level.STOP, "agent.toml: a command that the image has; it lacks python3"),
+        (Completed(127, b"no"), Level.STOP, f"{LACKS} python3"),
+        (Completed(127, b"run.sh: 10: exec: aider: not found"), Level.STOP, f"{LACKS} aider"),
         (Completed(3, b"no"), Level.STOP, "agent.toml: check = a command that exits with 0"),
         (Completed(124, b"", timed_out=True, out_of_processor=True), Level.STOP, "dgm run … --set limits.check_s=30"),
     ],

@@ -162,15 +162,16 @@ class Packages(Supplies):
 class CheckPlace(Place):
     """Sandboxes in which an agent's self-check ends as told, time by time; it notes how each was run."""
 
-    def __init__(self, *ends, idle=Place.idle):
-        self.ends, self.idle, self.ran = list(ends), idle, []
+    def __init__(self, *ends, slowness=b"1.0\n"):
+        self.ends, self.ran = list(ends), []
+        self.measured = slowness if isinstance(slowness, Completed) else Completed(0, slowness)
 
     async def put(self, files, target):
-        assert (files, target) == (SOURCE, "/agent")
+        assert (files, target) == (SOURCE, "/agent") or (list(files), target) == (["job/start.py"], "/")
 
     async def exec(self, argv, **given):
         self.ran.append((list(argv), given))
-        return self.idle if argv == ["true"] else self.ends.pop(0)
+        return self.measured if argv[:2] == ["python3", "-I"] and "-c" in argv else self.ends.pop(0)
 
     def bench(self, **limits):
         return SandboxWorkbench(
@@ -195,7 +196,7 @@ def test_a_self_check_runs_with_the_packages_and_no_model():
     place = CheckPlace(Completed(1, b"no"))
     assert place.check(check_s=20).output == b"no"
     ((argv, given),) = place.ran
-    assert argv == ["check"]
+    assert (argv[0], argv[-1]) == ("python3", "check")
     assert (given["timeout_s"], given["processor_s"], given["cwd"]) == (60, 20, "/agent")
     assert given["env"]["PYTHONPATH"] == "/packages"
 
@@ -204,9 +205,9 @@ def test_a_self_check_runs_with_the_packages_and_no_model():
     ("ends", "last", "waited"),
     [
         ([BURNT], BURNT, [30]),
-        ([BY_CLOCK, GOOD], GOOD, [30, 60]),
-        ([BY_CLOCK, BURNT], BURNT, [30, 60]),
-        ([BY_CLOCK, BY_CLOCK], BY_CLOCK, [30, 60, 5]),
+        ([BY_CLOCK, GOOD], GOOD, [30, 120, 60]),
+        ([BY_CLOCK, BURNT], BURNT, [30, 120, 60]),
+        ([BY_CLOCK, BY_CLOCK], BY_CLOCK, [30, 120, 60, 120]),
     ],
 )
 def test_a_self_check_that_only_the_clock_ended_is_tried_again_with_more_time(ends, last, waited):
@@ -215,8 +216,21 @@ def test_a_self_check_that_only_the_clock_ended_is_tried_again_with_more_time(en
     assert [given["timeout_s"] for _, given in place.ran] == waited
 
 
+def test_on_a_busy_machine_the_second_try_is_as_much_longer():
+    place = CheckPlace(BY_CLOCK, BY_CLOCK, slowness=b"19.0\n")
+    assert place.check(check_s=10) is BY_CLOCK
+    assert [given["timeout_s"] for _, given in place.ran] == [30, 120, 570, 120]
+
+
+def test_where_even_the_longest_try_is_too_short_no_agent_is_to_blame():
+    place = CheckPlace(BY_CLOCK, BY_CLOCK, slowness=b"80.0\n")
+    with pytest.raises(Infrastructure, match="a program has 1 s of processor time in 80 s"):
+        place.check(check_s=10)
+    assert [given["timeout_s"] for _, given in place.ran] == [30, 120, 600, 120]
+
+
 def test_on_a_machine_that_does_not_respond_no_agent_is_to_blame():
-    place = CheckPlace(BY_CLOCK, BY_CLOCK, idle=Completed(124, b"", timed_out=True))
+    place = CheckPlace(BY_CLOCK, BY_CLOCK, slowness=Completed(124, b"", timed_out=True))
     with pytest.raises(Infrastructure, match="the machine does not respond"):
         place.check(check_s=1)
     stuck = Place(Completed(124, b"", timed_out=True))
@@ -239,8 +253,9 @@ def test_a_dry_run_has_the_time_of_a_self_check():
     place = DryPlace(BY_CLOCK, GOOD)
     job = Job(JobKind.IMPROVE, "p", SOURCE, SOURCE, "python", "/work/agent", 6.0, processor_s=15.0)
     assert asyncio.run(place.bench().work(job)).completed == GOOD
-    limits = [json.loads(given["stdin"])["time_limit_s"] for _, given in place.ran]
-    assert (limits, {given["processor_s"] for _, given in place.ran}) == ([45.0, 90.0], {15.0})
+    jobs = [given for _, given in place.ran if "stdin" in given]
+    limits = [json.loads(given["stdin"])["time_limit_s"] for given in jobs]
+    assert (limits, {given["processor_s"] for given in jobs}) == ([45.0, 90.0], {15.0})
 
 
 def test_a_source_without_a_contract_is_not_checked():
