@@ -117,6 +117,7 @@ MODULES = (
     "studies",
     "archive",
     "suites",
+    "calibrating",
     "trusting",
     "seeds",
     "sandboxes",
