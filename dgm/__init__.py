@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
     from dgm.api.evaluating import (
         EvaluateArguments,
@@ -59,6 +60,8 @@ __version__ = "0.1.0"
 __all__ = [
     "AgentCheckView",
     "Budget",
+    "CalibrateArguments",
+    "CalibratedSuite",
     "ComparisonView",
     "EvaluateArguments",
     "EvaluationView",
@@ -79,6 +82,7 @@ __all__ = [
     "TrialArguments",
     "__version__",
     "build_images",
+    "calibrate_suite",
     "check_agent",
     "clean",
     "clean_sandboxes",
@@ -121,6 +125,7 @@ __all__ = [
 
 _PLACES = {
     "archive": ("clean", "remove", "unpack", "verify"),
+    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
         "EvaluateArguments",

@@ -211,6 +211,13 @@ def find_foreign(tops: Sequence[str], workdir: str) -> list[str]:
     return found[:MOST_FOREIGN]
 
 
+def without_system_packages(paths: Sequence[str]) -> list[str]:
+    """Return the paths but those of packages that the system's Python has; all where it is a virtual environment's."""
+    if sys.prefix != sys.base_prefix:
+        return [*paths]
+    return [path for path in paths if not path.endswith(("/dist-packages", "/site-packages"))]
+
+
 def child(results_fd: int) -> None:
     """The only process that imports the repository: runs the tests and says what became of each."""
     task = json.load(sys.stdin)
@@ -226,6 +233,8 @@ def child(results_fd: int) -> None:
     os.chdir(task["workdir"])
     sys.stdin = io.StringIO()
     sys.path[:1] = task["paths"]
+    if task["sealed"]:
+        sys.path[:] = without_system_packages(sys.path)
     sys.argv = ["pytest"]
     os.environ["PYTHONPATH"] = os.pathsep.join([*task["paths"], os.environ.get("PYTHONPATH", "")])
     reached = Coverage(task["coverage"], task["paths"]) if task["coverage"] else None

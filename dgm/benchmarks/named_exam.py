@@ -17,7 +17,7 @@ from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
 from dgm.benchmarks.named_tests import NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
-from dgm.benchmarks.suite_files import Limits
+from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -197,6 +197,8 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
             "coverage": COVERAGE if survey and survey.coverage else "",
             "options": tests.options,
             "limit_s": tests.limit_s,
+            # A recipe's sandbox has other packages in Docker than in bubblewrap.
+            "sealed": exam.environment is not None and not exam.limits.image.startswith(IN_ENGINE),
             "tops": sorted(own_modules(exam.workspace, exam.roots, tests.restored)),
         },
     }

@@ -7,13 +7,15 @@ suite's defaults.
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository, tree_id
+from dgm.benchmarks.calibration import FILE as CALIBRATION
+from dgm.benchmarks.calibration import task_digest, write_calibration
 from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.mining.toml_writing import toml_text
-from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suite
+from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suite, read_task
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
@@ -21,7 +23,7 @@ from dgm.folders import read_folder
 from dgm.toml_files import parse_toml
 
 _HEADER = re.compile(r"\s*\[[^\[\]]+\]\s*(?:#.*)?$")
-_PARTS = frozenset({"tasks", "repos", FOLDER, REPOSITORY, "suite.toml"})
+_PARTS = frozenset({"tasks", "repos", FOLDER, REPOSITORY, "suite.toml", CALIBRATION})
 """Entries of a suite's folder besides notes for people."""
 
 _CACHES = shutil.ignore_patterns("__pycache__", "*.pyc")
@@ -71,6 +73,7 @@ def compose_suite(parts: Sequence[SuitePart], target: Path, name: str, descripti
         for part in parts:
             writer.add(part)
         _write_suite_file(parts, target, name, description)
+        _carry_calibrations(writer.origins, target)
         for part in parts:
             _copy_notes(part, target, alone=len(parts) == 1)
     except BaseException:
@@ -128,6 +131,8 @@ class _Writer:
         """Name of a library in the new suite → digest of its content."""
         self._written: list[tuple[TaskRecord, str]] = []
         """Record and digest of each task as it was in its suite."""
+        self.origins: dict[TaskId, tuple[SuitePart, TaskId]] = {}
+        """Task of the new suite → where it comes from."""
 
     def add(self, part: SuitePart) -> None:
         """Write the tasks of a part, and what they need of its suite."""
@@ -144,7 +149,9 @@ class _Writer:
                 self.done.repeated.append(f"{part.suite.name}/{task}")
                 continue
             self._written.append(written)
-            place = self._target / "tasks" / self._choose_id(part, task)
+            chosen = self._choose_id(part, task)
+            self.origins[chosen] = part, task
+            place = self._target / "tasks" / chosen
             shutil.copytree(part.folder / "tasks" / task, place, symlinks=True, ignore=_CACHES)
             keys = self._changed_limits(record, defaults)
             if record.repo and renamed[record.repo] != record.repo:
@@ -219,6 +226,24 @@ def _write_suite_file(parts: Sequence[SuitePart], target: Path, name: str, descr
     }
     text = f"{toml_text(head)}\n[defaults]\n{toml_text(defaults)}"
     (target / "suite.toml").write_text(text, encoding="utf-8")
+
+
+def _carry_calibrations(origins: Mapping[TaskId, tuple[SuitePart, TaskId]], target: Path) -> None:
+    """Write what is known of how hard the tasks are, under their digests in the new suite."""
+    known = {id(part): part.suite.calibrations() for part, _ in origins.values()}
+    tried = {new: known[id(part)].get(old) for new, (part, old) in origins.items()}
+    limits, repos = read_suite(target).limits, _names_below(target / "repos")
+    rows = []
+    for new, one in tried.items():
+        if one:
+            record = read_task(target / "tasks" / new, limits, repos, _names_below(target / FOLDER))
+            rows.append(replace(one, task=str(new), digest=task_digest(target, record)))
+    if rows:
+        write_calibration(target, rows)
+
+
+def _names_below(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
 
 
 def _copy_notes(part: SuitePart, target: Path, *, alone: bool) -> None:

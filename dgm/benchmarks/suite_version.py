@@ -11,7 +11,7 @@ from dgm.benchmarks.prediction_patches import APPLIER
 from dgm.benchmarks.suite_files import REPOSITORY, CommandTests, TaskRecord
 from dgm.folders import read_entry
 
-UNGRADED = frozenset({"LICENSE", "README.md", "mined.jsonl", "solution.patch"})
+UNGRADED = frozenset({"LICENSE", "README.md", "calibration.jsonl", "mined.jsonl", "solution.patch"})
 """Files of a suite that cannot change a verdict."""
 GRADED = ("workspace", "tests", "environment")
 """Folders of a task in which every file can change a verdict."""

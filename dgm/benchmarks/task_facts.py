@@ -1,9 +1,10 @@
 """Facts of a suite's tasks for people: kind, age, size, tests by name, modules. Never shown to an agent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dgm.benchmarks.calibration import Calibration
 from dgm.benchmarks.mining.diff_words import count_changes
 from dgm.benchmarks.named_tests import NamedTests, Provenance
 from dgm.benchmarks.suite_files import UnitTests
@@ -30,6 +31,13 @@ class TaskFacts:
     changes: Mapping[str, tuple[int, int]]
     """File that the reference fix changes → lines that it adds and removes; empty if the fix is no patch."""
     provenance: Provenance | None
+    calibration: Calibration | None = None
+    """How often an agent resolved it; None if it was not calibrated."""
+
+    @property
+    def calibrated(self) -> str:
+        """``always``, ``sometimes`` or ``never`` resolved by the agent of a calibration; empty without one."""
+        return self.calibration.outcome if self.calibration else ""
 
     @property
     def added(self) -> int:
@@ -66,6 +74,7 @@ class TaskFacts:
             "removed": self.removed,
             "modules": list(self.modules),
             "tags": list(self.tags),
+            "calibrated": self.calibrated,
         }
 
 
@@ -97,4 +106,9 @@ def read_facts(suite: SuiteBenchmark, task: TaskId) -> TaskFacts:
 
 def list_facts(suite: SuiteBenchmark) -> tuple[TaskFacts, ...]:
     """Return the facts of all tasks, in the order of their splits and ids."""
-    return tuple(read_facts(suite, task.id) for split in Split for task in suite.tasks(split))
+    found = suite.calibrations()
+    return tuple(
+        replace(read_facts(suite, task.id), calibration=found.get(task.id))
+        for split in Split
+        for task in suite.tasks(split)
+    )

@@ -20,6 +20,7 @@ TEXTS: Mapping[str, Callable[[TaskFacts], Collection[str]]] = {
     "repo": lambda facts: [facts.repo],
     "tag": lambda facts: facts.tags,
     "module": lambda facts: facts.modules,
+    "calibrated": lambda facts: [facts.calibrated],
     "date": lambda facts: [facts.day],
     "license": lambda facts: [facts.provenance.license if facts.provenance else ""],
 }

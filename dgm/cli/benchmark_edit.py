@@ -42,7 +42,8 @@ def merge(names: tuple[str, ...], out: Path, as_json: bool) -> None:
     required=True,
     metavar="CONDITION",
     help="Such as 'kind = bug and f2p < 5'. Fields: id, kind, split, difficulty, repo, tag, module, date, license, "
-    "f2p, p2p, added, removed, lines, files. Signs: = != ~ (holds a part) < <= > >=; and, or, not, parentheses.",
+    "calibrated, f2p, p2p, added, removed, lines, files. Signs: = != ~ (holds a part) < <= > >=; and, or, not, "
+    "parentheses.",
 )
 @out_option
 @as_json

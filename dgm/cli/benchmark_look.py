@@ -84,7 +84,7 @@ def show(
 def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
     from dgm.sessions.suite_tasks import find_facts
     from dgm.sessions.suites import describe_suite
-    from dgm.show.suite_rows import has_origins, kind_rows, task_rows
+    from dgm.show.suite_rows import calibration_rows, has_origins, kind_rows, task_rows
 
     document, facts = describe_suite(name, opened), find_facts(opened)
     if as_json:
@@ -102,6 +102,9 @@ def _show_benchmark(name: str, opened: "Benchmark", as_json: bool) -> None:
     if has_origins(facts):
         sys.stdout.write("\nkinds:\n")
         sys.stdout.writelines(f"  {row}\n" for row in kind_rows(facts))
+    if tried := list(calibration_rows(facts)):
+        sys.stdout.write("\ncalibrated, solved in all attempts, some or none:\n")
+        sys.stdout.writelines(f"  {row}\n" for row in tried)
     _write_counts("tags", [(tag, f"{n}") for tag, n in document["tags"].items()], TAGS_SHOWN)
     images = document["images"]
     rows = [(each["image"], f"{_tasks_text(each['tasks'])}, {each['state']}") for each in images]

@@ -63,7 +63,8 @@ class EvaluationRequest:
     of: str
     """Id of the run that the agents belong to; empty if they belong to none."""
     settings: Settings
-    split: Split
+    split: Split | None
+    """None: the tasks of all splits."""
     tasks: tuple[str, ...]
     """Ids of the tasks; if empty, all of the split."""
     attempts: int
@@ -78,7 +79,8 @@ class EvaluationChoice:
     """Choices for an evaluation; None: as in the run, or by default."""
 
     benchmark: str | None = None
-    split: Split = Split.HOLDOUT
+    split: Split | None = Split.HOLDOUT
+    """None: the tasks of all splits."""
     tasks: Sequence[str] = ()
     attempts: int = 1
     model: str | None = None
@@ -170,7 +172,7 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         "of": request.of,
         "benchmark": parts.benchmark.name,
         "version": parts.benchmark.version,
-        "split": request.split.value,
+        "split": _name_of(request.split),
         "requires": packages,
         "model": model,
         "limits": request.settings.limits.model_dump(mode="json"),
@@ -188,8 +190,12 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
 
 
 def _folder_of(request: EvaluationRequest, benchmark: str, model: str) -> Path:
-    words = [request.prefix, benchmark, request.split.value, *([model] if request.named_model else [])]
+    words = [request.prefix, benchmark, _name_of(request.split), *([model] if request.named_model else [])]
     return request.base / "-".join(map(make_slug, words))
+
+
+def _name_of(split: Split | None) -> str:
+    return split.value if split else "all"
 
 
 async def _begin(
@@ -227,7 +233,7 @@ def _session_of(
     return EvaluationSession(
         made=made,
         benchmark=parts.benchmark,
-        split=request.split.value,
+        split=_name_of(request.split),
         model=names_by_role(request.settings)["solve"],
         names=[one.name for one in request.contestants],
         wanted=wanted,

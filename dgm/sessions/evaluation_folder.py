@@ -44,7 +44,7 @@ class EvaluationSession:
     made: Run
     benchmark: Benchmark
     split: str
-    """Name of the split, or ``submitted``."""
+    """Name of the split, ``all``, or ``submitted``."""
     model: str
     """Name of the model; empty if none is called."""
     names: Sequence[str]
@@ -97,14 +97,14 @@ class EvaluationSession:
         )
 
 
-def select_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Sequence[Task]:
-    """Return the split's tasks, or only the named ones of them.
+def select_tasks(benchmark: Benchmark, split: Split | None, names: Sequence[str]) -> Sequence[Task]:
+    """Return the split's tasks, those of all splits for None, or only the named ones of them.
 
     Raises:
         UserError: there are none, or a named one is not among them.
     """
-    tasks = benchmark.tasks(split)
-    if not tasks:
+    tasks = [task for each in Split if split in (None, each) for task in benchmark.tasks(each)]
+    if not tasks and split:
         sizes = ", ".join(f"{len(benchmark.tasks(other))} {other.value}" for other in Split)
         raise UserError(
             f"benchmark {benchmark.name!r} has no {split.value} task ({sizes}); choose another --split"
@@ -112,7 +112,8 @@ def select_tasks(benchmark: Benchmark, split: Split, names: Sequence[str]) -> Se
     for name in names:
         if name not in {task.id for task in tasks}:
             raise UserError(
-                f"--task {name}: not in the {split.value} split of {benchmark.name!r}{_task_hint(benchmark, name)}"
+                f"--task {name}: not in {f'the {split.value} split of ' if split else ''}{benchmark.name!r}"
+                f"{_task_hint(benchmark, name)}"
             )
     return [task for task in tasks if not names or task.id in names]
 

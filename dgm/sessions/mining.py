@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment, ask_python
 from dgm.benchmarks.mining.declarations import read_declarations
 from dgm.benchmarks.mining.epochs import Epochs
@@ -305,7 +306,9 @@ def read_splits(out: Path) -> Mapping[str, str]:
 
 
 def replace_suite(draft: Path, out: Path) -> None:
-    """Put a finished suite in the place of the one that stands there, if any."""
+    """Put a finished suite in the place of the one that stands there, if any, whose calibration is kept."""
+    if (out / CALIBRATION).is_file():
+        shutil.copy2(out / CALIBRATION, draft / CALIBRATION)
     old = out.with_name(f"{out.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if out.exists():

@@ -31,6 +31,7 @@ def describe_origin(opened: Benchmark, task: TaskId) -> dict[str, Any]:
         "changes": {name: list(counts) for name, counts in facts.changes.items()},
         "tests": {"fail_to_pass": list(facts.fail_to_pass), "pass_to_pass": list(facts.pass_to_pass)},
         "provenance": asdict(facts.provenance) if facts.provenance else None,
+        "calibration": asdict(tried) if (tried := opened.calibrations().get(task)) else None,
     }
 
 

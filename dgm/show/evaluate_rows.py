@@ -78,7 +78,8 @@ def _agent_record(found: EvaluationReport, name: str, result: AgentResult) -> di
 def report_lines(found: EvaluationReport, *, verbose: bool) -> Iterator[str]:
     """Yield the evaluation as lines for people."""
     by = f" by {one_line(found.model, 80)}" if found.model else ""
-    which = f"{found.split} tasks" if len(found.tasks) != 1 else f"{found.split} task"
+    which = "task" if len(found.tasks) == 1 else "tasks"
+    which = f"{which} of all splits" if found.split == "all" else f"{found.split} {which}"
     yield (
         f"{len(found.tasks)} {which} of {one_line(found.benchmark.name, 80)}{by} (95 % Wilson intervals over tasks):"
     )

@@ -1,9 +1,11 @@
 """Tasks of a suite as lines: a row each, a summary by kind, and one task as a person reads it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from dgm.benchmarks.calibration import ALWAYS, NEVER, SOMETIMES
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.show.safe import neutralise, one_line
 
@@ -11,7 +13,7 @@ TESTS_SHOWN = 12
 """Maximum names of tests that must still pass."""
 NAME_CELLS, MODULE_CELLS = 60, 50
 """Maximum characters of a task's id and of a module in a row."""
-_HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "module")
+_HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "solved", "module")
 
 
 def has_origins(facts: Sequence[TaskFacts]) -> bool:
@@ -20,7 +22,7 @@ def has_origins(facts: Sequence[TaskFacts]) -> bool:
 
 
 def task_rows(facts: Sequence[TaskFacts]) -> Iterator[str]:
-    """Yield a head and a row for each task: kind, day, tests that fail and that pass, lines of the fix, module.
+    """Yield a head and a row for each task: kind, day, tests that fail and pass, lines of the fix, calibration, module.
 
     A column that no task has anything in is left out.
     """
@@ -28,7 +30,7 @@ def task_rows(facts: Sequence[TaskFacts]) -> Iterator[str]:
     widths = [max(map(len, column)) for column in columns]
     for row in zip(*columns, strict=True):
         cells = (
-            cell.rjust(width) if column[0] in ("F2P", "P2P", "lines") else cell.ljust(width)
+            cell.rjust(width) if column[0] in ("F2P", "P2P", "lines", "solved") else cell.ljust(width)
             for column, cell, width in zip(columns, row, widths, strict=True)
         )
         yield "  ".join(cells).rstrip()
@@ -48,6 +50,18 @@ def kind_rows(facts: Sequence[TaskFacts]) -> Iterator[str]:
         yield "  ".join(parts)
 
 
+def calibration_rows(facts: Sequence[TaskFacts]) -> Iterator[str]:
+    """Yield a line for each agent and model that tasks were calibrated with: how often they were solved."""
+    whole: dict[str, Counter[str]] = {}
+    for each in facts:
+        if each.calibration:
+            by = f"{each.calibration.agent} with {each.calibration.model}"
+            whole.setdefault(by, Counter())[each.calibration.outcome] += 1
+    for by, counts in whole.items():
+        told = ", ".join(f"{outcome} {counts[outcome]}" for outcome in (ALWAYS, SOMETIMES, NEVER))
+        yield f"{one_line(by, 120)}: {told}"
+
+
 def origin_lines(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people may know of one task: its split, kind, tests by name, and origin.
 
@@ -58,6 +72,9 @@ def origin_lines(record: Mapping[str, Any]) -> Iterator[str]:
     for key in ("kind", "difficulty"):
         if record[key]:
             yield f"{key:<10} {one_line(record[key], 200)}"
+    if tried := record["calibration"]:
+        times = f"{tried['resolved']} of {tried['attempts']} attempts"
+        yield f"solved     {times} by {one_line(tried['agent'], 80)} with {one_line(tried['model'], 80)}"
     fix = ", ".join(f"{name} +{added} -{removed}" for name, (added, removed) in record["changes"].items())
     if fix:
         yield f"fix        {one_line(fix, 300)}"
@@ -97,6 +114,7 @@ def _cells(facts: TaskFacts) -> tuple[str, ...]:
         str(len(facts.fail_to_pass) or ""),
         str(len(facts.pass_to_pass) or ""),
         f"+{facts.added} -{facts.removed}" if facts.changes else "",
+        f"{facts.calibration.resolved}/{facts.calibration.attempts}" if facts.calibration else "",
         module,
     )
 

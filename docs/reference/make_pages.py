@@ -118,6 +118,7 @@ MODULES = (
     "scaling",
     "archive",
     "suites",
+    "calibrating",
     "trusting",
     "seeds",
     "sandboxes",

@@ -322,3 +322,11 @@ def test_commands_of_one_sandbox_may_overlap(standing, runner):
         )
 
     assert [each.exit_code for each in runner.run(together())] == [0, 0, 0]
+
+
+def test_the_image_has_pytest_and_pip(call, engine):
+    if engine.name != "docker":
+        pytest.skip("in bubblewrap Python's packages are the host's")
+    write = "echo 'def test_sum(): assert 1 + 1 == 2' >/tmp/test_sum.py"
+    done = call("sh", "-c", f"{write}; pytest -q -p no:cacheprovider /tmp/test_sum.py && pip --version")
+    assert (done.exit_code, b"1 passed" in done.output) == (0, True), done.output

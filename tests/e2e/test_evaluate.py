@@ -7,6 +7,7 @@ import pytest
 
 from dgm.paths import asset
 from tests.support.hosted import begun, count, events, until
+from tests.support.suite_on_disk import make_suite
 
 pytestmark = pytest.mark.sandbox
 
@@ -248,3 +249,24 @@ def test_predictions_with_a_wrong_flag_are_not_graded(dgm, predicted, words, sai
 def test_an_export_that_cannot_be_made_leaves_nothing(dgm, run, tmp_path, words, said):
     assert said in dgm("export", "evaluated", "seed", *words, code=2, cwd=tmp_path).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_calibration_is_kept_in_the_suite_and_repeated_for_nothing(dgm, tmp_path):
+    suite = make_suite(tmp_path / "tiny")
+    words = [
+        "benchmark",
+        "calibrate",
+        suite,
+        "--model",
+        "offline",
+        "--attempts",
+        1,
+        "--sandbox",
+        "bubblewrap",
+    ]
+    words += ["--into", tmp_path / "tried"]
+    first = dgm.json(*words)
+    assert first["calibrated"] == {"sums-doubling-triples": "never"}
+    assert {**dgm.json(*words), "ended": first["ended"]} == first
+    (facts,) = dgm.json("benchmark", "show", suite)["facts"]
+    assert facts["calibrated"] == "never"

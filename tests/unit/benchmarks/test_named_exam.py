@@ -1,10 +1,12 @@
 """Tests of pytest by name: what each patch is graded, on real processes; the sandbox is a folder."""
 
 import asyncio
+import sys
 
 import pytest
 
 from dgm.archive.repository import patch
+from dgm.benchmarks.named_child import without_system_packages
 from dgm.benchmarks.named_exam import Survey, run_named
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify_with_notes
@@ -157,6 +159,14 @@ def test_another_python_is_refused(tmp_path):
     suite = SuiteBenchmark(make_named_suite(tmp_path / "mined", python="3.2"), PythonFolders(tmp_path / "s"))
     with pytest.raises(UserError, match=r"made for Python 3\.2, but the sandbox image 'python' has 3\."):
         asyncio.run(suite.environment(TASK, {}))
+
+
+def test_packages_of_the_system_are_no_part_of_an_environment(monkeypatch):
+    paths = ["/work/repo", "/opt/dgm-environment", "/usr/lib/python3.11", "/usr/lib/python3/dist-packages"]
+    monkeypatch.setattr(sys, "prefix", "/some/venv")
+    assert without_system_packages(paths) == paths
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert without_system_packages(paths) == paths[:3]
 
 
 def test_agents_see_the_packages_and_no_git(suite):

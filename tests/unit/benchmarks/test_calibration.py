@@ -1,0 +1,118 @@
+"""What a suite keeps of how often an agent solved its tasks, and when that counts no more."""
+
+import json
+
+import pytest
+
+from dgm.analysis.budgets import Ending, Reason
+from dgm.benchmarks.calibration import FILE, Calibration, task_digest, write_calibration
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.task_facts import list_facts
+from dgm.domain import AgentId, Evaluation, Usage, Verdict
+from dgm.errors import UserError
+from dgm.evaluation.evaluating import AgentResult
+from dgm.sessions.calibration import find_suite, keep_calibration
+from dgm.sessions.suite_editing import filter_suite, merge_suites
+from dgm.show.evaluate_rows import EvaluationReport
+from dgm.show.suite_rows import calibration_rows, task_rows
+from tests.support.suite_on_disk import TASK, NoEngine, make_suite
+
+
+@pytest.fixture
+def suite(tmp_path):
+    return make_suite(tmp_path / "tiny")
+
+
+def opened(folder):
+    return SuiteBenchmark(folder, NoEngine())
+
+
+def tried(folder, resolved=1, task=TASK):
+    digest = task_digest(folder, opened(folder).record(TASK))
+    return Calibration(str(task), digest, "plain 2c9ac1c3", "offline", 2, resolved)
+
+
+@pytest.mark.parametrize(("resolved", "outcome"), [(0, "never"), (1, "sometimes"), (2, "always")])
+def test_outcome_follows_from_the_attempts(suite, resolved, outcome):
+    write_calibration(suite, [tried(suite, resolved)])
+    (facts,) = list_facts(opened(suite))
+    assert (facts.calibrated, facts.record()["calibrated"]) == (outcome, outcome)
+
+
+def test_calibration_changes_no_version(suite):
+    before = opened(suite).version
+    write_calibration(suite, [tried(suite)])
+    assert opened(suite).version == before
+
+
+def test_calibration_of_a_changed_task_counts_no_more_and_of_another_split_it_does(suite):
+    write_calibration(suite, [tried(suite)])
+    file = suite / "tasks" / TASK / "task.toml"
+    file.write_text(file.read_text().replace('split = "search"', 'split = "holdout"'))
+    assert opened(suite).calibrations()[TASK].resolved == 1
+    (suite / "repos" / "sums" / "sums" / "__init__.py").write_text(
+        "def double(number):\n    return number * 2\n\n"
+    )
+    assert opened(suite).calibrations() == {}
+
+
+def test_rows_of_other_tasks_stay_and_a_repeated_one_is_replaced(suite):
+    write_calibration(suite, [tried(suite), tried(suite, task="a-task-that-was-dropped")])
+    write_calibration(suite, [tried(suite, 2)])
+    rows = [json.loads(line) for line in (suite / FILE).read_text().splitlines()]
+    assert [(row["task"], row["resolved"]) for row in rows] == [("a-task-that-was-dropped", 1), (TASK, 2)]
+    assert list(opened(suite).calibrations()) == [TASK]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[]", "{}", "nothing", '{"task": 1}', json.dumps({"task": "a", "digest": "", "agent": "", "model": "",
+     "attempts": 1, "resolved": 2})],
+)  # fmt: skip
+def test_damaged_file_is_named(suite, line):
+    (suite / FILE).write_text(f"{line}\n")
+    with pytest.raises(UserError, match=r"calibration\.jsonl: not what dgm wrote .*; remove it"):
+        opened(suite).calibrations()
+
+
+def test_suites_made_of_a_calibrated_one_keep_it(suite, tmp_path):
+    write_calibration(suite, [tried(suite)])
+    other = make_suite(tmp_path / "other")
+    (other / "tasks" / TASK / "problem.md").write_text("Something else\n")
+    (other / "suite.toml").write_text((other / "suite.toml").read_text().replace('"tiny"', '"other"'))
+    _, both = merge_suites([str(other), str(suite)], tmp_path / "both")
+    assert {task: one.resolved for task, one in both.calibrations().items()} == {f"tiny-{TASK}": 1}
+    _, some = filter_suite(str(tmp_path / "both"), "calibrated = sometimes", tmp_path / "some")
+    assert list(some.calibrations()) == [f"tiny-{TASK}"]
+
+
+def test_rows_tell_who_solved_what(suite):
+    write_calibration(suite, [tried(suite)])
+    facts = list_facts(opened(suite))
+    assert [row.split() for row in task_rows(facts)][1][-2:] == ["1/2", "sums/__init__.py"]
+    assert list(calibration_rows(facts)) == ["plain 2c9ac1c3 with offline: always 0, sometimes 1, never 0"]
+
+
+def evaluated(verdicts):
+    return [Evaluation(AgentId(0), TASK, number, verdict, "") for number, verdict in enumerate(verdicts)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kept"),
+    [([Verdict.RESOLVED, Verdict.UNRESOLVED], {TASK: "sometimes"}), ([Verdict.RESOLVED], {})],
+)
+def test_only_tasks_whose_attempts_were_all_graded_are_noted(suite, verdicts, kept):
+    done = opened(suite)
+    result = AgentResult(AgentId(0), evaluated(verdicts), {}, 2 - len(verdicts), Usage())
+    found = EvaluationReport(
+        suite, done, "all", "offline", ["plain 2c9ac1c3"], [result], [done.task(TASK)], 2,
+        Ending(Reason.NOTHING_LEFT, ""),
+    )  # fmt: skip
+    assert keep_calibration(suite, found).record()["calibrated"] == kept
+    assert {task: one.outcome for task, one in opened(suite).calibrations().items()} == kept
+
+
+@pytest.mark.parametrize("name", ["starter", "no-such-suite"])
+def test_what_cannot_be_calibrated_is_refused(name):
+    with pytest.raises(UserError, match=r"is dgm's own suite|no suite's folder"):
+        find_suite(name)
