@@ -171,7 +171,8 @@ async def examine(exam: Run, settings: Settings, parts: RunParts, on_event: OnEv
     """
     async with open_worker(exam, settings, parts, on_event) as worker:
         around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-        return await Search(RunController(exam, settings), Examination(), worker, settings, around).go()
+        async with open_executor(worker, settings) as executor:
+            return await Search(RunController(exam, settings), Examination(), executor, settings, around).go()
 
 
 def begin_exam(
@@ -367,6 +368,11 @@ async def open_worker(
             log.warning("sandboxes may be left until the run is resumed: %s", error)
 
 
+def open_executor(worker: Worker, settings: Settings) -> SecondPerformances:
+    """Return the worker for a loop, who performs slow evaluations twice where the settings say so."""
+    return SecondPerformances(worker, settings.scale.speculate, settings.workers)
+
+
 @asynccontextmanager
 async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> AsyncIterator[Search]:
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
@@ -374,5 +380,5 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, registry.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
-        async with SecondPerformances(worker, settings.scale.speculate, settings.workers) as executor:
+        async with open_executor(worker, settings) as executor:
             yield Search(controller, policy, executor, settings, hooks)

@@ -125,7 +125,13 @@ class ProviderCall:
         yield
 
     async def sending(self) -> None:
-        """Implement ``Delivery.sending``."""
+        """Implement ``Delivery.sending``.
+
+        Raises:
+            JobEnded: nobody needs the answer any more.
+        """
+        if self.abandoned:
+            raise JobEnded
         if not self.begun:
             await self._began(self)
         self._sent, self.paying, self.waits_since = time.monotonic(), True, None

@@ -118,7 +118,7 @@ class Lease:
         self._heard_since: list[tuple[ProviderCall, float]] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._paying: set[asyncio.Task[Any]] = set()
-        self._calls: dict[asyncio.Task[Any] | None, ProviderCall] = {}
+        self._calls: dict[asyncio.Task[Any] | None, list[ProviderCall]] = {}
 
     @property
     def protocol(self) -> WireProtocol | None:
@@ -190,6 +190,11 @@ class Lease:
         self._admitted += 1
         return self._admitted
 
+    @property
+    def has_ended(self) -> bool:
+        """True if the job has ended."""
+        return self._ended
+
     def check_open(self) -> None:
         """Raise ``JobEnded`` if the job has ended: nothing that it asked for may cost anything from then on."""
         if self._ended:
@@ -234,15 +239,23 @@ class Lease:
             self._held_usd -= most.usd
 
     @contextmanager
-    def tie_task(self, call: ProviderCall) -> Iterator[None]:
-        """Tie the current task to a call: it is not cancelled with the lease while the call may be billed."""
+    def tie_task(self, call: ProviderCall | None) -> Iterator[None]:
+        """Tie the current task to a call that it makes or waits for; None: to none.
+
+        It is not cancelled with the lease while one of its calls may be billed, or is needed by another lease.
+        """
         task = asyncio.current_task()
-        if task in self._tasks:
-            self._calls[task] = call
+        if call is None or task not in self._tasks:
+            yield
+            return
+        calls = self._calls.setdefault(task, [])
+        calls.append(call)
         try:
             yield
         finally:
-            self._calls.pop(task, None)
+            calls.remove(call)
+            if not calls:
+                self._calls.pop(task, None)
 
     @contextmanager
     def paying(self) -> Iterator[None]:
@@ -306,7 +319,7 @@ class Lease:
         task.add_done_callback(self._tasks.discard)
 
     def end(self) -> Sequence["asyncio.Task[Any]"]:
-        """Cancel the calls that cost nothing yet and that no other lease waits for.
+        """Cancel the calls that cost nothing yet and that no other lease needs.
 
         Returns:
             All tasks, for callers that wait until they are recorded.
@@ -314,18 +327,20 @@ class Lease:
         self._ended = True
         for call, _ in self._heard_since:
             call.leave(self)
-        needed = {task for task, call in self._calls.items() if call.is_needed}
+        needed = {task for task, calls in self._calls.items() if any(call.is_needed for call in calls)}
         for task in self._tasks - self._billed() - needed:
             task.cancel()
         return tuple(self._tasks)
 
     def open_calls(self) -> Sequence[ProviderCall]:
         """Return the calls to a provider that may be billed now."""
-        return [call for call in self._calls.values() if call.paying]
+        found = (call for calls in self._calls.values() for call in calls if call.paying)
+        return list(dict.fromkeys(found))
 
     def _billed(self) -> "set[asyncio.Task[Any]]":
         """Return the tasks of calls that may be billed now."""
-        return self._paying | {task for task, call in self._calls.items() if task and call.paying}
+        billed = {task for task, calls in self._calls.items() if task and any(call.paying for call in calls)}
+        return self._paying | billed
 
 
 def _limit_reached(message: str) -> BadRequest:

@@ -12,7 +12,7 @@ from dgm.domain import ActionId, Usage
 from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
 from dgm.gateway import blame
 from dgm.gateway.calls import JobEnded, ProviderCall
-from dgm.gateway.calls_under_way import CallsUnderWay
+from dgm.gateway.calls_under_way import CallsUnderWay, hear
 from dgm.gateway.cut_calls import book_unanswered, settle_cut_calls
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
@@ -114,7 +114,8 @@ class ModelCaller:
                 if call is not None and not joined:
                     call.enter()
                     self.open_calls.track(call)
-                key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
+                with lease.tie_task(call):
+                    key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
                 blame.raise_refusal(reply)
                 lease.account(request, reply)
@@ -131,7 +132,7 @@ class ModelCaller:
     ) -> tuple[CallKey, AnyReply]:
         try:
             if joined and call is not None and call.key is not None:
-                return call.key, await asyncio.shield(call.outcome)
+                return call.key, await hear(lease, call)
             return await self._tried(lease, ordinal, request, call)
         except JobEnded:
             raise
@@ -250,24 +251,14 @@ class ModelCaller:
         with lease.hold(most):
             async with self._ledger.hold(name, request, lease.measured) as allowed:
                 cut = allowed is not request
-                shared = await self._answer_of_other(lease, ordinal, request)
-                if shared is not None:
-                    return shared
-                if isinstance(allowed, WireRequest) and call is not None and lease.wire_model is not None:
-                    call.request, call.quiet = allowed, cut
-                    return await self._ask_provider(lease, call, most, cut=cut)
-                return await self._ask_model(lease, allowed, difference, cut=cut)
-
-    async def _answer_of_other(
-        self, lease: Lease, ordinal: int, request: AnyRequest
-    ) -> tuple[CallKey, AnyReply] | None:
-        """Return the answer to the same request of another performance of the action; None if there is none."""
-        if len(self._leases.get(lease.action, ())) < 2:
-            return None
-        recorded = lease.memory.take(request, ordinal)
-        if recorded is not None:
-            return CallKey(lease.action, recorded.number), recorded.reply
-        return await self._under_way.join(lease, request)
+                other = self._under_way.find_answer(lease, ordinal, request)
+                if other is None:
+                    if isinstance(allowed, WireRequest) and call is not None and lease.wire_model is not None:
+                        call.request, call.quiet = allowed, cut
+                        return await self._ask_provider(lease, call, most, cut=cut)
+                    return await self._ask_model(lease, allowed, difference, cut=cut)
+        # Without a reservation, which the call that is waited for may need.
+        return await other
 
     async def _ask_model(
         self, lease: Lease, request: AnyRequest, difference: str | None, *, cut: bool
@@ -294,11 +285,11 @@ class ModelCaller:
             key = self._next_key(lease)
             seconds = time.monotonic() - began
             await self._journal.record(PaidCall(key, lease.model.name, lease.role, asked, reply, seconds))
+            self._check_cut(reply, asked)
             call.outcome.set_result((key, reply))
             for other in self._leases.get(lease.action, ()):
                 if other.performance not in call.hearers:
                     other.memory.add_late(Exchange(key.number, asked, reply))
-        self._check_cut(reply, asked)
         return key, reply
 
     async def _ask_provider(
@@ -328,28 +319,27 @@ class ModelCaller:
         assert lease.wire_model is not None
         assert call.key is not None
         name, began = lease.model.name, time.monotonic()
-        with lease.tie_task(call):
-            try:
+        try:
+            with lease.tie_task(call):
                 reply = await lease.wire_model.send(call.request, call)
-            except RequestRefused as refusal:
-                call.paying = False
-                self._went_well(lease)
-                if not refusal.kept:
-                    raise
-                reply = blame.reply_of_refusal(call.request, refusal)
-            except Infrastructure:
-                call.paying = False
-                raise
+        except RequestRefused as refusal:
+            call.paying = False
             self._went_well(lease)
-            wasted = replace(call.wasted, calls=0)
-            reply = replace(reply, usage=self._ledger.priced(name, reply.usage + wasted))
-            if cut and reply.stop is Stop.LENGTH:
-                reply = replace(reply, error=CUT_SHORT)
-            seconds = time.monotonic() - began
-            paid = PaidCall(call.key, name, lease.role, call.request, reply, seconds)
-            await self._journal.record(
-                paid, settle_cut_calls(self._journal, self._ledger, lease, call, most, reply)
-            )
+            if not refusal.kept:
+                raise
+            reply = blame.reply_of_refusal(call.request, refusal)
+        except Infrastructure:
+            call.paying = False
+            raise
+        self._went_well(lease)
+        wasted = replace(call.wasted, calls=0)
+        reply = replace(reply, usage=self._ledger.priced(name, reply.usage + wasted))
+        if cut and reply.stop is Stop.LENGTH:
+            reply = replace(reply, error=CUT_SHORT)
+        seconds = time.monotonic() - began
+        paid = PaidCall(call.key, name, lease.role, call.request, reply, seconds)
+        settled = settle_cut_calls(self._journal, self._ledger, lease, call, most, reply)
+        await self._journal.record(paid, settled)
         return reply
 
     async def _begin(self, lease: Lease, call: ProviderCall) -> None:

@@ -1,8 +1,8 @@
 """Evaluations that take unusually long are performed a second time beside the first (``scale.speculate``).
 
 The first result counts, and the other performance is ended. Model calls that both make are paid once, because they
-belong to one action (``dgm.gateway.calls_under_way``). Only how long an action takes depends on it, never which action
-is next.
+belong to one action (``dgm.gateway.calls_under_way``). In the log it is one action with one verdict, so that decisions
+are a function of the log all the same.
 """
 
 import asyncio
@@ -128,9 +128,11 @@ class SecondPerformances:
                 return task.result()
 
     def _note_result(self, outcome: Outcome, *, is_second: bool) -> None:
-        if _says_something(outcome):
+        if is_second:
+            # Its seconds say nothing of what is usual: paid answers were there at once.
+            self.won += _says_something(outcome)
+        elif _says_something(outcome):
             self._took.append(outcome.cost.seconds)
-            self.won += is_second
 
     def _end(self, task: "asyncio.Task[Outcome]") -> None:
         """End a performance whose result is not wanted; its sandboxes are removed in the background."""

@@ -22,6 +22,10 @@ class HostNeeds:
     cpus: float
     memory_mb: int
 
+    def fit(self, node: ClusterNode) -> bool:
+        """Return whether a node without sandboxes has as much."""
+        return node.cpus >= self.cpus and node.memory_mb >= self.memory_mb
+
 
 class Remote(Protocol):
     """An object on a node."""

@@ -163,7 +163,8 @@ class RayEngine:
         tries = 0
         while tries < _TRIES:
             wish, left_s = await self._wish(session, needs, planned), ends - time.monotonic()
-            wish = replace(wish, avoid=self._performances.keep_apart(spec.labels, wish.avoid, session.uses))
+            large = [node for node, use in session.uses.items() if needs.fit(use.node)]
+            wish = replace(wish, avoid=self._performances.keep_apart(spec.labels, wish.avoid, large))
             waits_s = min(left_s, _LOOK_AGAIN_S) if wish.avoid else left_s
             try:
                 host = await self._hosts.take(session, wish, waits_s)

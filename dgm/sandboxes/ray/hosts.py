@@ -74,9 +74,7 @@ class HostPool:
         self.retire(self._free)
         wanted = f"{needs.cpus:g} processors and {needs.memory_mb} MB, as a sandbox needs"
         nodes = (await self._cluster.nodes()).values()
-        if not self._grows and not any(
-            node.cpus >= needs.cpus and node.memory_mb >= needs.memory_mb for node in nodes
-        ):
+        if not self._grows and not any(map(needs.fit, nodes)):
             raise Infrastructure(f"no node of the cluster has {wanted}")
         try:
             return await self._start(wish, wait_s, f"a node with room for {wanted},")

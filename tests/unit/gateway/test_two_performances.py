@@ -1,11 +1,14 @@
 """Two performances of one action at once pay once for the calls that both make."""
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from dgm.messages import Reply
+from dgm.domain import Budget, Usage
+from dgm.gateway.calls import JobEnded
+from dgm.messages import Reply, Stop
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
 from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed, until, whole
 
@@ -168,5 +171,101 @@ def test_equal_requests_of_two_jobs_of_one_performance_are_paid_each(tmp_path):
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
                     await asyncio.gather(post(first), post(second))
         assert (len(provider.asked), len(journal.paid)) == (2, 2)
+
+    run(scenario())
+
+
+def test_a_performance_whose_time_is_over_waits_for_a_call_that_it_joined(tmp_path):
+    """Else it would be graded, as an agent that was too slow, for a provider that does not answer."""
+
+    async def scenario():
+        gate = asyncio.Event()
+        provider = Provider(streamed(gate, passed=0))
+        async with lending(tmp_path / "g", provider) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked = asyncio.create_task(post(first))
+                    await until(lambda: provider.asked)
+                    joined = asyncio.create_task(post(second))
+                    await until(lambda: two.open)
+                    assert "had not answered" in await two.wait_for_calls(0.05)
+                    gate.set()
+                    await asyncio.gather(asked, joined)
+
+    run(scenario())
+
+
+def test_a_call_that_its_own_job_gives_up_says_nothing_of_the_other_agent(tmp_path):
+    async def scenario():
+        journal, failed = MemoryJournal(), asyncio.Event()
+
+        async def failing(request, delivery):
+            await delivery.sending()
+            await failed.wait()
+            raise JobEnded
+
+        provider = Provider(failing)
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked = asyncio.create_task(post(first))
+                    await until(lambda: provider.asked)
+                    joined = asyncio.create_task(post(second))
+                    await until(lambda: two.open)
+                    failed.set()
+                    await asyncio.gather(asked, joined)
+                assert "gave it up" in str(two.failure)
+
+    run(scenario())
+
+
+def test_a_call_that_nobody_needs_any_more_is_not_sent(tmp_path):
+    async def scenario():
+        let, journal, sent = asyncio.Event(), MemoryJournal(), []
+
+        async def queued(request, delivery):
+            with delivery.waiting():
+                await let.wait()
+            await delivery.sending()
+            sent.append(request)
+            return await whole()(request, delivery)
+
+        provider = Provider(queued)
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as two:
+                async with client(opened, two.token) as second:
+                    with opened.lend(ACTION, "solve") as one:
+                        async with client(opened, one.token) as first:
+                            asked = asyncio.create_task(post(first))
+                            await until(lambda: provider.asked)
+                            joined = asyncio.create_task(post(second))
+                            await until(lambda: two.open)
+                            asked.cancel()
+                    joined.cancel()
+            let.set()
+        assert (sent, journal.paid) == ([], {})
+
+    run(scenario())
+
+
+def test_an_answer_that_the_budget_cuts_short_reaches_no_other_performance(tmp_path):
+    class Long(Slow):
+        async def reply(self, request):
+            said = await super().reply(request)
+            return replace(said, stop=Stop.LENGTH, usage=Usage(1, 10, request.max_output_tokens))
+
+    async def scenario():
+        model = Long()
+        async with gateway(tmp_path / "g", model, budget=Budget(usd=0.02)) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked = asyncio.create_task(ask(first))
+                    await until(lambda: model.waiting)
+                    joined = asyncio.create_task(ask(second))
+                    await until(lambda: two.open)
+                    model.go.set()
+                    await asyncio.gather(asked, joined)
+                assert one.failure is not None
+                assert two.failure is not None
 
     run(scenario())
