@@ -117,6 +117,9 @@ class ModelCaller:
                 with lease.tie_task(call):
                     key, reply = await self._answered(lease, ordinal, request, call, joined=joined)
                 lease.heard.add(key.number)
+                log.debug(
+                    "action %d, performance %d: has call %d", lease.action, lease.performance, key.number
+                )
                 blame.raise_refusal(reply)
                 lease.account(request, reply)
         except BaseException as error:

@@ -30,7 +30,7 @@ from random import Random
 # Also when it is started as a program.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from dgm.archive.events import ActionStarted, CallBooked, ModelCalled
+from dgm.archive.events import CallBooked, ModelCalled
 from dgm.archive.journal import read_recorded_request
 from dgm.archive.run import Run
 from dgm.sandboxes.scratch import list_sandboxes
@@ -51,8 +51,18 @@ _WRAPPER = """\
 [ -e {folder}/slow ] && sleep 2
 exec {bwrap} "$@"
 """
+_HEARD = "heard.log"
 _CLOCK = """\
 import os, time
+if "FAULT_HEARD" in os.environ:
+    # In the search: which call of its action each performance was answered by, in order.
+    import logging
+    _log = logging.FileHandler(os.environ["FAULT_HEARD"])
+    _log.setFormatter(logging.Formatter("%(process)d %(message)s"))
+    _log.addFilter(lambda record: ": has call " in record.getMessage())
+    _gateway = logging.getLogger("dgm.gateway.performing")
+    _gateway.setLevel(logging.DEBUG)
+    _gateway.addHandler(_log)
 _off, _now, _now_ns = float(os.environ.get("FAULT_CLOCK_S", "0")), time.time, time.time_ns
 if _off:
     time.time = lambda: _now() + _off
@@ -78,9 +88,9 @@ class Paid:
     """Calls that were paid for, as the log of a run tells of them."""
 
     again: int
-    """Requests that an action paid for in one performance and again in a later one."""
+    """Answers that an action had paid for, and that a performance which paid for a later equal one was never given."""
     repeated: int
-    """Requests that an agent made more than once in one performance of an action."""
+    """Further equal requests that an agent made in one performance of an action."""
     cut: int
     """Calls that were under way when the search was killed."""
 
@@ -168,7 +178,13 @@ class Search:
         self.folder = archive / NAME
         self._output = archive / "output.txt"
         self._engine = ["--engine", f"ray://{address}"]
-        self._environment = {**os.environ, "DGM_ARCHIVE": str(archive), PROVIDER.key_env: KEY}
+        self.heard = archive / _HEARD
+        self._environment = {
+            **os.environ,
+            "DGM_ARCHIVE": str(archive),
+            PROVIDER.key_env: KEY,
+            "FAULT_HEARD": str(self.heard),
+        }
         settings = (f"scale.lease_s={LEASE_S}", "scale.node_engine=bubblewrap", "limits.check_s=60")
         if trial.speculate:
             settings = (*settings, f"scale.speculate={trial.speculate}")
@@ -270,7 +286,7 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
     ends = time.monotonic() + 3 * LEASE_S
     while (found := audit(search.folder))["leftovers"] and time.monotonic() < ends:
         time.sleep(1)
-    paid = read_paid(search.folder)
+    paid = read_paid(search.folder, search.heard)
     in_log = count(search.folder, ANSWERED)
     replay = search.say("replay", NAME, "decisions", "--json")
     return {
@@ -289,25 +305,40 @@ def _audit(search: Search, server: WireServer) -> dict[str, object]:
     }
 
 
-def read_paid(folder: Path) -> Paid:
-    """Return what a run's log tells of calls that were paid for."""
-    performances: Counter[int] = Counter()
-    asked: dict[tuple[int, str], list[int]] = {}
+def read_paid(folder: Path, heard: Path) -> Paid:
+    """Return what a run's log tells of calls that were paid for.
+
+    Args:
+        folder: of the run.
+        heard: a line for each answered call: process, action, performance and number of the call.
+    """
+    numbers: dict[tuple[int, str], list[int]] = {}
     cut = 0
     with Run.open(folder) as run:
         for recorded in run.store.read():
             match recorded.event:
-                case ActionStarted(action):
-                    performances[action] += 1
-                case ModelCalled(action, _, request=digest):
+                case ModelCalled(action, number, request=digest):
                     request = read_recorded_request(run, digest)
                     body = json.dumps(getattr(request, "body", str(request)), sort_keys=True)
-                    asked.setdefault((action, body), []).append(performances[action])
+                    numbers.setdefault((action, body), []).append(number)
                 case CallBooked():
                     cut += 1
         cut += len(run.tree.model_calls.cut)
-    again = sum(len(set(when)) - 1 for when in asked.values())
-    return Paid(again, sum(len(when) - 1 for when in asked.values()) - again, cut)
+    performances: dict[int, dict[str, list[int]]] = {}
+    for line in heard.read_text().splitlines():
+        process, _, action, _, performance, *_, number = re.split(r"[ ,:]+", line)
+        by = performances.setdefault(int(action), {})
+        by.setdefault(f"{process} {performance}", []).append(int(number))
+    again = repeated = 0
+    for (action, _), same in numbers.items():
+        if len(same) < 2:
+            continue
+        repeated += len(same) - 1
+        for has in performances.get(action, {}).values():
+            # It bought the last of the calls that it has; an earlier one that it was never given was paid in vain.
+            mine = [number for number in same if number in has]
+            again += sum(number < max(mine) and number not in has for number in same) if mine else 0
+    return Paid(again, repeated - again, cut)
 
 
 def _find_reasons(folder: Path) -> Counter[str]:
