@@ -13,7 +13,7 @@ def test_a_suite_that_was_not_mined_is_never_replaced(tmp_path, files):
     for name in files:
         (tmp_path / name).touch()
     out, journal = tmp_path / "suite", tmp_path / "suite.mining" / "journal.jsonl"
-    with pytest.raises(UserError, match="cannot be updated without mined.jsonl"):
+    with pytest.raises(UserError, match=r"cannot be updated without mined\.jsonl"):
         check_folders(out, journal, update=True)
     (out / "mined.jsonl").touch()
     journal.touch()
