@@ -26,6 +26,7 @@ from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.benchmarks.named_exam import Survey
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
+from dgm.sessions.mining_checks import check_folders, parse_since
 from dgm.this_machine import machine_name
 
 HEALTHY = 0.8
@@ -46,7 +47,7 @@ class MiningOptions:
     bugs: int = 30
     """Maximum number of tasks with a fault that is put in; pairs of faults, a fifth as many, come on top."""
     since: str = ""
-    """Earliest day of the history, as git reads dates."""
+    """Earliest day of the history, as ``2024-01-31``; empty: all of it."""
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
@@ -126,10 +127,8 @@ async def open_mining(
         UserError: there is no such repository, the suite exists, or its mining was begun with other options.
         Infrastructure: the sandbox failed.
     """
-    if options.out.exists() and not options.update:
-        raise UserError(f"{options.out}: exists; name another with --out, or add what is new with --update")
-    if options.update and not options.out.exists():
-        raise UserError(f"{options.out}: missing, so there is nothing to update; mine it without --update")
+    check_folders(options.out, options.work / "journal.jsonl", update=options.update)
+    parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     python = SandboxPython(*await ask_python(engine, IMAGE, labels))
@@ -177,7 +176,12 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
     """Return the candidates with their numbers, the newest first."""
 
     def run() -> list[tuple[int, Candidate]]:
-        units = mining.history.units(mining.options.since)
+        since = mining.options.since
+        units = mining.history.units(parse_since(since))
+        if not units:
+            raise UserError(
+                f"--since {since}: no commit is as new; the newest is of {mining.history.units()[0].day}"
+            )
         mining.units = len(units)
         mining.epochs.know_tests(units)
         found = []

@@ -175,7 +175,9 @@ async def _place(ground: Ground, bug: Bug, bench: Bench, name: str) -> PlacedBug
         failing = [test for test in failing if run.outcomes.get(test) == "failed"]
         passing = [test for test in passing if run.outcomes.get(test) == "passed"]
         failures = failures or run.messages
-        if reason := _refuse(failing, passing, run.problem or (next(iter(run.broken.values()), "")[-200:])):
+        if reason := refusal_of(
+            failing, passing, run.problem or (next(iter(run.broken.values()), "")[-200:])
+        ):
             return PlacedBug(name, reason if number == 1 else f"{reason} when they run again")
     if any(kind in failures.get(test, "") for test in failing for kind in _LOUD):
         return PlacedBug(name, "it is loud: a name is missing")
@@ -187,13 +189,20 @@ async def _place(ground: Ground, bug: Bug, bench: Bench, name: str) -> PlacedBug
     return PlacedBug(name, "", tuple(failing), tuple(passing[:PASS_MOST]), told)
 
 
-def _refuse(failing: Sequence[str], passing: Sequence[str], problem: str) -> str:
+def refusal_of(failing: Sequence[str], passing: Sequence[str], problem: str) -> str:
+    """Return why a bug is no task; empty if it is one.
+
+    Args:
+        failing: tests that notice it.
+        passing: tests that reach it and do not.
+        problem: why the run does not count as it is; a run that was ended after many failures has one, too.
+    """
+    if len(failing) > FAIL_MOST:
+        return f"more than {FAIL_MOST} tests notice it"
     if problem and not passing:
         return f"the tests do not run: {problem.strip().rpartition(chr(10))[2][:200]}"
     if not failing:
         return "no test notices it"
-    if len(failing) > FAIL_MOST:
-        return f"more than {FAIL_MOST} tests notice it"
     return "" if passing else "every test that reaches it notices it"
 
 

@@ -95,7 +95,7 @@ class History:
         """Return the first-parent steps, the newest first.
 
         Args:
-            since: the earliest day, as git reads dates; empty: all.
+            since: the earliest moment, as git reads it; empty: all.
         """
         words = ["log", "--first-parent", "--diff-merges=first-parent", "--numstat", "--no-renames", "-z"]
         words += [f"--format=tformat:{_FORMAT}", *([f"--since={since}"] if since else []), self.head, "--"]

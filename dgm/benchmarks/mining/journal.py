@@ -28,12 +28,17 @@ class MiningJournal:
             options: everything that results depend on.
 
         Raises:
-            UserError: it was begun with other options, or is damaged.
+            UserError: it was begun with other options, is damaged, or cannot be made.
         """
         self._found: dict[str, Any] = {}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        whole = self._read(file)
-        self._file = file.open("ab")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            whole = self._read(file)
+            self._file = file.open("ab")
+        except OSError as error:
+            raise UserError(
+                f"{file}: cannot be written: {error.strerror}; name another folder with --out"
+            ) from error
         if whole < file.stat().st_size:
             self._file.truncate(whole)
         begun = self._found.get(HEAD)

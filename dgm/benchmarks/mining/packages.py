@@ -102,7 +102,8 @@ def run_setup(
             raise UserError(f"--setup took more than {INSTALL_S:.0f} s")
         if done.returncode:
             said = (done.stderr or done.stdout).strip().rpartition("\n")[2][:_SAID]
-            raise UserError(f"--setup ended with exit status {done.returncode}: {said}")
+            told = f": {said}" if said else ", and said nothing"
+            raise UserError(f"--setup ended with exit status {done.returncode}{told}")
         if not any(packages.iterdir()):
             raise UserError(
                 "--setup left nothing in $DGM_PACKAGES; let it install there: pip install --target …"

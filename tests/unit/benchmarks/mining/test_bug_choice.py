@@ -1,10 +1,12 @@
 import random
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.benchmarks.mining.bug_choice import QUOTAS, Bug, choose_pairs, choose_sites
+from dgm.benchmarks.mining.bugs import refusal_of
 from dgm.benchmarks.mining.coverage_map import CoverageMap
 from dgm.benchmarks.mining.mutation_kinds import SiteKind
 from dgm.benchmarks.mining.mutation_sites import Site
@@ -85,3 +87,17 @@ def test_no_bug_is_in_two_pairs_and_the_union_of_tests_is_bounded():
     assert len(used) == len(set(used))
     assert choose_pairs(bugs, 9, random.Random(2), tests_most=2) == ()
     assert len(choose_pairs(bugs, 1, random.Random(2))) == 1
+
+
+@pytest.mark.parametrize(
+    ("failing", "passing", "problem", "said"),
+    [
+        (21, 0, "the tests ended early", "more than 20 tests notice it"),
+        (0, 0, "in\nthe tests ended early", "the tests do not run: the tests ended early"),
+        (0, 3, "", "no test notices it"),
+        (2, 0, "", "every test that reaches it notices it"),
+        (2, 1, "", ""),
+    ],
+)
+def test_what_is_no_task_is_told_by_its_tests_before_the_end_of_their_run(failing, passing, problem, said):
+    assert refusal_of(["t"] * failing, ["t"] * passing, problem) == said

@@ -100,3 +100,9 @@ def test_toml_is_read_back():
         "share": 0.5,
     }
     assert parse_toml(toml_text(values).encode()) == values
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"journal\.jsonl: cannot be written: Not a directory; name another"):
+        MiningJournal(tmp_path / "file" / "suite.mining" / "journal.jsonl", {})
