@@ -126,7 +126,9 @@ class ToolRun:
             "folder": str(folder),
             "survey": tests is None,
         }
-        left = min(deadline - time.monotonic(), self._tool["limit_s"] * max(1, len(files)))
+        left = deadline - time.monotonic()
+        # Where no file is named, the tool finds any number of them.
+        left = min(left, self._tool["limit_s"] * len(files)) if files else left
         process.run(program, given, max(0.1, left))
         end_others()
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,8 +142,7 @@ class ToolRun:
         self.messages |= process.messages
         self.broken |= process.broken
         self.log += process.log()
-        if problem and process.tests != [named_runner.NO_TEST]:
-            self.problem = self.problem or problem
+        self.problem = self.problem or problem
 
     def _build(self, command: str, deadline: float) -> bool:
         """Run a command of the build; return whether it fails."""

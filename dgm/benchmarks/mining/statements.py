@@ -46,7 +46,7 @@ _TRAILER = re.compile(r"^[A-Z][\w-]+-[Bb]y: .*\n?|^\(?cherry picked from .*\n?",
 _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
 _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
-    r"|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
+    r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
 
 
