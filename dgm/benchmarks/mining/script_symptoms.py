@@ -18,6 +18,7 @@ _GROUPS = frozenset({"describe", "suite", "context"})
 _OPEN, _CLOSE = "([{", ")]}"
 _STACK = re.compile(r"\s*(?:at |❯|File \"|node:internal|Node\.js v)|\s+\d+\s*\||\s*\^+\s*$")
 _FACTS = re.compile(r"\s*(?:generatedMessage|code|operator|diff): ")
+_OF_SUBTESTS = re.compile(r"failureType: 'subtestsFailed'")
 _PLACE = re.compile(r"/work/repo/(\S+?):(\d+)")
 _JEST = re.compile(r"^Error: (?=expect\()")
 _COMMENT = re.compile(r"\s*(?://|/\*.*\*/\s*$)")
@@ -58,6 +59,8 @@ def find_script_symptom(failure: str, test: str, files: Sequence[str]) -> Sympto
     Raises:
         ValueError: no file has the test, or its code is too long, or there is no error.
     """
+    if _OF_SUBTESTS.search(failure):
+        raise ValueError("only tests within this one fail")
     path, _, titles = test.partition("::")
     error = list(_read_error(plain_text(failure).replace("\r\n", "\n")))
     if not error:
@@ -100,7 +103,8 @@ def _find_calls(text: str) -> list[_Call]:
     pairs = _match_brackets(code)
     found = []
     for number, (at, kind, value) in enumerate(code):
-        if "String" in kind or not _CALLS.fullmatch(value) or (number and code[number - 1][2] == "."):
+        is_method = number > 0 and code[number - 1][2] == "."
+        if "String" in kind or not _CALLS.fullmatch(value) or (is_method and value != "test"):
             continue
         opened = _find_arguments(code, number + 1, pairs)
         if opened is None or (body := _find_body(code, opened, pairs)) is None:
@@ -173,7 +177,7 @@ def _unquote(literal: str) -> str:
 def _read_code(text: str, calls: Sequence[_Call], found: _Call) -> list[str]:
     """Return the code of a test, after what it uses of the file and of the groups around it."""
     own = _lines(text, found.body)
-    groups = [call for call in calls if call.name in _GROUPS and call.body[0] < found.start < call.body[1]]
+    groups = [call for call in calls if call.body[0] < found.start < call.body[1]]
     scopes = [_lines(text, call.body) for call in groups[::-1]]
     scopes.append(text.split("\n"))
     names = set(_NAME.findall("\n".join(own)))

@@ -93,3 +93,12 @@ def test_a_title_of_two_tests_is_told_apart_by_the_place():
 def test_what_cannot_be_told_is_refused(title, failure, file, message):
     with pytest.raises(ValueError, match=message):
         find(title, failure, file)
+
+
+def test_a_test_within_a_test_is_found_and_the_outer_one_is_not_told():
+    file = 'test("outer", async (t) => {\n  const a = make();\n  await t.test("inner", () => {\n    use(a);\n  });\n});\n'
+    found = find_script_symptom("TypeError: use", "test/a.test.js::outer > inner", [file])
+    assert found.code == "const a = make();\n\nuse(a);"
+    outer = "Error [ERR_TEST_FAILURE]: 1 subtest failed {\n  failureType: 'subtestsFailed'\n}"
+    with pytest.raises(ValueError, match="only tests within"):
+        find_script_symptom(outer, "test/a.test.js::outer", [file])
