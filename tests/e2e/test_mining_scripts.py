@@ -45,12 +45,20 @@ test('halves', async (t) => {
 test('none', () => assert.strictEqual(half(0), 0));
 test('none', () => assert.ok(true));
 """
+BUILD = "require('fs').writeFileSync('made.js', 'exports.sign = 1;');\n"
+LICENSE = "Permission is hereby granted, free of charge\n"
+
+
+def files(code, tests):
+    return {"half.js": code, "test/half.test.js": tests}
+
+
+WRONG = files(CODE.replace("{}", "4"), TESTS.replace("{}", "1"))
+RIGHT = files(CODE.replace("{}", "2"), TESTS.replace("{}", "2"))
 STEPS = (
-    ("begin", {"package.json": PACKAGE, "build.js": "require('fs').writeFileSync('made.js', 'exports.sign = 1;');\n",
-               "half.js": CODE.replace("{}", "4"), "test/half.test.js": TESTS.replace("{}", "1"), "license": "Permission is "
-               "hereby granted, free of charge\n"}),
-    ("Halve by two", {"half.js": CODE.replace("{}", "2"), "test/half.test.js": TESTS.replace("{}", "2")}),
-    ("Explain", {"half.js": "// Halves.\n" + CODE.replace("{}", "2"), "test/half.test.js": TESTS.replace("{}", "2") + "// x\n"}),
+    ("begin", {"package.json": PACKAGE, "build.js": BUILD, "license": LICENSE, **WRONG}),
+    ("Halve by two", RIGHT),
+    ("Explain", {name: f"// Why.\n{text}" for name, text in RIGHT.items()}),
 )  # fmt: skip
 
 

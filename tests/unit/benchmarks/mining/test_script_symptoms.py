@@ -96,7 +96,8 @@ def test_what_cannot_be_told_is_refused(title, failure, file, message):
 
 
 def test_a_test_within_a_test_is_found_and_the_outer_one_is_not_told():
-    file = 'test("outer", async (t) => {\n  const a = make();\n  await t.test("inner", () => {\n    use(a);\n  });\n});\n'
+    inner = '  await t.test("inner", () => {\n    use(a);\n  });\n'
+    file = f'test("outer", async (t) => {{\n  const a = make();\n{inner}}});\n'
     found = find_script_symptom("TypeError: use", "test/a.test.js::outer > inner", [file])
     assert found.code == "const a = make();\n\nuse(a);"
     outer = "Error [ERR_TEST_FAILURE]: 1 subtest failed {\n  failureType: 'subtestsFailed'\n}"
