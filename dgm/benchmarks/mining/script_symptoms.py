@@ -44,6 +44,8 @@ class _Call:
     """Offset of its name."""
     body: tuple[int, int]
     """Offsets of the code of its function."""
+    around: tuple[int, ...] = ()
+    """Offsets of the blocks that it stands in, behind their braces."""
     cases: str = ""
     """The values for which it is run, as they are written; empty if it runs once."""
 
@@ -69,6 +71,10 @@ def find_script_symptom(failure: str, test: str, files: Sequence[str]) -> Sympto
     for text in files:
         calls = _find_calls(text)
         if found := _choose(calls, titles.split(" > ")[-1], text, lines):
+            if not {*found.around} <= {call.body[0] for call in calls}:
+                raise ValueError(
+                    "a function or a loop makes the test, with values that its output does not tell"
+                )
             code = _read_code(text, calls, found)
             if len(code) > MOST_LINES:
                 raise ValueError(f"the failing test has more than {MOST_LINES} lines")
@@ -113,7 +119,10 @@ def _find_calls(text: str) -> list[_Call]:
         first = next((n for n in range(number + 1, opened + 1) if code[n][2] == "("), opened)
         cases = text[code[first][0] + 1 : code[pairs[first]][0]].strip() if first != opened else ""
         title = _unquote(literal) if "String" in code[opened + 1][1] else ""
-        found.append(_Call(value, title, at, body, cases))
+        around = tuple(
+            code[one][0] + 1 for one, end in pairs.items() if one < number < end and code[one][2] == "{"
+        )
+        found.append(_Call(value, title, at, body, around, cases))
     return found
 
 

@@ -87,6 +87,12 @@ def test_a_title_of_two_tests_is_told_apart_by_the_place():
     [
         ("gone", ASSERTION, FILE, "no test file shows"),
         ("does (this)", "    at x (/work/repo/a.js:1:1)", FILE, "no error"),
+        (
+            "made",
+            "Error",
+            "function f(x) {\n  it('made', () => {\n    g(x);\n  });\n}\n",
+            "a function or a loop",
+        ),
         ("long", "Error", "it('long', () => {\n" + "  f();\n" * 61 + "});\n", "more than 60 lines"),
     ],
 )
