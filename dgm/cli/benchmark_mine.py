@@ -51,7 +51,7 @@ _LINE_EVERY = 10
 @click.option(
     "--language",
     type=click.Choice(["python", "javascript"]),
-    help="Language to mine (default: that of most files of code).",
+    help="Language to mine (default: that of most test files).",
 )
 @click.option(
     "--holdout",

@@ -19,7 +19,7 @@ from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
 from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
-from dgm.benchmarks.mining.projects import PROJECTS, count_code
+from dgm.benchmarks.mining.projects import PROJECTS, count_files
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.script_calls import find_call, read_manifest, with_modules
 from dgm.benchmarks.mining.statements import Ask
@@ -177,16 +177,16 @@ async def open_mining(
 
 
 def find_language(history: History, options: MiningOptions) -> Language:
-    """Return the language to mine: that which is asked for, else the one of most code files.
+    """Return the language to mine: that which is asked for, else the one of most test files, and of most code.
 
     Raises:
-        UserError: no language is mined that the repository has code in, or faults are asked for in one without.
+        UserError: the repository has no code in it, or faults are asked for in a language without.
     """
-    counts = count_code(history.files(history.head))
-    found = options.language or max(PROJECTS, key=lambda one: counts.get(one, 0))
-    if not counts.get(found):
-        languages = ", ".join(PROJECTS)
-        raise UserError(f"{options.repo}: no code of {options.language or languages} at its newest commit")
+    counts = count_files(history.files(history.head))
+    found = options.language or max(counts, key=lambda one: counts[one])
+    if not counts[found][1]:
+        known = options.language or " or ".join(PROJECTS)
+        raise UserError(f"{options.repo}: no code in {known} at its newest commit")
     if options.bugs and found is not Language.PYTHON:
         raise UserError(
             f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"

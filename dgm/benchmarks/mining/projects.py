@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dgm.benchmarks.environments import ask_node, ask_python
 from dgm.benchmarks.mining.epochs import Epochs
-from dgm.benchmarks.mining.languages import Language, is_code_file, language_of
+from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
 from dgm.benchmarks.mining.node_packages import NodeEpochs
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
@@ -31,7 +31,8 @@ PROJECTS: Mapping[Language, Project] = {
 }
 
 
-def count_code(files: Snapshot) -> Mapping[Language, int]:
-    """Return the number of code files in each language."""
-    found = (language_of(name) for name in files if is_code_file(name))
-    return Counter(language for language in found if language)
+def count_files(files: Snapshot) -> Mapping[Language, tuple[int, int]]:
+    """Return the numbers of test files and of code files in each language that is mined."""
+    tests = Counter(language_of(name) for name in files if is_test_file(name))
+    code = Counter(language_of(name) for name in files if is_code_file(name))
+    return {language: (tests[language], code[language]) for language in PROJECTS}
