@@ -2,6 +2,7 @@
 
 import pytest
 
+from dgm.benchmarks.mining.leaks import name_parts
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 
 FILE = """\
@@ -109,3 +110,8 @@ def test_a_test_within_a_test_is_found_and_the_outer_one_is_not_told():
     outer = "Error [ERR_TEST_FAILURE]: 1 subtest failed {\n  failureType: 'subtestsFailed'\n}"
     with pytest.raises(ValueError, match="only tests within"):
         find_script_symptom(outer, "test/a.test.js::outer", [file])
+
+
+def test_a_title_of_one_word_is_what_is_tested_and_no_name_of_a_test():
+    assert [*name_parts("test/query.test.ts::filterQuery")] == ["test/query.test.ts", "query.test.ts"]
+    assert "test_filterQuery" in [*name_parts("tests/test_query.py::test_filterQuery")]
