@@ -39,7 +39,7 @@ class NamedTests:
     options: tuple[str, ...] = ()
     """Further arguments of pytest, or of the other tool."""
     runner: str = PYTEST
-    """``pytest``, ``node`` (its own test runner), ``vitest`` or ``jest``."""
+    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest`` or ``mocha``."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program; not for pytest."""
     patterns: tuple[str, ...] = ()

@@ -6,11 +6,11 @@ nonce, and runs two tests of dgm's own at the end of each file, which must fail.
 
 from pathlib import Path
 
-TOOLS = ("node", "vitest", "jest")
+TOOLS = ("node", "vitest", "jest", "mocha")
 TOOL_CONFIGURATION = (
     "package.json", ".npmrc", "node_modules", "vitest.config.*", "vitest.workspace.*", "vite.config.*",
-    "jest.config.*", "jest.setup.*", "babel.config.*", ".babelrc", ".babelrc.*", ".swcrc", "tsconfig.json",
-    "tsconfig.*.json", ".env", ".env.*",
+    "jest.config.*", "jest.setup.*", ".mocharc.*", "mocha.opts", "babel.config.*", ".babelrc", ".babelrc.*",
+    ".swcrc", "tsconfig.json", "tsconfig.*.json", ".env", ".env.*",
 )  # fmt: skip
 """Files through which a patch could configure its own tests."""
 TOOL_TEST_FILES = (

@@ -33,6 +33,9 @@ MODULES = "node_modules"
 PACKAGES = f"/{MODULES}"
 PROGRAMS = f"{PACKAGES}/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
+MOCHA_FILES = re.compile(r"test/[^/]+\.[cm]?js")
+BY_FILE = ("node", "mocha")
+"""Tools that run each file in a process of its own."""
 SCRIPTS = re.compile(r".*\.[cm]?[jt]sx?")
 SOURCES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 MESSAGE = 6000
@@ -103,7 +106,7 @@ class ToolRun:
         self._hold()
         named = self._tool["files"]
         files = named or self._find_files()
-        for group in [[file] for file in files] if self._tool["kind"] == "node" else [files]:
+        for group in [[file] for file in files] if self._tool["kind"] in BY_FILE else [files]:
             if not self._run(group, deadline):
                 return
 
@@ -210,11 +213,12 @@ class ToolRun:
 
     def _find_files(self) -> list[str]:
         """Return the test files of node's own rules or patterns; those of other tools find their own."""
-        if self._tool["kind"] != "node":
+        if self._tool["kind"] not in BY_FILE:
             return []
         names = [name for name in named_runner.listed(self._workdir) if MODULES not in name.split("/")]
         if not self._tool["patterns"]:
-            return [name for name in names if is_node_test(name)]
+            first = [name for name in names if self._tool["kind"] == "mocha" and MOCHA_FILES.fullmatch(name)]
+            return first or [name for name in names if is_node_test(name)]
         found: list[str] = []
         for pattern in self._tool["patterns"]:
             plain = pattern.removeprefix("./").rstrip("/") if pattern != "." else ""
@@ -258,6 +262,8 @@ def tool_command(tool: dict[str, Any], folder: str, files: list[str]) -> tuple[l
         own += ["--cacheDirectory=/tmp/dgm-jest-cache"]
         named = ["--runTestsByPath", *files] if files else tool["patterns"]
         return [*node, f"{PACKAGES}/jest/bin/jest.js", *tool["options"], *own, *named], env
+    if tool["kind"] == "mocha":
+        return [*node, f"{folder}/mocha_entry.mjs", *tool["options"]], env
     reporter = [f"--test-reporter={folder}/node_reporter.mjs", "--test-reporter-destination=stdout"]
     return [*node, *reporter, f"{folder}/node_entry.mjs"], env
 

@@ -25,14 +25,18 @@ _NO_BUILD = re.compile(
     r"\b(?:eslint|lint|prettier|standard|xo|size|docs|publint|attw|reset|husky|simple-git-hooks|lefthook)\b|--noEmit"
 )
 _DROPPED = re.compile(
-    r"--?(?:run|watch\w*|coverage\S*|collectCoverage\S*|reporters?\S*|verbose|ci|colors?|silent|ui|typecheck\S*|w|u"
-    r"|maxWorkers\S*|update\S*|test|test-reporter\S*|test-coverage\S*|test-concurrency\S*|test-timeout\S*"
-    r"|experimental-test-coverage|test-force-exit)(?:=.*)?"
+    r"--?(?:run|watch\w*|coverage\S*|collectCoverage\S*|reporters?\S*|verbose|ci|colors?|silent|ui|typecheck\S*|w|R"
+    r"|b|bail|exit|forbid-only|parallel|p|maxWorkers\S*|update\S*|test|test-reporter\S*|test-coverage\S*"
+    r"|test-concurrency\S*|test-timeout\S*|experimental-test-coverage|test-force-exit)(?:=.*)?"
 )
+_OF_MOCHA = frozenset({
+    "--ui", "-u", "--timeout", "-t", "--extension", "--spec", "--file", "--exclude", "--ignore", "--grep", "-g",
+})  # fmt: skip
+"""Options of mocha with a value; others have ``--ui`` without one."""
 _WITH_VALUE = frozenset({
     "--import", "--require", "-r", "--loader", "--experimental-loader", "--conditions", "-C", "--env-file", "--config",
     "-c", "--root", "--project", "--dir", "--environment", "--pool", "--mode", "--testTimeout", "--test-reporter",
-    "--reporter", "--reporters", "--test-reporter-destination", "--maxWorkers", "-w",
+    "--reporter", "--reporters", "--test-reporter-destination", "--maxWorkers", "-w", "-R",
 })  # fmt: skip
 
 
@@ -41,7 +45,7 @@ class ToolCall:
     """A call of a test tool."""
 
     kind: str
-    """``node``, ``vitest`` or ``jest``."""
+    """``node``, ``vitest``, ``jest`` or ``mocha``."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program."""
     options: tuple[str, ...] = ()
@@ -85,7 +89,7 @@ def find_call(files: Snapshot, given: str = "") -> ToolCall:
         if name in scripts and (call := _read_steps(f"npm run {name}", scripts, guess=True)):
             return _with_preparation(call, scripts)
     needed = {**_table(manifest, "dependencies"), **_table(manifest, "devDependencies")}
-    for tool in ("vitest", "jest"):
+    for tool in ("vitest", "jest", "mocha"):
         if tool in needed:
             return ToolCall(tool)
     raise ValueError(f"no script of its {MANIFEST} calls {_names()}; say how with --test 'node --test'")
@@ -108,7 +112,7 @@ def _with_preparation(call: ToolCall, scripts: Mapping[str, str]) -> ToolCall:
 
 
 def _names() -> str:
-    return "node --test, vitest or jest"
+    return "node --test, vitest, jest or mocha"
 
 
 def _table(manifest: Mapping[str, object], key: str) -> Mapping[str, object]:
@@ -204,30 +208,30 @@ def _read_tool(step: Sequence[str]) -> ToolCall | None:
         return ToolCall("node", tuple(flags), (), tuple(patterns), pairs)
     if program == "node":
         place = next(
-            (n for n, word in enumerate(words) if re.search(r"/(?:jest|vitest)(?:\.m?js)?$", word)), 0
+            (n for n, word in enumerate(words) if re.search(r"/_?(?:jest|vitest|mocha)(?:\.m?js)?$", word)), 0
         )
         if not place:
             return None
         flags, _ = _sort_words(words[1:place])
-        tool = words[place].rpartition("/")[2].partition(".")[0]
-    elif program in ("vitest", "jest"):
-        tool, flags, place = program, [], 0
+        tool = words[place].rpartition("/")[2].partition(".")[0].lstrip("_")
+    elif program in ("vitest", "jest", "mocha", "_mocha"):
+        tool, flags, place = program.lstrip("_"), [], 0
     else:
         return None
-    options, patterns = _sort_words(words[place + 1 :])
+    options, patterns = _sort_words(words[place + 1 :], _OF_MOCHA if tool == "mocha" else frozenset())
     patterns = [word for word in patterns if word not in ("run", "watch", "dev")]
     return ToolCall(tool, tuple(flags), tuple(options), tuple(patterns), pairs)
 
 
-def _sort_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the options that are kept, a value with ``=``, and the other words."""
+def _sort_words(words: Sequence[str], own: frozenset[str] = frozenset()) -> tuple[list[str], list[str]]:
+    """Return the options that are kept, a value with ``=``, and the other words; ``own`` ones have a value, too."""
     options: list[str] = []
     others: list[str] = []
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
-        value = waiting.pop(0) if word in _WITH_VALUE and waiting else None
-        if _DROPPED.fullmatch(word):
+        value = waiting.pop(0) if word in _WITH_VALUE | own and waiting else None
+        if _DROPPED.fullmatch(word) and word.partition("=")[0] not in own:
             continue
         if word == "--" or not word.startswith("-"):
             others += [] if word == "--" else [word]

@@ -46,10 +46,10 @@ def test_a_tool_has_files_of_its_own_that_are_restored(tmp_path):
 @pytest.mark.parametrize(
     ("inner", "message"),
     [
-        ('runner = "mocha"\n', "runner"),
+        ('runner = "tape"\n', "runner"),
         (
             'runner = "pytest"\nbuild = ["make"]\n',
-            "tests.build: is not for pytest; it belongs to node, vitest, jest",
+            "tests.build: is not for pytest; it belongs to node, vitest, jest, mocha",
         ),
         ('runner = "pytest"\nflags = ["-x"]\n', "tests.flags: is not for pytest"),
     ],

@@ -101,3 +101,8 @@ def test_a_process_without_an_end_is_told():
 def test_a_survey_tells_every_test_that_it_finds():
     assert Said(None, [{"test": "a.js::x", "outcome": "passed"}]).process.outcomes == {"a.js::x": "passed"}
     assert Said(None, [], end=False).process.tests == [NO_TEST]
+
+
+def test_mocha_runs_one_file_in_its_own_entry():
+    command, _ = tool_runner.tool_command({**TOOL, "kind": "mocha"}, "/tmp/x", ["test/a.js"])
+    assert command == ["node", "--import=tsx", "/tmp/x/mocha_entry.mjs", "--x"]

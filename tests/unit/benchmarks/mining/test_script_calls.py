@@ -38,6 +38,11 @@ def scripts(**texts):
             ToolCall("jest", ("--experimental-vm-modules",)),
         ),
         ("./node_modules/.bin/jest", ToolCall("jest")),
+        ("vitest --ui src", ToolCall("vitest", patterns=("src",))),
+        (
+            "nyc mocha --require ts-node/register -R spec --ui tdd --exit test/",
+            ToolCall("mocha", options=("--require=ts-node/register", "--ui=tdd"), patterns=("test/",)),
+        ),
     ],
 )
 def test_the_script_test_is_read(script, call):
