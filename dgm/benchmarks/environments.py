@@ -17,11 +17,16 @@ from dgm.folders import list_files, read_entry
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec, TaskEnvironment
 
 TARGET = "/opt/dgm-environment"
-"""Place of the packages in every sandbox."""
+"""Place of Python's packages in every sandbox."""
+NODE_TARGET = "/node_modules"
+"""Place of node's packages, which it finds from every folder."""
+NODE_PROGRAMS = ".dgm"
+"""Folder in node's packages with a link ``bin`` to their programs."""
 FOLDER = "environments"
 PACKAGES = "packages"
 NAME_LENGTH = 16
 _VERSION = re.compile(r"3\.\d{1,2}")
+_NODE_VERSION = re.compile(r"\d{1,3}")
 _NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
 _ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2], platform.machine())"
 _ASK_S = 120.0
@@ -34,16 +39,21 @@ class Environment:
     name: str
     packages: Path
     python: str
-    """Version of the sandboxes' Python, such as ``3.11``."""
+    """Version of the sandboxes' Python, such as ``3.11``; empty: the packages are node's."""
     machine: str
     """Architecture as ``uname -m`` says it; empty: the packages hold no machine code."""
     roots: tuple[str, ...]
     """Folders of the workspace from which modules are imported, ``.`` for its top."""
     requirements: tuple[str, ...]
     """The packages and their versions; for people."""
+    node: str = ""
+    """Version of the sandboxes' node, such as ``20``; empty: the packages are Python's."""
 
     def shown(self, workdir: str) -> TaskEnvironment:
         """Return the packages for a sandbox whose workspace is at ``workdir``."""
+        if self.node:
+            mount = Mount(self.packages, NODE_TARGET, f"environment-{self.name}")
+            return TaskEnvironment(mount, (f"{NODE_TARGET}/{NODE_PROGRAMS}",))
         roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
         return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), (*roots, TARGET))
 
@@ -64,21 +74,28 @@ def read_environments(suite: Path) -> Mapping[str, Environment]:
 
 def _read(folder: Path) -> Environment:
     table = Table.load(folder / "environment.toml")
-    python, machine = table.take("python", str), table.take("machine", str, "")
+    node = table.take("node", str, "")
+    python, machine = table.take("python", str, *([""] if node else [])), table.take("machine", str, "")
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
     if not _NAME.fullmatch(folder.name):
         raise UserError(
             f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
         )
-    if not _VERSION.fullmatch(python):
+    if node and python:
+        raise table.fail("node", "the packages are Python's too; keep one of python and node")
+    if node and not _NODE_VERSION.fullmatch(node):
+        raise table.fail("node", f"{node!r} is not a version such as '20'")
+    if not node and not _VERSION.fullmatch(python):
         raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
         if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
             raise table.fail("roots", f"{root!r} is not a folder within the workspace")
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
-    return Environment(folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements)
+    return Environment(
+        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node
+    )
 
 
 def environment_digest(folder: Path) -> str:
@@ -119,7 +136,10 @@ class EnvironmentChecks:
                     f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
-            check_python(environment, await ask_python(self._engine, image, labels), image)
+            if environment.node:
+                check_node(environment, await ask_node(self._engine, image, labels), image)
+            else:
+                check_python(environment, await ask_python(self._engine, image, labels), image)
             self._checked.add((environment.name, image))
 
 
@@ -139,6 +159,36 @@ async def ask_python(engine: SandboxEngine, image: str, labels: Mapping[str, str
     return words
 
 
+async def ask_node(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the node in an image's sandboxes, such as ``20`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``node``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        done = await sandbox.exec(["sh", "-c", "node --version && uname -m"], timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2 or not words[0].startswith("v"):
+        raise UserError(f"the sandbox image {image!r} has no node that runs; use the recipe node")
+    return [words[0].removeprefix("v").split(".")[0], words[1]]
+
+
+def check_node(environment: Environment, found: Sequence[str], image: str) -> None:
+    """Refuse an environment that is for another node.
+
+    Raises:
+        UserError: it is.
+    """
+    version, machine = found
+    if version != environment.node:
+        raise UserError(
+            f"{environment.packages.parent}: made for node {environment.node}, but the sandbox image {image!r} has "
+            f"{version}; use the sandbox it was mined with, or mine the suite again"
+        )
+    _check_machine(environment, machine)
+
+
 def check_python(environment: Environment, found: Sequence[str], image: str) -> None:
     """Refuse an environment that is for another Python.
 
@@ -151,6 +201,10 @@ def check_python(environment: Environment, found: Sequence[str], image: str) -> 
             f"{environment.packages.parent}: made for Python {environment.python}, but the sandbox image {image!r} has "
             f"{version}; use the sandbox it was mined with, or mine the suite again"
         )
+    _check_machine(environment, machine)
+
+
+def _check_machine(environment: Environment, machine: str) -> None:
     if environment.machine not in ("", machine):
         raise UserError(
             f"{environment.packages.parent}: holds machine code for {environment.machine}, and the sandboxes' machine "

@@ -1,7 +1,8 @@
-"""Grading by tests of pytest that a task names: one fresh sandbox, one child that imports the repository.
+"""Grading by tests that a task names: one fresh sandbox, one child that imports the repository.
 
-The sandbox's side is ``named_runner.py``. Only its own process knows the nonce between the two sides, so that no output
-of the graded code can pass for its report. A survey is the same run without names: it tells every test that it finds.
+The sandbox's side is ``named_runner.py``; for tools of other languages ``tool_runner.py``. Only its own process knows
+the nonce between the two sides, so that no output of the graded code can pass for its report. A survey is the same run
+without names: it tells every test that it finds.
 """
 
 import base64
@@ -14,9 +15,10 @@ from typing import Any
 
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
-from dgm.benchmarks.named_tests import NamedTests, is_restored
+from dgm.benchmarks.named_tests import PYTEST, NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
+from dgm.benchmarks.script_tools import TOOL_PARTS, TOOL_PROGRAMS
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
 from dgm.domain import Entry, Snapshot, Verdict
@@ -40,7 +42,7 @@ SURVEY_PROCESSORS = 4
 """Processors that a survey may keep busy for all of its time."""
 COVERAGE = "/tmp/dgm-coverage"
 COVERAGE_BYTES = 400_000_000
-_RUNNER = "named_runner.py"
+_RUNNER, _TOOL_RUNNER = "named_runner.py", "tool_runner.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,13 @@ async def run_named(
         except AgentFault as fault:
             raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
         completed = await sandbox.exec(
-            ["python3", "-E", "-s", "-B", f"{PLACE}/runner/{_RUNNER}"],
+            [
+                "python3",
+                "-E",
+                "-s",
+                "-B",
+                f"{PLACE}/runner/{_RUNNER if tests.runner == PYTEST else _TOOL_RUNNER}",
+            ],
             timeout_s=limit,
             cwd="/job",
             env={
@@ -165,7 +173,7 @@ async def run_named(
                 "HOME": "/tmp",
                 "LC_ALL": "C.UTF-8",
                 **dict(tests.env),
-                **({"PYTHONPATH": shown.mount.target} if shown else {}),
+                **({"PYTHONPATH": shown.mount.target} if shown and tests.runner == PYTEST else {}),
             },
             stdin=json.dumps(_assignment(exam, nonce, survey)).encode(),
             output_limit=OUTPUT_LIMIT if survey is None else SURVEY_OUTPUT,
@@ -190,6 +198,16 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
         "deleted": tests.deleted,
         "roots": [root for root in exam.roots if root != "."],
         "timeout_s": exam.limits.test_timeout_s,
+        "tool": {
+            "kind": tests.runner,
+            "files": tests.files if survey is None else survey.files,
+            "options": tests.options,
+            "flags": tests.flags,
+            "patterns": tests.patterns,
+            "build": tests.build,
+            "env": tests.env,
+            "limit_s": tests.limit_s,
+        },
         "child": {
             "files": tests.files if survey is None else survey.files,
             "only": survey.only if survey else (),
@@ -206,6 +224,9 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
 
 def _exam_files(exam: NamedExam, patch: bytes) -> Snapshot:
     files = {"patch": Entry(patch), **{f"runner/{file.name}": Entry(file.read_bytes()) for file in PROGRAMS}}
+    if exam.tests.runner != PYTEST:
+        files |= {f"runner/{file.name}": Entry(file.read_bytes()) for file in TOOL_PROGRAMS}
+        files |= {f"runner/test_tools/{file.name}": Entry(file.read_bytes()) for file in TOOL_PARTS}
     files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
     return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
 
@@ -222,7 +243,12 @@ def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]
 
 def _read_run(exam: NamedExam, completed: Completed, nonce: str) -> NamedRun:
     said = _read_messages(completed.output, nonce)
-    if exam.environment and "python" in said and said["python"]["version"] != exam.environment.python:
+    if (
+        exam.environment
+        and exam.environment.python
+        and "python" in said
+        and said["python"]["version"] != exam.environment.python
+    ):
         version = said["python"]["version"]
         raise UserError(
             f"{exam.environment.packages.parent}: made for Python {exam.environment.python}, but the sandbox image "

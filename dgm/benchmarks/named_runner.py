@@ -67,11 +67,16 @@ def main() -> None:
 
 
 def lay_out(place: Path, workdir: Path, task: dict[str, Any]) -> None:
-    """Put test and configuration files back as they were, lay the hidden ones over them, remove what is deleted."""
-    start, hidden = place / "start", place / "hidden"
+    """Remove modules that would stand before Python's own, and put tests and configuration back."""
     for path in ["", *task["roots"]]:
         if (workdir / path).is_dir() and not (workdir / path).is_symlink():
-            exam_runner.remove_shadows(start / path, workdir / path)
+            exam_runner.remove_shadows(place / "start" / path, workdir / path)
+    put_back(place, workdir, task)
+
+
+def put_back(place: Path, workdir: Path, task: dict[str, Any]) -> None:
+    """Put test and configuration files back as they were, lay the hidden ones over them, remove what is deleted."""
+    start, hidden = place / "start", place / "hidden"
     for name in listed(workdir):
         if matches(name, task["restored"]):
             exam_runner.remove(workdir / name)

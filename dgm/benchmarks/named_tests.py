@@ -1,4 +1,4 @@
-"""Tests of pytest that a task names, and where a task comes from: the tables ``[tests]`` and ``[provenance]``."""
+"""Tests that a task names, and where a task comes from: the tables ``[tests]`` and ``[provenance]``."""
 
 import fnmatch
 import re
@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.event_fields import COMMIT
+from dgm.benchmarks.script_tools import TOOL_RESTORED, TOOLS
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 
-RUNNERS = ("pytest",)
+PYTEST = "pytest"
+RUNNERS = (PYTEST, *TOOLS)
 CONFIGURATION = (
     "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
     ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg",
@@ -24,17 +26,26 @@ _MOST_SEED = 2**63
 
 @dataclass(frozen=True, slots=True)
 class NamedTests:
-    """Tests of pytest by their names, run in the graded workspace."""
+    """Tests by their names, run in the graded workspace by pytest or another tool."""
 
     fail_to_pass: tuple[str, ...]
-    """Names in pytest's form, from the top of the workspace: ``tests/test_money.py::Money::test_add``."""
+    """Names in pytest's form, from the top of the workspace: ``tests/test_money.py::Money::test_add``; of other tools
+    the file and the titles: ``test/money.test.js::Money > adds``."""
     pass_to_pass: tuple[str, ...]
     restored: tuple[str, ...] = (*CONFIGURATION, *TEST_FILES)
     """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
     deleted: tuple[str, ...] = ()
     """Files removed before the tests."""
     options: tuple[str, ...] = ()
-    """Further arguments of pytest."""
+    """Further arguments of pytest, or of the other tool."""
+    runner: str = PYTEST
+    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest`` or ``mocha``."""
+    flags: tuple[str, ...] = ()
+    """Arguments of node before its program; not for pytest."""
+    patterns: tuple[str, ...] = ()
+    """Files, folders and patterns that the tool searches where no file is named; not for pytest."""
+    build: tuple[str, ...] = ()
+    """Shell commands that run in the workspace before the tests; not for pytest."""
     limit_s: float = TEST_SECONDS
     """Wall time of one test, in seconds."""
     env: tuple[tuple[str, str], ...] = ()
@@ -78,19 +89,26 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
     Raises:
         UserError: a value does not fit; the message names file, line and key.
     """
-    inner.choice("runner", RUNNERS)
+    runner = inner.choice("runner", RUNNERS)
+    restored = (*CONFIGURATION, *TEST_FILES) if runner == PYTEST else TOOL_RESTORED
     tests = NamedTests(
         fail_to_pass=_read_names(table, "fail_to_pass"),
         pass_to_pass=_read_names(table, "pass_to_pass"),
-        restored=inner.texts("restored", (*CONFIGURATION, *TEST_FILES)),
+        restored=inner.texts("restored", restored),
         deleted=inner.texts("deleted", ()),
         options=inner.texts("options", ()),
+        runner=runner,
+        flags=inner.texts("flags", ()),
+        build=inner.texts("build", ()),
         limit_s=inner.positive("limit_s", TEST_SECONDS),
         env=tuple(env.items()),
         cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
         memory_mb=inner.count("memory_mb", 2048, "MB"),
         disk_mb=inner.count("disk_mb", 512, "MB"),
     )
+    for key, given in (("flags", tests.flags), ("build", tests.build)):
+        if given and runner == PYTEST:
+            raise inner.fail(key, f"is not for pytest; it belongs to {', '.join(TOOLS)}")
     if not tests.fail_to_pass:
         raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
     if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:

@@ -39,14 +39,19 @@ _LINE_EVERY = 10
     "--history", type=click.IntRange(0), default=50, show_default=True, help="Most tasks from its history."
 )
 @click.option(
-    "--bugs", type=click.IntRange(0), default=30, show_default=True, help="Most tasks with a fault put in."
+    "--bugs", type=click.IntRange(0), help="Most tasks with a fault put in (default 30; Python only)."
 )
 @click.option("--since", default="", metavar="DATE", help="Leave older commits out, as in 2024-01-31.")
 @click.option(
     "--setup", default="", metavar="CMD", help="Shell command that installs packages into $DGM_PACKAGES."
 )
 @click.option(
-    "--test", default="", metavar="CMD", help="How pytest is called, as in 'pytest -m \"not slow\"'."
+    "--test", default="", metavar="CMD", help="How the tests are called, as in 'pytest -m \"not slow\"'."
+)
+@click.option(
+    "--language",
+    type=click.Choice(["python", "javascript"]),
+    help="Language to mine (default: that of most test files).",
 )
 @click.option(
     "--holdout",
@@ -72,10 +77,11 @@ def mine(
     repo: Path,
     out: Path | None,
     history: int,
-    bugs: int,
+    bugs: int | None,
     since: str,
     setup: str,
     test: str,
+    language: str | None,
     holdout: float,
     statement_model: str,
     cpu_hours: float | None,
@@ -92,6 +98,7 @@ def mine(
     it was ended; what it keeps for that is in a folder beside the suite. Why each commit became no task is in the
     suite's mined.jsonl.
     """
+    from dgm.benchmarks.mining.languages import Language
     from dgm.config import resolve
     from dgm.sandboxes.choose import choose
     from dgm.sessions.mined_suite import MiningOptions, default_out, mine
@@ -107,6 +114,7 @@ def mine(
         since=since,
         setup=setup,
         test=test,
+        language=Language(language) if language else None,
         holdout=holdout,
         statement_model=statement_model,
         processor_hours=cpu_hours,

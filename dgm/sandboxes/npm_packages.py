@@ -12,18 +12,15 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from dgm.bounded_reading import parse_json
 from dgm.domain import Snapshot
 from dgm.errors import UserError
+from dgm.npm_locks import LOCK, MANIFEST, MODULES, check_lock, first_error
 from dgm.paths import cache_folder
 from dgm.processes import run_apart
 from dgm.sandboxes.engine_client import lock_image
 from dgm.sandboxes.preparing import Preparation
 
-MANIFEST, LOCK = "package.json", "package-lock.json"
-MODULES = "node_modules"
 INSTALL_S = 1800
 _CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 """Machine → npm's name for it."""
@@ -53,35 +50,6 @@ def ensure_npm_packages(source: Snapshot, machine: str = "") -> Path:
     return folder
 
 
-def check_lock(data: bytes) -> None:
-    """Refuse a lock that would make npm run git, read files of this machine, or take what no digest covers.
-
-    Raises:
-        UserError: it does, or is no lock of version 2 or later.
-    """
-    try:
-        packages = parse_json(data.decode("utf-8")).get("packages")
-    except (ValueError, AttributeError) as error:
-        raise UserError(f"{LOCK}: cannot be read: {error}; make it anew: npm install") from error
-    if not isinstance(packages, dict):
-        raise UserError(f"{LOCK}: is of an old form; make it anew with npm 7 or later: npm install")
-    for name, entry in packages.items():
-        if name and not _is_from_registry(entry):
-            raise UserError(
-                f"{LOCK}: {name[:100]}: only packages of a registry, with their integrity, can be installed; publish "
-                "it there, or leave it in the agent's folder"
-            )
-
-
-def _is_from_registry(entry: Any) -> bool:  # noqa: ANN401  (a value of a file)
-    if not isinstance(entry, dict) or entry.get("link"):
-        return False
-    if entry.get("inBundle"):
-        return True
-    resolved = entry.get("resolved", "https://")
-    return isinstance(resolved, str) and resolved.startswith("https://") and bool(entry.get("integrity"))
-
-
 def _install(wanted: Mapping[str, bytes], cpu: str, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
@@ -97,7 +65,7 @@ def _install(wanted: Mapping[str, bytes], cpu: str, folder: Path) -> None:
         command = [npm, "ci", *_FLAGS, f"--cpu={cpu}"]
         done = run_apart(command, cwd=draft, env=os.environ, timeout_s=INSTALL_S)
         if done.returncode:
-            raise UserError(f"{LOCK}: cannot be installed: {_first_error(done.stderr)}")
+            raise UserError(f"{LOCK}: cannot be installed: {first_error(done.stderr)}")
         modules = draft / MODULES
         modules.mkdir(exist_ok=True)
         modules.chmod(0o755)
@@ -107,9 +75,3 @@ def _install(wanted: Mapping[str, bytes], cpu: str, folder: Path) -> None:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     told.say(f"installed in {told.seconds:.0f} s")
-
-
-def _first_error(said: bytes) -> str:
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
-    told = [line for line in lines if line.startswith("npm error ") and not line.startswith("npm error code")]
-    return (told or lines or ["npm failed"])[0].removeprefix("npm error ")[:300]

@@ -95,7 +95,7 @@ async def mine(
         newest = await newest_environment(mining)
         tasks = await validate_history(mining, found, newest)
         made = await asyncio.to_thread(_history_tasks, mining, tasks)
-        if options.bugs:
+        if mining.bugs:
             made += await _bug_tasks(mining, newest, tasks, [task.split for task in made])
         if not made:
             reasons = ", ".join(f"{why} ({n})" for why, n in mining.reasons.most_common(3))
@@ -162,7 +162,7 @@ async def _bug_tasks(
     made: list[MinedTask] = []
     tried = 0
     async for bug, placed in place_bugs(
-        ground, mining.options.bugs, mining.bench, mining.journal, mining.options.seed
+        ground, mining.bugs, mining.bench, mining.journal, mining.options.seed
     ):
         tried += 1
         task = await _bug_task(mining, ground, (bug, placed), unit)
@@ -173,7 +173,7 @@ async def _bug_tasks(
             line = {"bug": placed.id, "commit": base, "where": where, "stage": "bugs", "reason": task}
             mining.lines[f"zbug {tried:06}"] = json.dumps(line)
             mining.reasons[f"bugs: {task.partition(':')[0]}"] += 1
-        total = TRIES * mining.options.bugs
+        total = TRIES * mining.bugs
         mining.tell(Funnel("bugs", tried, total, len(made), mining.bench.processor_s))
     return made
 
@@ -232,7 +232,7 @@ async def _bug_task(
 async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngine) -> MiningReport:
     """Write the suite, drop what does not verify, and put it in its place."""
     options, draft = mining.options, mining.options.work / "draft"
-    facts = await asyncio.to_thread(_suite_facts, mining.history)
+    facts = await asyncio.to_thread(_suite_facts, mining.history, mining.bench.image)
     kept = list(made)
     while True:
         mining.tell(Funnel("write", 0, 1, len(kept), mining.bench.processor_s))
@@ -291,13 +291,13 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
     return {name: task.result() for name, task in running.items() if task.result()}
 
 
-def _suite_facts(history: History) -> SuiteFacts:
+def _suite_facts(history: History, image: str) -> SuiteFacts:
     newest = history.units()[0]
     name = suite_name(history, newest)
     spdx, text = read_license(history.files(newest.commit))
     return SuiteFacts(
         name, f"tasks mined out of the history and the code of {name}", spdx or "unknown", text, AGENT_TIMEOUT_S,
-        TEST_TIMEOUT_S,
+        TEST_TIMEOUT_S, image,
     )  # fmt: skip
 
 

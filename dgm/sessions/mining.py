@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
-from dgm.benchmarks.environments import Environment, ask_python
+from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.declarations import read_declarations
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History, Unit
@@ -19,19 +20,22 @@ from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
 from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
+from dgm.benchmarks.mining.projects import PROJECTS, count_files
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
+from dgm.benchmarks.mining.script_calls import find_call, read_manifest, with_modules
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import Stated, make_evidence, state
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.benchmarks.named_exam import Survey
+from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 from dgm.sessions.mining_checks import check_folders, parse_since
 from dgm.this_machine import machine_name
 
+USUAL_BUGS = 30
 HEALTHY = 0.8
 """Share of the newest commit's tests that must pass."""
-IMAGE = "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +48,18 @@ class MiningOptions:
     """Folder of the suite."""
     history: int = 50
     """Maximum number of tasks from the history."""
-    bugs: int = 30
-    """Maximum number of tasks with a fault that is put in; pairs of faults, a fifth as many, come on top."""
+    bugs: int | None = None
+    """Maximum number of tasks with a fault that is put in; pairs of faults, a fifth as many, come on top. None: 30 in
+    Python, and none in other languages, where no faults are put in."""
     since: str = ""
     """Earliest day of the history, as ``2024-01-31``; empty: all of it."""
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
-    """The repository's own call of pytest, whose options are taken over."""
+    """The repository's own call of pytest, whose options are taken over; in JavaScript a shell command, whose last
+    part calls the test tool, and all before it is the build."""
+    language: Language | None = None
+    """Language that is mined; None: the one that most of the code is in."""
     holdout: float = 0.3
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
@@ -104,12 +112,23 @@ class Mining:
     epochs: Epochs
     bench: Bench
     tell: Tell
+    language: Language = Language.PYTHON
     ask: Ask | None = None
     lines: dict[str, str] = field(default_factory=dict)
     """Lines of ``mined.jsonl`` by their keys, whose order is that of the history."""
     units: int = 0
     candidates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def bugs(self) -> int:
+        """Maximum number of tasks with a fault that is put in."""
+        usual = USUAL_BUGS if self.language is Language.PYTHON else 0
+        return usual if self.options.bugs is None else self.options.bugs
+
+    def workspace(self, files: Snapshot) -> Snapshot:
+        """Return a commit's files as a workspace."""
+        return files if self.language is Language.PYTHON else with_modules(files)
 
     def leave(self, number: int, left: Left) -> None:
         """Note a unit that becomes no task."""
@@ -130,25 +149,49 @@ async def open_mining(
     check_folders(options.out, options.work / "journal.jsonl", update=options.update)
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
+    language = await asyncio.to_thread(find_language, history, options)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    python = SandboxPython(*await ask_python(engine, IMAGE, labels))
+    project = PROJECTS[language]
+    python = SandboxPython(*await project.ask(engine, project.image, labels))
     kept = {
         "repository": str(options.repo.resolve()),
-        "Python in the sandbox": f"{python.version} {python.machine}",
+        f"{project.program} in the sandbox": f"{python.version} {python.machine}",
         "--setup": options.setup,
         "--test": options.test,
         "--statement-model": options.statement_model,
         "seed": options.seed,
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
-    epochs = Epochs(history, options.work, python, journal, options.setup)
+    epochs = project.epochs(history, options.work, python, journal, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
-    bench = Bench(engine, labels, IMAGE, pytest_options(options.test), limit_s=limit)
+    bench = Bench(engine, labels, project.image, limit_s=limit)
+    if language is Language.PYTHON:
+        bench.options = pytest_options(options.test)
+    else:
+        bench.call = partial(find_call, given=options.test)
     try:
-        yield Mining(options, history, journal, epochs, bench, tell, ask)
+        yield Mining(options, history, journal, epochs, bench, tell, language, ask)
     finally:
         journal.close()
         await engine.reap(labels)
+
+
+def find_language(history: History, options: MiningOptions) -> Language:
+    """Return the language to mine: that which is asked for, else the one of most test files, and of most code.
+
+    Raises:
+        UserError: the repository has no code in it, or faults are asked for in a language without.
+    """
+    counts = count_files(history.files(history.head))
+    found = options.language or max(counts, key=lambda one: counts[one])
+    if not counts[found][1]:
+        known = options.language or " or ".join(PROJECTS)
+        raise UserError(f"{options.repo}: no code in {known} at its newest commit")
+    if options.bugs and found is not Language.PYTHON:
+        raise UserError(
+            f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"
+        )
+    return found
 
 
 def pytest_options(command: str) -> tuple[str, ...]:
@@ -185,7 +228,7 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
         mining.units = len(units)
         mining.epochs.know_tests(units)
         found = []
-        for number, one in enumerate(scan(mining.history, units, Language.PYTHON)):
+        for number, one in enumerate(scan(mining.history, units, mining.language)):
             if isinstance(one, Candidate):
                 found.append((number, one))
             else:
@@ -220,7 +263,11 @@ async def newest_environment(mining: Mining) -> Environment:
     known = mining.journal.get(key)
     if known is None:
         bench = mining.bench
-        run = await bench.run(bench.whole(files, environment), b"", Survey())
+        try:
+            whole = bench.whole(mining.workspace(files), environment)
+        except ValueError as error:
+            raise UserError(f"{repo}: {error}") from error
+        run = await bench.run(whole, b"", Survey())
         broken = [f"{name}: {said.strip().rpartition(chr(10))[2]}" for name, said in run.broken.items()]
         end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
         known = {
@@ -234,7 +281,7 @@ async def newest_environment(mining: Mining) -> Environment:
     if not ran or known["passed"] < HEALTHY * ran:
         raise UserError(
             f"{repo}: {known['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
-            f"{known['why'][:200]} (packages can be given with --setup, pytest's options with --test)"
+            f"{known['why'][:200]} (packages can be given with --setup, the call of the tests with --test)"
         )
     mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
     return environment
@@ -323,9 +370,11 @@ def replace_suite(draft: Path, out: Path) -> None:
 
 def suite_name(history: History, newest: Unit) -> str:
     """Return the project's name, else the folder's."""
-    declared = read_declarations(history.files(newest.commit)).project
+    files = history.files(newest.commit)
+    package = read_manifest(files).get("name")
+    declared = read_declarations(files).project or (package if isinstance(package, str) else "")
     folder = history.folder.resolve()
     name = declared or (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(
         ".git"
     )
-    return "".join("-" if each in "/+: " else each for each in name)
+    return "".join("-" if each in "/+: " else each for each in name.lstrip("@"))

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from dgm.domain import Snapshot
 from dgm.meta.contract import Contract, read_contract
+from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.kept_agent_images import note_use
-from dgm.sandboxes.npm_packages import MODULES, ensure_npm_packages
+from dgm.sandboxes.npm_packages import ensure_npm_packages
 from dgm.sandboxes.packages import packages_mount
 
 USUAL = "python"

@@ -181,6 +181,12 @@ def _split_rows(lexer: str, text: str) -> list[list[tuple[str, str]]]:
     return rows
 
 
+def split_tokens(language: Language, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the tokens of a program that are no blanks: their kind, as ``comment``, and their text."""
+    for row in _split_rows(_LEXERS[language], text):
+        yield from ((kind, piece.strip()) for kind, piece in row if piece.strip())
+
+
 @lru_cache
 def _find_lexer(name: str) -> "Lexer":
     from pygments.lexers import get_lexer_by_name

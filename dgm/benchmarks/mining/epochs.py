@@ -8,10 +8,16 @@ from tempfile import TemporaryDirectory
 
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.environments import Environment, read_environments
-from dgm.benchmarks.mining.declarations import Declarations, name_of, read_declarations
+from dgm.benchmarks.mining.declarations import name_of, read_declarations
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython, build_environment, run_setup
+from dgm.benchmarks.mining.packages import (
+    CannotInstall,
+    Installed,
+    SandboxPython,
+    build_environment,
+    run_setup,
+)
 from dgm.domain import Snapshot
 
 MOST_OTHERS = 30
@@ -53,12 +59,12 @@ class Epochs:
             CannotInstall: it cannot be built.
             UserError: the command of the user's fails.
         """
-        declared = read_declarations(files)
-        with self._locks.setdefault(declared.digest, threading.Lock()):
-            key = f"environment {declared.digest}"
+        digest = self._digest(files)
+        with self._locks.setdefault(digest, threading.Lock()):
+            key = f"environment {digest}"
             found = self._journal.get(key)
             if found is None or (found["name"] and found["name"] not in self._known()):
-                found = self._build(declared, files, day)
+                found = self._build(files, day)
                 self._journal.put(key, found)
         if not found["name"]:
             raise CannotInstall(found["remark"])
@@ -68,14 +74,20 @@ class Epochs:
     def _known(self) -> Mapping[str, Environment]:
         return read_environments(self._suite)
 
-    def _build(self, declared: Declarations, files: Snapshot, day: str) -> dict[str, str]:
+    def _build(self, files: Snapshot, day: str) -> dict[str, str]:
         try:
-            if self._setup:
-                with TemporaryDirectory(prefix="dgm-mine-") as name:
-                    write_folder(files, Path(name))
-                    built = run_setup(self._setup, Path(name), declared, self._python, self._suite)
-            else:
-                built = build_environment(declared, self._others, day, self._python, self._suite)
+            built = self._run_setup(files) if self._setup else self._install(files, day)
         except CannotInstall as error:
             return {"name": "", "remark": str(error)}
         return {"name": built.name, "remark": built.remark}
+
+    def _digest(self, files: Snapshot) -> str:
+        return read_declarations(files).digest
+
+    def _install(self, files: Snapshot, day: str) -> Installed:
+        return build_environment(read_declarations(files), self._others, day, self._python, self._suite)
+
+    def _run_setup(self, files: Snapshot) -> Installed:
+        with TemporaryDirectory(prefix="dgm-mine-") as name:
+            write_folder(files, Path(name))
+            return run_setup(self._setup, Path(name), read_declarations(files), self._python, self._suite)

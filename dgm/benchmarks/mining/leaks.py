@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dgm.benchmarks.mining.diff_words import Side, Word, read_side
+from dgm.benchmarks.mining.languages import Language, language_of
 
 SHORTEST_LINE, SHORTEST_SPAN = 10, 8
 """Minimum characters, without blanks, of a line or a part of one that tells a fix."""
@@ -159,7 +160,9 @@ def name_parts(test: str) -> Iterator[str]:
         whole = whole.split(" ", 1)[0] if re.match(r"\S+[./:]\S+ ", whole) else ""
     parts = re.split(r"::|/(?=[A-Z])", whole)
     last = re.split(r"[.:/]", whole)[-1]
-    if len(last) >= SHORTEST_TITLE and _SHAPED.fullmatch(last):
+    # In JavaScript a title of one word is what is tested.
+    is_title = language_of(test.partition("::")[0]) is Language.JAVASCRIPT
+    if len(last) >= SHORTEST_TITLE and _SHAPED.fullmatch(last) and not is_title:
         yield last
     for part in parts:
         for word in (part, *part.split("/"), *part.split(".")):

@@ -1,7 +1,7 @@
 """Units of a history become tasks: each is run in its environment, and the answer is journaled."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -9,11 +9,14 @@ from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.scan import Candidate
+from dgm.benchmarks.mining.script_calls import ToolCall, with_modules
 from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import NamedTests
+from dgm.benchmarks.script_tools import TOOL_RESTORED
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
@@ -22,6 +25,8 @@ TEST_TIMEOUT_S = 300.0
 SUITE_TIMEOUT_S = 1800.0
 """Wall time of all tests of a commit."""
 TEST_LIMIT_S = 30.0
+FILE_LIMIT_S = 120.0
+"""Wall time of a test file, where the tool cannot end a single test."""
 MEMORY_MB = 2048
 AGENT_TIMEOUT_S = 900.0
 
@@ -49,6 +54,8 @@ class Bench:
     image: str = "python"
     options: tuple[str, ...] = ()
     """Further arguments of pytest."""
+    call: Callable[[Snapshot], ToolCall] | None = None
+    """Reads how the tests of a commit are called; None: by pytest. It raises ``ValueError`` if that is not known."""
     processor_s: float = 0.0
     limit_s: float = float("inf")
     """Processor time after which nothing more is begun, in seconds."""
@@ -73,7 +80,7 @@ class Bench:
 
     def whole(self, workspace: Snapshot, environment: Environment) -> NamedExam:
         """Return the inputs of a run of all tests of a commit."""
-        exam = self.exam(workspace, self.tests(), {}, environment)
+        exam = self.exam(workspace, self.tests(files=workspace), {}, environment)
         return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
 
     def exam(
@@ -83,16 +90,34 @@ class Bench:
         limits = Limits(image=self.image, test_timeout_s=TEST_TIMEOUT_S, timeout_s=AGENT_TIMEOUT_S)
         return NamedExam(workspace, hidden, tests, limits, environment)
 
-    def tests(self, change: Change | None = None) -> NamedTests:
-        """Return named tests without names, for surveys and as the rest of a task's."""
+    def tests(self, change: Change | None = None, files: Snapshot | None = None) -> NamedTests:
+        """Return named tests without names, for surveys and as the rest of a task's.
+
+        Args:
+            change: whose tests they are.
+            files: the workspace, where there is no change.
+
+        Raises:
+            ValueError: it is not known how the commit's tests are called.
+        """
         base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
+        if self.call:
+            found = self.call(change.workspace if change else files or {})
+            base = NamedTests(
+                (), (), TOOL_RESTORED, runner=found.kind, flags=found.flags, options=found.options,
+                patterns=found.patterns, build=found.build, env=found.env, limit_s=FILE_LIMIT_S,
+                memory_mb=MEMORY_MB,
+            )  # fmt: skip
         return replace(base, restored=change.restored, deleted=change.deleted) if change else base
 
 
 def read_change(history: History, found: Candidate) -> Change:
     """Return a candidate's step, taken apart."""
     unit = found.unit
-    return take_apart(history.files(unit.parent), history.files(unit.commit), found.code)
+    before, after = history.files(unit.parent), history.files(unit.commit)
+    if language_of(found.code[0]) is Language.PYTHON:
+        return take_apart(before, after, found.code)
+    return take_apart(with_modules(before), with_modules(after), found.code, TOOL_RESTORED)
 
 
 async def validate(
@@ -138,7 +163,11 @@ async def validate(
 
 
 async def _try_in(environment: Environment, change: Change, bench: Bench) -> FoundTests | NotTold:
-    exam = bench.exam(change.workspace, bench.tests(change), change.hidden, environment)
+    try:
+        tests = bench.tests(change)
+    except ValueError as error:
+        return NotTold(str(error))
+    exam = bench.exam(change.workspace, tests, change.hidden, environment)
     return await find_tests(change, exam, bench.run)
 
 

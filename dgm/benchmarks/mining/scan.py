@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from dgm.benchmarks.mining.diff_words import split_tokens
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
 
@@ -55,8 +56,11 @@ def scan(
     """
     for unit in units:
         found = _judge(unit, language)
-        if isinstance(found, Candidate) and language is Language.PYTHON and not _changes_code(history, found):
-            found = Left(unit, "scan", "the code changes in comments, docstrings or annotations only")
+        if isinstance(found, Candidate) and not _changes_code(history, found, language):
+            what = (
+                "comments, docstrings or annotations" if language is Language.PYTHON else "comments or blanks"
+            )
+            found = Left(unit, "scan", f"the code changes in {what} only")
         tick()
         yield found
 
@@ -88,12 +92,12 @@ def _reason(unit: Unit, code: Collection[FileChange], tests: Collection[FileChan
     return next((reason for wrong, reason in checks if wrong), "")
 
 
-def _changes_code(history: History, found: Candidate) -> bool:
-    """Return whether any file differs as a syntax tree without docstrings and annotations."""
+def _changes_code(history: History, found: Candidate, language: Language) -> bool:
+    """Return whether any file differs without what does not run: comments, docstrings, annotations."""
     unit = found.unit
+    read = meaning if language is Language.PYTHON else lambda source: code_words(source, language)
     return any(
-        meaning(history.file(unit.parent, path)) != meaning(history.file(unit.commit, path))
-        for path in found.code
+        read(history.file(unit.parent, path)) != read(history.file(unit.commit, path)) for path in found.code
     )
 
 
@@ -118,3 +122,12 @@ def meaning(source: bytes | None) -> str:
         if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(value=None)
     return ast.dump(tree)
+
+
+def code_words(source: bytes | None, language: Language) -> Sequence[str]:
+    """Return the words of a file's code, without comments and blanks."""
+    if source is None:
+        return ()
+    return [
+        text for kind, text in split_tokens(language, source.decode("utf-8", "replace")) if kind != "comment"
+    ]

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
+from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.errors import AgentFault
 from dgm.messages import AnswerForm, Message, Request, Role
@@ -44,6 +46,7 @@ _TRAILER = re.compile(r"^[A-Z][\w-]+-[Bb]y: .*\n?|^\(?cherry picked from .*\n?",
 _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
 _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
+    r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
 
 
@@ -108,7 +111,10 @@ def _find_symptoms(evidence: Evidence) -> list[Symptom]:
     found: list[Symptom] = []
     for number, (test, output) in enumerate(evidence.failures or (first,)):
         try:
-            symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
+            if language_of(test.partition("::")[0]) is Language.JAVASCRIPT:
+                symptom = find_script_symptom(output, test, evidence.test_files)
+            else:
+                symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
         except ValueError as error:
             if number == 0:
                 raise StatementRefused([str(error)]) from error

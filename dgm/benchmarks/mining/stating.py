@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.languages import is_test_file
+from dgm.benchmarks.mining.languages import is_test_file, language_of
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
     Ask,
@@ -87,10 +87,10 @@ def _choose_failures(failures: Mapping[str, str]) -> tuple[tuple[str, str], ...]
 
 
 def old_names(workspace: Snapshot) -> frozenset[str]:
-    """Return all names and words in the Python files of a workspace, and in its documents."""
+    """Return all names and words in the programs of a workspace, and in its documents."""
     found: set[str] = set()
     for name, entry in workspace.items():
-        if name.endswith((".py", ".pyi", ".md", ".rst", ".txt", ".toml", ".cfg")):
+        if language_of(name) or name.endswith((".pyi", ".md", ".rst", ".txt", ".toml", ".cfg")):
             found.update(_WORD.findall(entry.data.decode("utf-8", "replace")))
     return frozenset(found)
 

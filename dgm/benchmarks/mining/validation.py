@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from dgm.archive.repository import patch
-from dgm.benchmarks.mining.languages import is_test_material
+from dgm.benchmarks.mining.languages import Language, is_test_file, is_test_material, language_of
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey
 from dgm.benchmarks.named_tests import CONFIGURATION, TEST_FILES, is_restored
 from dgm.domain import Snapshot
@@ -18,8 +18,13 @@ PASS_MOST = 50
 NEAR_FILES = 4
 """Number of further test files that run, those nearest to the change."""
 TIMES = 2
+LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb")
+BUILD = "(build)"
+"""Name under which a build that fails is told."""
 _UNSTABLE = re.compile(r"0x[0-9a-fA-F]{6,}|\bat 0x|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|<object|<function|\d{10,}")
 _LONGEST_NAME = 400
+_TEST_MARK = re.compile(r"^test_|_test$|[.-](?:test|spec)$")
+"""The part of a test file's name that says that it is one."""
 
 Run = Callable[[NamedExam, bytes, Survey], Awaitable[NamedRun]]
 """Runs a survey on a patched workspace."""
@@ -66,10 +71,19 @@ class NotTold:
     """True if another environment may help."""
 
 
-def take_apart(before: Snapshot, after: Snapshot, modules: Sequence[str]) -> Change:
-    """Divide a step into its fix and its tests."""
+def take_apart(
+    before: Snapshot, after: Snapshot, modules: Sequence[str], restored: Sequence[str] = ()
+) -> Change:
+    """Divide a step into its fix and its tests.
+
+    Args:
+        before: the files without it.
+        after: the files with it.
+        modules: files of code that it changes.
+        restored: patterns of tests and configuration; none: those of pytest.
+    """
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    patterns = restored_patterns(before)
+    patterns = tuple(restored) or restored_patterns(before)
     ours = {name for name in changed if is_restored(name, patterns) or is_test_material(name)}
     extra = tuple(sorted(name for name in ours if not is_restored(name, patterns) and name in after))
     fixed = {name: entry for name, entry in before.items() if name not in changed or name in ours}
@@ -97,10 +111,12 @@ def restored_patterns(files: Snapshot) -> tuple[str, ...]:
 
 
 def _is_document(name: str) -> bool:
-    """Return whether a file tells people of a change: it is no part of the fix."""
+    """Return whether a file tells people of a change, or locks versions: it is no part of the fix."""
     path = PurePosixPath(name)
     top = path.parts[0].lower()
     is_text = path.suffix.lower() in (".md", ".rst", ".txt", ".adoc")
+    if path.name in LOCKS:
+        return True
     return top in ("docs", "doc", ".github", "changelog.d", "changes", "news") or (
         len(path.parts) == 1 and is_text
     )
@@ -178,7 +194,9 @@ def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
         return NotTold(f"a module of the project comes from elsewhere: {run.foreign[0]}")
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
-    broken = [said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in exam.hidden]
+    broken = [
+        said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in (*exam.hidden, BUILD)
+    ]
     end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
     why = (
         next(iter(broken), "")
@@ -215,7 +233,7 @@ def near_files(change: Change) -> tuple[str, ...]:
 
     def nearness(name: str) -> tuple[bool, bool, int, str]:
         path = PurePosixPath(name)
-        stem = path.stem.removeprefix("test_").removesuffix("_test")
+        stem = _TEST_MARK.sub("", path.stem)
         return stem not in stems, str(path.parent) not in places, len(change.workspace[name].data), name
 
     gone = {*own, *change.deleted}
@@ -225,6 +243,8 @@ def near_files(change: Change) -> tuple[str, ...]:
 
 def _is_collected(name: str) -> bool:
     stem = PurePosixPath(name)
+    if language_of(name) is Language.JAVASCRIPT:
+        return is_test_file(name)
     return stem.suffix == ".py" and (
         stem.stem.startswith("test_") or stem.stem.endswith("_test") or stem.stem == "tests"
     )

@@ -12,13 +12,23 @@ from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.scan import Left
 from dgm.benchmarks.mining.toml_writing import toml_text
-from dgm.benchmarks.named_tests import CONFIGURATION, TEST_FILES, NamedTests, Provenance
+from dgm.benchmarks.named_tests import CONFIGURATION, PYTEST, TEST_FILES, NamedTests, Provenance
+from dgm.benchmarks.script_tools import TOOL_RESTORED
 from dgm.benchmarks.suite_files import REPOSITORY
 from dgm.domain import Snapshot
 
 LEFT_FILE = "mined.jsonl"
 """Every unit of the history: the task it became, or why it became none."""
-_LICENSE_FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "COPYING", "COPYING.txt")
+_LICENSE_FILES = (
+    "LICENSE",
+    "license",
+    "LICENSE.txt",
+    "LICENSE.md",
+    "LICENCE",
+    "LICENCE.txt",
+    "COPYING",
+    "COPYING.txt",
+)
 _LICENSES = (
     ("Apache-2.0", "Apache License"),
     ("MPL-2.0", "Mozilla Public License"),
@@ -64,6 +74,8 @@ class SuiteFacts:
     license_text: bytes
     timeout_s: float
     test_timeout_s: float
+    image: str = "python"
+    """Sandbox recipe of all tasks."""
 
 
 def write_suite(
@@ -80,7 +92,7 @@ def write_suite(
     """
     folder.mkdir(parents=True)
     defaults = toml_text(
-        {"image": "python", "timeout_s": facts.timeout_s, "test_timeout_s": facts.test_timeout_s}
+        {"image": facts.image, "timeout_s": facts.timeout_s, "test_timeout_s": facts.test_timeout_s}
     )
     head = toml_text({"name": facts.name, "description": facts.description, "license": facts.license})
     (folder / "suite.toml").write_text(f"{head}\n[defaults]\n{defaults}", encoding="utf-8")
@@ -109,10 +121,12 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
         "fail_to_pass": tests.fail_to_pass,
         "pass_to_pass": tests.pass_to_pass,
     }
-    inner: dict[str, object] = {"runner": "pytest"}
-    inner |= {"restored": tests.restored} if tests.restored != (*CONFIGURATION, *TEST_FILES) else {}
+    inner: dict[str, object] = {"runner": tests.runner}
+    usual = (*CONFIGURATION, *TEST_FILES) if tests.runner == PYTEST else TOOL_RESTORED
+    inner |= {"restored": tests.restored} if tests.restored != usual else {}
     inner |= {"deleted": tests.deleted} if tests.deleted else {}
-    inner |= {"options": tests.options} if tests.options else {}
+    for key, given in (("options", tests.options), ("flags", tests.flags), ("build", tests.build)):
+        inner |= {key: given} if given else {}
     inner |= {"limit_s": tests.limit_s, "memory_mb": tests.memory_mb}
     last = {
         "kind": about.kind,
@@ -123,7 +137,8 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
         "seed": about.seed,
         "modules": about.modules,
     }
-    text = f"{toml_text(first)}\n[tests]\n{toml_text(inner)}\n[provenance]\n{toml_text(last)}"
+    env = f"\n[tests.env]\n{toml_text(dict(tests.env))}" if tests.env else ""
+    text = f"{toml_text(first)}\n[tests]\n{toml_text(inner)}{env}\n[provenance]\n{toml_text(last)}"
     (place / "task.toml").write_text(text, encoding="utf-8")
     (place / "problem.md").write_text(task.statement.strip() + "\n", encoding="utf-8")
     (place / "solution.patch").write_bytes(task.fix)

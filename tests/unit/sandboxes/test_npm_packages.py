@@ -6,7 +6,8 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.sandboxes.npm_packages import check_lock, ensure_npm_packages
+from dgm.npm_locks import check_lock
+from dgm.sandboxes.npm_packages import ensure_npm_packages
 
 GOOD = {"resolved": "https://registry.example/a/-/a-1.0.0.tgz", "integrity": "sha512-x"}
 

@@ -1,0 +1,126 @@
+// Parts of all test tools: what is told of tests, and a check that assertions still assert.
+"use strict";
+const { writeSync } = require("node:fs");
+const { inspect } = require("node:util");
+
+const RESULTS = 3; // the descriptor that `tool_runner.py` reads
+const MESSAGE = 6000;
+const PLACES = 8;
+const RANK = { passed: 0, skipped: 1, failed: 2 };
+const stringify = JSON.stringify;
+
+// What follows after code under test was read calls no method that it could have replaced.
+
+// Return a function that says whether all functions of some objects are still those that they were.
+function watch(objects) {
+  const known = [];
+  for (const each of objects) {
+    for (const [name, value] of Object.entries(each)) {
+      if (typeof value === "function") known[known.length] = { each, name, value };
+    }
+  }
+  return () => {
+    for (let at = 0; at < known.length; at += 1) {
+      const { each, name, value } = known[at];
+      if (each[name] !== value) return false;
+    }
+    return true;
+  };
+}
+
+// Return the kind of an error, and the places in own files on its way, the innermost last.
+function describe(error, workdir) {
+  const stack = String(error?.stack ?? "");
+  const places = [];
+  for (const line of stack.split("\n")) {
+    const at = line.indexOf(`${workdir}/`);
+    const found = at < 0 ? null : /^(.+?):(\d+)(?::\d+)?\)?$/.exec(line.slice(at + workdir.length + 1).trim());
+    if (found && !found[1].includes("node_modules/")) places.push([found[1], Number(found[2])]);
+  }
+  return { kind: String(error?.name ?? ""), lines: places.slice(0, PLACES).reverse() };
+}
+
+function textOf(error) {
+  const text =
+    typeof error === "string" ? error : (error?.text ?? inspect(error, { depth: 4, breakLength: 100 }));
+  return text.slice(0, MESSAGE);
+}
+
+// Return what tells results: of several tests of one name in a file the worst counts.
+function makeTeller(task, untouched) {
+  const results = Object.create(null);
+  const say = (said) => writeSync(RESULTS, `\n${task.nonce} ${stringify(said)}\n`);
+  return {
+    take(file, name, outcome, error) {
+      const test = `${file}::${name}`;
+      const known = results[test];
+      const counts = untouched() ? outcome : "failed";
+      if (known && RANK[known.outcome] >= RANK[counts]) return;
+      const failed = counts === "failed";
+      results[test] = { test, outcome: counts, error: failed ? describe(error, task.workdir) : null };
+      if (failed && task.survey) results[test].message = textOf(error);
+    },
+    control(control, file) {
+      say({ control, file });
+    },
+    broken(file, error) {
+      say({ broken: file, message: textOf(error) });
+    },
+    end() {
+      for (const test in results) say(results[test]);
+      say({ end: true });
+    },
+  };
+}
+
+const WRONG = [
+  (assert) => assert(false),
+  (assert) => assert.ok(0),
+  (assert) => assert.equal(1, 2),
+  (assert) => assert.strictEqual(1, 2),
+  (assert) => assert.deepEqual({ a: 1 }, { a: 2 }),
+  (assert) => assert.deepStrictEqual([1], [2]),
+  (assert) => assert.notStrictEqual(1, 1),
+  (assert) => assert.throws(() => {}),
+  (assert) => assert.rejects(Promise.resolve()),
+  (assert) => assert.match("a", /b/),
+];
+const UNEXPECTED = [
+  (expect) => expect(1).toBe(2),
+  (expect) => expect(1).not.toBe(1),
+  (expect) => expect({ a: 1 }).toEqual({ a: 2 }),
+  (expect) => expect([1]).toStrictEqual([2]),
+  (expect) => expect(0).toBeTruthy(),
+  (expect) => expect(1).toBeFalsy(),
+  (expect) => expect(1).toBeNull(),
+  (expect) => expect(1).toBeUndefined(),
+  (expect) => expect(undefined).toBeDefined(),
+  (expect) => expect([1]).toContain(2),
+  (expect) => expect([1]).toHaveLength(2),
+  (expect) => expect("a").toMatch(/b/),
+  (expect) => expect({ a: 1 }).toMatchObject({ a: 2 }),
+  (expect) => expect(() => {}).toThrow(),
+  (expect) => expect(1).toBeGreaterThan(2),
+  (expect) => expect({}).toHaveProperty("a"),
+  (expect) => expect({}).toBeInstanceOf(Map),
+  (expect) => expect(Promise.resolve(1)).resolves.toBe(2),
+  (expect) => expect(Promise.resolve(1)).rejects.toBe(2),
+];
+
+async function isNoticed(claim, by) {
+  try {
+    await claim(by);
+  } catch {
+    return true;
+  }
+  return false;
+}
+
+// Fail by `last`, if all these wrong assertions fail; pass if one of them does not.
+async function failsAsItMust(assert, expect, last) {
+  for (let at = 0; at < WRONG.length; at += 1) if (!(await isNoticed(WRONG[at], assert))) return;
+  for (let at = 0; expect && at < UNEXPECTED.length; at += 1) if (!(await isNoticed(UNEXPECTED[at], expect))) return;
+  last();
+}
+
+module.exports = { failsAsItMust, makeTeller, watch };
