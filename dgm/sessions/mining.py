@@ -5,7 +5,7 @@ import hashlib
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -290,9 +290,38 @@ async def newest_environment(mining: Mining) -> Environment:
 async def validate_history(
     mining: Mining, found: Sequence[tuple[int, Candidate]], newest: Environment
 ) -> list[HistoryTask]:
-    """Return the tasks of the history, the newest first, until there are as many as wanted."""
-    wanted, tasks = mining.options.history, list[HistoryTask]()
-    wanted += sum(name.startswith("history-") for name in read_splits(mining.options.out))
+    """Return the tasks of the history, the newest first, until there are as many as wanted.
+
+    In an update these are the new ones; all that the suite has stay.
+    """
+    new, old, passed = divide_candidates(found, read_splits(mining.options.out))
+    for number, candidate in passed:
+        mining.leave(number, Left(candidate.unit, "validate", "not tried, for it is older than a task is"))
+    tasks = await _validate(mining, new, newest, mining.options.history)
+    return [*tasks, *await _validate(mining, old, newest, len(old))] if old else tasks
+
+
+Numbered = Sequence[tuple[int, Candidate]]
+
+
+def divide_candidates(found: Numbered, before: Collection[str]) -> tuple[Numbered, Numbered, Numbered]:
+    """Return the candidates that are newer than every task of a suite, those that are its tasks, and all others.
+
+    A further task that is older than one that is searched on would be held out, and the other's files hold its fix.
+
+    Args:
+        found: with their numbers, the newest first.
+        before: ids of the tasks that are there.
+    """
+    is_task = [task_id("history", one.unit.commit) in before for _, one in found]
+    first = is_task.index(True) if any(is_task) else len(found)
+    old = [one for one, known in zip(found, is_task, strict=True) if known]
+    passed = [one for one, known in zip(found[first:], is_task[first:], strict=True) if not known]
+    return found[:first], old, passed
+
+
+async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted: int) -> list[HistoryTask]:
+    tasks = list[HistoryTask]()
     waiting = list(found)
     tried = 0
     while waiting and len(tasks) < wanted and not mining.bench.is_spent():

@@ -36,6 +36,10 @@ _CHAINED = re.compile(
 )
 _SHORT = re.compile(r"^\S+:\d+: in .*\n((?:    .*\n)+)", re.M)
 _COMMENT = re.compile(r"\s*(?:#(?!\[)|//)")
+_KEY_BESIDE_CODE = re.compile(
+    r"""^([^'"#]*[^'"#\s])\s+# .*(?:https?://|#\d|\b(?:issue|bug|pr|gh)\b\W*\d).*$""", re.I
+)
+"""A row of code with a comment beside it that names an issue."""
 _SHORT_TEST = re.compile(r"^(?!/)\S+:\d+: in (test\w*)\s*$", re.M)
 _LONG_TEST = re.compile(r"^\s*(?:async\s+)?def (test\w*)\(", re.M)
 _NEXT_SHORT = re.compile(r"^E.*\n(?=\n+(?:\S+:\d+: in |ImportError while ))", re.M)
@@ -113,7 +117,8 @@ def find_symptom(failure: str, test_diff: str, test: str = "", files: Sequence[s
         code = _complete(_widen(code, body, "\n".join(error), None if long else place), [body, *parts])
         code = [*_find_helpers(code, parts), *_find_cases(name, parts), *code]
     # Comments of tests name issues and causes.
-    code = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
+    rows = [row for row in code or _code_of_diff(test_diff) if not _COMMENT.match(row)]
+    code = [_KEY_BESIDE_CODE.sub(r"\1", row) for row in rows]
     if not any(line.strip() for line in error):
         raise ValueError("the output of the tests holds no error that could be told")
     if not code:

@@ -176,6 +176,28 @@ def test_helpers_of_the_tests_are_shown_with_what_failed():
     assert found.code == "@decorator\ndef return_x(call):\n    return call.x\n\nassert return_x(1) == 2"
 
 
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("if OLD:  # see https://example.org/issues/1347", "if OLD:"),
+        ("if OLD: # Issue #12", "if OLD:"),
+        ("if OLD:  # in seconds", "if OLD:  # in seconds"),
+        ("if OLD == ' # see #12':", "if OLD == ' # see #12':"),
+    ],
+)
+def test_comments_beside_code_that_name_an_issue_are_left_out(row, told):
+    tests = f"""
++def test_names():
++    {row}
++        assert return_x(1) == 2
+"""
+    failure = (
+        f"    def test_names():\n        {row}\n>           assert return_x(1) == 2\nE       assert 1 == 2\n"
+    )
+    found = find_symptom(failure, diff_of("test_lib.py", tests))
+    assert found.code == f"{told}\n    assert return_x(1) == 2"
+
+
 NEW_TEST = """
 +def test_short():
 +    '''Say it.'''
