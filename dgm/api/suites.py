@@ -19,8 +19,8 @@ from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import subsets, suite_editing
-from dgm.sessions.mined_suite import MiningOptions, MiningReport, mine
-from dgm.sessions.mining import Funnel
+from dgm.sessions.mined_suite import MiningReport, mine
+from dgm.sessions.mining_options import Funnel, MiningOptions
 from dgm.sessions.mining_statements import open_asking
 from dgm.sessions.suite_images import FetchOutcome, plan_fetch
 from dgm.sessions.suite_tasks import describe_hidden, describe_origin, find_facts

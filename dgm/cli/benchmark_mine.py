@@ -16,7 +16,7 @@ from dgm.show.safe import neutralise
 
 if TYPE_CHECKING:
     from dgm.sessions.mined_suite import MiningReport
-    from dgm.sessions.mining import Funnel
+    from dgm.sessions.mining_options import Funnel
 
 STAGES = {
     "scan": "steps of the history read",
@@ -101,7 +101,8 @@ def mine(
     from dgm.benchmarks.mining.languages import Language
     from dgm.config import resolve
     from dgm.sandboxes.choose import choose
-    from dgm.sessions.mined_suite import MiningOptions, default_out, mine
+    from dgm.sessions.mined_suite import default_out, mine
+    from dgm.sessions.mining_options import MiningOptions
     from dgm.sessions.mining_statements import open_asking
 
     settings = resolve(config, assignments, {"models.solve": statement_model or None})

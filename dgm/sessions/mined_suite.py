@@ -26,11 +26,8 @@ from dgm.domain import TaskId
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 from dgm.sessions.mining import (
-    Funnel,
     HistoryTask,
     Mining,
-    MiningOptions,
-    Tell,
     holdout_count,
     newest_environment,
     open_mining,
@@ -41,6 +38,7 @@ from dgm.sessions.mining import (
     task_id,
     validate_history,
 )
+from dgm.sessions.mining_options import Funnel, MiningOptions, Tell
 
 HARD_LINES, EASY_LINES = 40, 8
 """Changed lines of a fix from which a task counts as hard, and up to which as easy."""
@@ -305,6 +303,3 @@ def default_out(repo: Path) -> Path:
     """Return the suite's folder where none is named: beside the user, under the repository's name."""
     name = repo.resolve().name.removesuffix(".git") or "repository"
     return Path(f"{name}-suite")
-
-
-__all__ = ["MiningOptions", "MiningReport", "default_out", "mine"]

@@ -5,7 +5,7 @@ import hashlib
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,66 +31,11 @@ from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 from dgm.sessions.mining_checks import check_folders, parse_since
+from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
-USUAL_BUGS = 30
 HEALTHY = 0.8
 """Share of the newest commit's tests that must pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class MiningOptions:
-    """Choices for a mining."""
-
-    repo: Path
-    """The git repository."""
-    out: Path
-    """Folder of the suite."""
-    history: int = 50
-    """Maximum number of tasks from the history."""
-    bugs: int | None = None
-    """Maximum number of tasks with a fault that is put in; pairs of faults, a fifth as many, come on top. None: 30 in
-    Python, and none in other languages, where no faults are put in."""
-    since: str = ""
-    """Earliest day of the history, as ``2024-01-31``; empty: all of it."""
-    setup: str = ""
-    """Shell command that installs packages into ``$DGM_PACKAGES``."""
-    test: str = ""
-    """The repository's own call of pytest, whose options are taken over; in JavaScript a shell command, whose last
-    part calls the test tool, and all before it is the build."""
-    language: Language | None = None
-    """Language that is mined; None: the one that most of the code is in."""
-    holdout: float = 0.3
-    """Share of the tasks from the history that is kept for reports, the newest."""
-    statement_model: str = ""
-    """Model that writes the statements; empty: they are made of the failing assertion."""
-    processor_hours: float | None = None
-    """Hours of processor time after which nothing new is begun."""
-    update: bool = False
-    """If true, ``out`` exists and gets the tasks of what was committed since."""
-    seed: int = 0
-    """Seed of the choice of faults."""
-    workers: int = 2
-    """Units at once."""
-
-    @property
-    def work(self) -> Path:
-        """Folder of the journal and the environments, beside the suite."""
-        return self.out.with_name(f"{self.out.name}.mining")
-
-
-@dataclass(frozen=True, slots=True)
-class Funnel:
-    """Progress of a mining."""
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    kept: int = 0
-    processor_s: float = 0.0
-
-
-Tell = Callable[[Funnel], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.projects import count_files
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.sessions.mining import MiningOptions, find_language
+from dgm.sessions.mining import find_language
+from dgm.sessions.mining_options import MiningOptions
 from tests.support.small_history import make_history
 
 SITE = {"app.py": "", "test_app.py": "", "static/a.js": "", "static/b.js": ""}
