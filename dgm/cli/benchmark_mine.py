@@ -64,7 +64,9 @@ _LINE_EVERY = 10
     "--statement-model", default="", metavar="MODEL", help="Model that writes the tasks' statements."
 )
 @click.option(
-    "--cpu-hours", type=click.FloatRange(0, min_open=True), help="Begin nothing new after this much."
+    "--cpu-hours",
+    type=click.FloatRange(0, min_open=True),
+    help="Begin nothing new after this much in one session.",
 )
 @click.option("--update", is_flag=True, help="Add the tasks of what was committed since.")
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Units at once.")

@@ -37,7 +37,7 @@ class MiningOptions:
     statement_model: str = ""
     """Model that writes the statements; empty: they are made of the failing assertion."""
     processor_hours: float | None = None
-    """Hours of processor time after which nothing new is begun."""
+    """Hours of processor time of one session after which nothing new is begun."""
     update: bool = False
     """If true, ``out`` exists and gets the tasks of what was committed since."""
     seed: int = 0

@@ -23,6 +23,15 @@ def post(http, **more):
     return http.post("/chat/completions", json=chat(**more))
 
 
+async def both_wait(first, is_asked, second, lease):
+    """Begin the request of one performance, then the same of the other, which has the lease; return both."""
+    asked = asyncio.create_task(first)
+    await until(is_asked)
+    joined = asyncio.create_task(second)
+    await until(lambda: lease.open)
+    return asked, joined
+
+
 def test_the_second_joins_a_call_that_the_first_waits_for(tmp_path):
     async def scenario():
         gate, journal = asyncio.Event(), MemoryJournal()
@@ -30,10 +39,9 @@ def test_the_second_joins_a_call_that_the_first_waits_for(tmp_path):
         async with lending(tmp_path / "g", provider, journal) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked = asyncio.create_task(post(first, stream=True))
-                    await until(lambda: provider.asked)
-                    joined = asyncio.create_task(post(second, stream=True))
-                    await until(lambda: two.open)
+                    asked, joined = await both_wait(
+                        post(first, stream=True), lambda: provider.asked, post(second, stream=True), two
+                    )
                     gate.set()
                     answers = [(await each).content for each in (asked, joined)]
         assert answers == [b"".join(STREAM)] * 2
@@ -83,10 +91,9 @@ def test_a_call_goes_on_for_the_other_when_the_one_that_made_it_has_ended(tmp_pa
                 async with client(opened, two.token) as second:
                     with opened.lend(ACTION, "solve") as one:
                         async with client(opened, one.token) as first:
-                            asked = asyncio.create_task(post(first))
-                            await until(lambda: provider.asked)
-                            joined = asyncio.create_task(post(second))
-                            await until(lambda: two.open)
+                            asked, joined = await both_wait(
+                                post(first), lambda: provider.asked, post(second), two
+                            )
                             asked.cancel()
                     gate.set()
                     assert (await joined).status_code == 200
@@ -114,10 +121,9 @@ def test_a_call_that_waits_at_its_provider_is_kept_for_the_other(tmp_path):
                 async with client(opened, two.token) as second:
                     with opened.lend(ACTION, "solve") as one:
                         async with client(opened, one.token) as first:
-                            asked = asyncio.create_task(post(first))
-                            await until(lambda: provider.asked)
-                            joined = asyncio.create_task(post(second))
-                            await until(lambda: two.open)
+                            asked, joined = await both_wait(
+                                post(first), lambda: provider.asked, post(second), two
+                            )
                             asked.cancel()
                     let.set()
                     assert (await joined).status_code == 200
@@ -132,10 +138,7 @@ def test_a_model_in_dgms_own_form_is_asked_once_for_both(tmp_path):
         async with gateway(tmp_path / "g", model, journal) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked = asyncio.create_task(ask(first))
-                    await until(lambda: model.waiting)
-                    joined = asyncio.create_task(ask(second))
-                    await until(lambda: two.open)
+                    asked, joined = await both_wait(ask(first), lambda: model.waiting, ask(second), two)
                     model.go.set()
                     answers = [
                         (await each)[1]["choices"][0]["message"]["content"] for each in (asked, joined)
@@ -184,10 +187,7 @@ def test_a_performance_whose_time_is_over_waits_for_a_call_that_it_joined(tmp_pa
         async with lending(tmp_path / "g", provider) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked = asyncio.create_task(post(first))
-                    await until(lambda: provider.asked)
-                    joined = asyncio.create_task(post(second))
-                    await until(lambda: two.open)
+                    asked, joined = await both_wait(post(first), lambda: provider.asked, post(second), two)
                     assert "had not answered" in await two.wait_for_calls(0.05)
                     gate.set()
                     await asyncio.gather(asked, joined)
@@ -208,10 +208,7 @@ def test_a_call_that_its_own_job_gives_up_says_nothing_of_the_other_agent(tmp_pa
         async with lending(tmp_path / "g", provider, journal) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked = asyncio.create_task(post(first))
-                    await until(lambda: provider.asked)
-                    joined = asyncio.create_task(post(second))
-                    await until(lambda: two.open)
+                    asked, joined = await both_wait(post(first), lambda: provider.asked, post(second), two)
                     failed.set()
                     await asyncio.gather(asked, joined)
                 assert "gave it up" in str(two.failure)
@@ -236,10 +233,9 @@ def test_a_call_that_nobody_needs_any_more_is_not_sent(tmp_path):
                 async with client(opened, two.token) as second:
                     with opened.lend(ACTION, "solve") as one:
                         async with client(opened, one.token) as first:
-                            asked = asyncio.create_task(post(first))
-                            await until(lambda: provider.asked)
-                            joined = asyncio.create_task(post(second))
-                            await until(lambda: two.open)
+                            asked, joined = await both_wait(
+                                post(first), lambda: provider.asked, post(second), two
+                            )
                             asked.cancel()
                     joined.cancel()
             let.set()
@@ -259,10 +255,7 @@ def test_an_answer_that_the_budget_cuts_short_reaches_no_other_performance(tmp_p
         async with gateway(tmp_path / "g", model, budget=Budget(usd=0.02)) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked = asyncio.create_task(ask(first))
-                    await until(lambda: model.waiting)
-                    joined = asyncio.create_task(ask(second))
-                    await until(lambda: two.open)
+                    asked, joined = await both_wait(ask(first), lambda: model.waiting, ask(second), two)
                     model.go.set()
                     await asyncio.gather(asked, joined)
                 assert one.failure is not None
