@@ -10,12 +10,15 @@ from dgm.messages import Reply, Request, Role, Stop, Tool, ToolCall
 
 COMMANDS = ("command", "cmd", "script", "commands")
 """Parameters of a tool that runs commands."""
+SHELLS = frozenset({"bash", "shell", "terminal", "sh", "exec", "execute", "run"})
+"""Words in the names of tools that run commands; other tools, too, have a parameter ``command``."""
 FINISHING = (
     *("final_answer", "submit", "finish", "done", "complete"),
     *("attempt_completion", "task_complete", "complete_task"),
 )
 """Tools by which an agent is told that its work is done."""
 LOOK = "ls -a"
+_WORDS = re.compile(r"[A-Z]?[a-z]+")
 _SAID = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
 """A line of output that ends an agent's work, as its prompt names it."""
 
@@ -53,14 +56,21 @@ def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
 
 
 def command_call(tools: Sequence[Tool], command: str) -> tuple[str, Mapping[str, object]] | None:
-    """Return name and arguments of the tool that runs a command; None if there is none."""
-    for tool in tools:
+    """Return name and arguments of the tool that runs a command; None if there is none.
+
+    Among several that take one, the first whose name has a word for a shell is taken, else the first.
+    """
+    for tool in sorted(tools, key=lambda tool: not _names_shell(tool)):
         known = _properties(tool)
         for parameter in COMMANDS:
             if parameter in known:
                 others = {name: _filled(kind, "") for name, kind in _required(tool).items()}
                 return tool.name, {**others, parameter: _filled(known[parameter], command)}
     return None
+
+
+def _names_shell(tool: Tool) -> bool:
+    return not SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool.name))
 
 
 def _properties(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
