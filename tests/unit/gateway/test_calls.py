@@ -243,27 +243,6 @@ def test_late_call_of_a_model_in_dgms_own_form_takes_no_number_of_the_next_perfo
     run(scenario())
 
 
-def test_next_performance_joins_a_late_call_of_a_model_in_dgms_own_form(tmp_path):
-    async def scenario():
-        model, journal = Slow(), MemoryJournal()
-        async with gateway(tmp_path / "g", model, journal) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                late = asyncio.create_task(ask(client(opened, lease.token)))
-                while not model.waiting:
-                    await asyncio.sleep(0.01)
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    again = asyncio.create_task(ask(http))
-                    while not lease.open:
-                        await asyncio.sleep(0.01)
-                    model.go.set()
-                    assert (await again)[0] == 200
-            await late
-        assert list(journal.paid) == [CallKey(ACTION, 1)]
-
-    run(scenario())
-
-
 def test_call_of_an_agent_that_hung_up_is_journaled(tmp_path):
     async def scenario():
         model, journal = Slow(), MemoryJournal()

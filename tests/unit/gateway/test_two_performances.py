@@ -262,3 +262,22 @@ def test_an_answer_that_the_budget_cuts_short_reaches_no_other_performance(tmp_p
                 assert two.failure is not None
 
     run(scenario())
+
+
+def test_next_performance_joins_a_late_call_of_a_model_in_dgms_own_form(tmp_path):
+    async def scenario():
+        model, journal = Slow(), MemoryJournal()
+        async with gateway(tmp_path / "g", model, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                late = asyncio.create_task(ask(client(opened, lease.token)))
+                await until(lambda: model.waiting)
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    again = asyncio.create_task(ask(http))
+                    await until(lambda: lease.open)
+                    model.go.set()
+                    assert (await again)[0] == 200
+            await late
+        assert len(journal.paid) == 1
+
+    run(scenario())
