@@ -1,4 +1,4 @@
-"""What may be installed by npm: locks that name packages of a registry alone, and the reasons that npm prints."""
+"""Checks of what npm installs: locks must name packages of a registry alone; reasons that npm prints are found."""
 
 from typing import Any
 

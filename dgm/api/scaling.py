@@ -1,4 +1,4 @@
-"""How many machines one head keeps busy, from a program (``dgm simulate --nodes``)."""
+"""Simulations of one head and many machines, from a program (``dgm simulate --nodes``)."""
 
 from collections.abc import Sequence
 

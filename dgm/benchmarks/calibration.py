@@ -1,4 +1,4 @@
-"""How hard a suite's tasks are for one agent: ``calibration.jsonl``, a line a task, beside ``suite.toml``.
+"""The calibration of a suite by one agent: ``calibration.jsonl``, a line a task, beside ``suite.toml``.
 
 It changes no verdict and is no part of a suite's version. Agents and policies do not see it. A line holds the digest of
 its task, so that it counts no more once the task was changed.

@@ -32,7 +32,7 @@ class TaskFacts:
     """File that the reference fix changes → lines that it adds and removes; empty if the fix is no patch."""
     provenance: Provenance | None
     calibration: Calibration | None = None
-    """How often an agent resolved it; None if it was not calibrated."""
+    """Attempts of an agent that resolved it; None if it was not calibrated."""
 
     @property
     def calibrated(self) -> str:

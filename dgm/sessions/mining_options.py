@@ -1,4 +1,4 @@
-"""What is chosen for a mining, and what is told of its progress."""
+"""The options of a mining, and its progress as it is told."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

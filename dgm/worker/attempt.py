@@ -24,7 +24,7 @@ class Attempt:
     bench: Workbench
     task: TaskId
     labels: Mapping[str, str]
-    """Of its sandboxes."""
+    """Labels of its sandboxes."""
     traces: dict[str, Digest] = field(default_factory=dict)
 
     async def graded(self, source: Snapshot) -> Grade:

@@ -1,4 +1,4 @@
-"""How a package's tests are called: the tool, its arguments and the build before it, read from ``package.json``.
+"""The call of a package's tests: the tool, its arguments and the build before it, read from ``package.json``.
 
 Scripts that call other scripts are followed. Coverage, linters and reporters are left out.
 """

@@ -1,4 +1,4 @@
-"""What one head keeps busy: its costs are measured on this machine, then each cluster is simulated."""
+"""A study of one head: its costs are measured on this machine, then each cluster is simulated."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a suite keeps of how often an agent solved its tasks, and when that counts no more."""
+"""A suite keeps how often an agent solved its tasks, until a task is changed."""
 
 import json
 

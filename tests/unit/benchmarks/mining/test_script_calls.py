@@ -1,4 +1,4 @@
-"""How the tests of a package are called, as its scripts say it."""
+"""Calls of a package's tests are read from its scripts."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a failing test in JavaScript runs, and how it ends."""
+"""Symptoms of a failing test in JavaScript: the code it runs, and its error."""
 
 import pytest
 
