@@ -23,12 +23,17 @@ def post(http, **more):
     return http.post("/chat/completions", json=chat(**more))
 
 
-async def both_wait(first, is_asked, second, lease):
+def has_joined(lease):
+    """Return whether a request of the lease waits for a call, and has not only arrived."""
+    return lease._heard_since or lease._paying
+
+
+async def both_wait(first, is_asked, second, lease, waits=has_joined):
     """Begin the request of one performance, then the same of the other, which has the lease; return both."""
     asked = asyncio.create_task(first)
     await until(is_asked)
     joined = asyncio.create_task(second)
-    await until(lambda: lease.open)
+    await until(lambda: waits(lease))
     return asked, joined
 
 
@@ -255,7 +260,9 @@ def test_an_answer_that_the_budget_cuts_short_reaches_no_other_performance(tmp_p
         async with gateway(tmp_path / "g", model, budget=Budget(usd=0.02)) as opened:
             with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
                 async with client(opened, one.token) as first, client(opened, two.token) as second:
-                    asked, joined = await both_wait(ask(first), lambda: model.waiting, ask(second), two)
+                    asked, joined = await both_wait(
+                        ask(first), lambda: model.waiting, ask(second), two, lambda lease: lease.open
+                    )
                     model.go.set()
                     await asyncio.gather(asked, joined)
                 assert one.failure is not None
@@ -274,7 +281,7 @@ def test_next_performance_joins_a_late_call_of_a_model_in_dgms_own_form(tmp_path
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     again = asyncio.create_task(ask(http))
-                    await until(lambda: lease.open)
+                    await until(lambda: has_joined(lease))
                     model.go.set()
                     assert (await again)[0] == 200
             await late
