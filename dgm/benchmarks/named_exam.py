@@ -15,10 +15,10 @@ from typing import Any
 
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
-from dgm.benchmarks.named_tests import PYTEST, NamedTests, is_restored
+from dgm.benchmarks.named_tests import NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
-from dgm.benchmarks.script_tools import TOOL_PARTS, TOOL_PROGRAMS
+from dgm.benchmarks.runners import PYTEST, RUNNERS
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
 from dgm.domain import Entry, Snapshot, Verdict
@@ -42,7 +42,6 @@ SURVEY_PROCESSORS = 4
 """Processors that a survey may keep busy for all of its time."""
 COVERAGE = "/tmp/dgm-coverage"
 COVERAGE_BYTES = 400_000_000
-_RUNNER, _TOOL_RUNNER = "named_runner.py", "tool_runner.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ async def run_named(
                 "-E",
                 "-s",
                 "-B",
-                f"{PLACE}/runner/{_RUNNER if tests.runner == PYTEST else _TOOL_RUNNER}",
+                f"{PLACE}/runner/{RUNNERS[tests.runner].program}",
             ],
             timeout_s=limit,
             cwd="/job",
@@ -224,9 +223,9 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
 
 def _exam_files(exam: NamedExam, patch: bytes) -> Snapshot:
     files = {"patch": Entry(patch), **{f"runner/{file.name}": Entry(file.read_bytes()) for file in PROGRAMS}}
-    if exam.tests.runner != PYTEST:
-        files |= {f"runner/{file.name}": Entry(file.read_bytes()) for file in TOOL_PROGRAMS}
-        files |= {f"runner/test_tools/{file.name}": Entry(file.read_bytes()) for file in TOOL_PARTS}
+    runner = RUNNERS[exam.tests.runner]
+    files |= {f"runner/{file.name}": Entry(file.read_bytes()) for file in runner.programs}
+    files |= {f"runner/test_tools/{file.name}": Entry(file.read_bytes()) for file in runner.parts}
     files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
     return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
 

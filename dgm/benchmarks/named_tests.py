@@ -6,18 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.event_fields import COMMIT
-from dgm.benchmarks.script_tools import TOOL_RESTORED, TOOLS
+from dgm.benchmarks.runners import PYTEST, RUNNERS
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 
-PYTEST = "pytest"
-RUNNERS = (PYTEST, *TOOLS)
-CONFIGURATION = (
-    "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
-    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg",
-)  # fmt: skip
-"""Files through which a patch could configure its own tests."""
-TEST_FILES = ("tests", "test", "test_*.py", "*_test.py", "tests.py")
-"""Files and folders that are tests by their names."""
 TEST_SECONDS = 60.0
 ORIGINS = ("history", "bug", "bug-pair")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -32,7 +23,7 @@ class NamedTests:
     """Names in pytest's form, from the top of the workspace: ``tests/test_money.py::Money::test_add``; of other tools
     the file and the titles: ``test/money.test.js::Money > adds``."""
     pass_to_pass: tuple[str, ...]
-    restored: tuple[str, ...] = (*CONFIGURATION, *TEST_FILES)
+    restored: tuple[str, ...] = RUNNERS[PYTEST].restored
     """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
     deleted: tuple[str, ...] = ()
     """Files removed before the tests."""
@@ -89,12 +80,11 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
     Raises:
         UserError: a value does not fit; the message names file, line and key.
     """
-    runner = inner.choice("runner", RUNNERS)
-    restored = (*CONFIGURATION, *TEST_FILES) if runner == PYTEST else TOOL_RESTORED
+    runner = inner.choice("runner", tuple(RUNNERS))
     tests = NamedTests(
         fail_to_pass=_read_names(table, "fail_to_pass"),
         pass_to_pass=_read_names(table, "pass_to_pass"),
-        restored=inner.texts("restored", restored),
+        restored=inner.texts("restored", RUNNERS[runner].restored),
         deleted=inner.texts("deleted", ()),
         options=inner.texts("options", ()),
         runner=runner,
@@ -108,7 +98,8 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
     )
     for key, given in (("flags", tests.flags), ("build", tests.build)):
         if given and runner == PYTEST:
-            raise inner.fail(key, f"is not for pytest; it belongs to {', '.join(TOOLS)}")
+            others = ", ".join(name for name in RUNNERS if name != PYTEST)
+            raise inner.fail(key, f"is not for pytest; it belongs to {others}")
     if not tests.fail_to_pass:
         raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
     if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:

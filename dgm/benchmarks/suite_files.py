@@ -11,13 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from dgm.archive.event_fields import COMMIT
-from dgm.benchmarks.named_tests import (
-    CONFIGURATION,
-    NamedTests,
-    Provenance,
-    read_named_tests,
-    read_provenance,
-)
+from dgm.benchmarks.named_tests import NamedTests, Provenance, read_named_tests, read_provenance
+from dgm.benchmarks.runners import CONFIGURATION
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 from dgm.domain import CommitId, Split, TaskId
 from dgm.errors import UserError

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from dgm.benchmarks import command_grading, named_exam, script_tools, unit_exam
+from dgm.benchmarks import command_grading, named_exam, unit_exam
 from dgm.benchmarks.environments import FOLDER, PACKAGES
-from dgm.benchmarks.named_tests import PYTEST, NamedTests
+from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.prediction_patches import APPLIER
-from dgm.benchmarks.script_tools import TOOL_PARTS, TOOL_PROGRAMS
+from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import REPOSITORY, CommandTests, TaskRecord
 from dgm.folders import read_entry
 
@@ -49,12 +49,13 @@ def _grader_versions(records: Collection[TaskRecord]) -> bytes:
     """Return the versions of the graders that a suite's tasks need, beside those of ``unittest``."""
     kinds = {type(task.tests) for task in records}
     named = b"".join(file.read_bytes() for file in named_exam.PROGRAMS) + named_exam.VERSION
-    tools = b"".join(file.read_bytes() for file in (*TOOL_PROGRAMS, *TOOL_PARTS)) + script_tools.VERSION
-    by_tool = any(isinstance(task.tests, NamedTests) and task.tests.runner != PYTEST for task in records)
+    runners = {task.tests.runner for task in records if isinstance(task.tests, NamedTests)}
+    # Tools that share a runner count once.
+    own = dict.fromkeys(RUNNERS[name].graded_by for name in RUNNERS if name in runners)
     return b"".join((
         command_grading.VERSION if CommandTests in kinds else b"",
         named if NamedTests in kinds else b"",
-        tools if by_tool else b"",
+        *own,
     ))  # fmt: skip
 
 

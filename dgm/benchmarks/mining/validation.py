@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 from dgm.archive.repository import patch
 from dgm.benchmarks.mining.languages import Language, is_test_file, is_test_material, language_of
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey
-from dgm.benchmarks.named_tests import CONFIGURATION, TEST_FILES, is_restored
+from dgm.benchmarks.named_tests import is_restored
+from dgm.benchmarks.runners import CONFIGURATION, TEST_FILES
 from dgm.domain import Snapshot
 
 FAIL_MOST = 20

@@ -12,8 +12,8 @@ from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.scan import Left
 from dgm.benchmarks.mining.toml_writing import toml_text
-from dgm.benchmarks.named_tests import CONFIGURATION, PYTEST, TEST_FILES, NamedTests, Provenance
-from dgm.benchmarks.script_tools import TOOL_RESTORED
+from dgm.benchmarks.named_tests import NamedTests, Provenance
+from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import REPOSITORY
 from dgm.domain import Snapshot
 
@@ -122,8 +122,7 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
         "pass_to_pass": tests.pass_to_pass,
     }
     inner: dict[str, object] = {"runner": tests.runner}
-    usual = (*CONFIGURATION, *TEST_FILES) if tests.runner == PYTEST else TOOL_RESTORED
-    inner |= {"restored": tests.restored} if tests.restored != usual else {}
+    inner |= {"restored": tests.restored} if tests.restored != RUNNERS[tests.runner].restored else {}
     inner |= {"deleted": tests.deleted} if tests.deleted else {}
     for key, given in (("options", tests.options), ("flags", tests.flags), ("build", tests.build)):
         inner |= {key: given} if given else {}

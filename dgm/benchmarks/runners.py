@@ -1,0 +1,50 @@
+"""What runs named tests, by its name in a task's ``[tests]``: programs for the sandbox, and what is put back first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgm.benchmarks import script_tools
+
+PYTEST = "pytest"
+CONFIGURATION = (
+    "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
+    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg",
+)  # fmt: skip
+"""Files through which a patch could configure its own tests."""
+TEST_FILES = ("tests", "test", "test_*.py", "*_test.py", "tests.py")
+"""Files and folders that are tests by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What runs the tests of one kind."""
+
+    program: str
+    """File of dgm that the sandbox's Python starts; it is among ``programs`` or goes into every sandbox."""
+    restored: tuple[str, ...]
+    """Patterns of tests and configuration that are put back before the tests, where a task does not say it."""
+    programs: tuple[Path, ...] = ()
+    """Files that go beside it into the sandbox, and can change a verdict."""
+    parts: tuple[Path, ...] = ()
+    """The same, in the folder ``test_tools``."""
+    version: bytes = b""
+    """Version of the grading; it changes whenever a verdict may come out differently."""
+
+    @property
+    def graded_by(self) -> bytes:
+        """All that can change a verdict beside the rules for every named test."""
+        return b"".join(file.read_bytes() for file in (*self.programs, *self.parts)) + self.version
+
+
+_SCRIPTS = Runner(
+    "tool_runner.py",
+    script_tools.TOOL_RESTORED,
+    script_tools.TOOL_PROGRAMS,
+    script_tools.TOOL_PARTS,
+    script_tools.VERSION,
+)
+RUNNERS: Mapping[str, Runner] = {
+    PYTEST: Runner("named_runner.py", (*CONFIGURATION, *TEST_FILES)),
+    **dict.fromkeys(script_tools.TOOLS, _SCRIPTS),
+}
