@@ -26,8 +26,10 @@ if "DGM_TASK_PATHS" in os.environ:
     if os.environ.pop("DGM_AGENT_PID", "") != str(os.getpid()):
         sys.path.extend(os.environ["PYTHONPATH"].split(os.pathsep))
 # The machine's own file of this name, which this one stands before.
-sys.modules.pop("sitecustomize", None)
-try:  # noqa: SIM105  (contextlib would slow every start)
+_SELF = sys.modules.pop("sitecustomize", None)
+try:
     importlib.import_module("sitecustomize")
 except ImportError:
-    pass
+    # Python looks for the module that it has just run, and complains at every start if it is not there.
+    if _SELF is not None:
+        sys.modules["sitecustomize"] = _SELF

@@ -119,6 +119,13 @@ def test_the_machines_own_sitecustomize_is_still_run(packages, tmp_path):
 
 
 @pytest.mark.starts_processes
+def test_a_machine_without_one_of_its_own_starts_python_without_complaint(packages):
+    env = {"PATH": LAUNCHED["PATH"], "PYTHONPATH": packages}
+    done = subprocess.run([sys.executable, "-c", ""], env=env, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.starts_processes
 def test_packages_are_named_for_a_python_that_the_agent_starts_itself():
     env = json.loads(start(sys.executable, "-I", "-c", TELL, PYTHONPATH="/opt/packages").stdout)
     assert env[agent_start.PACKAGES] == "/opt/packages"
