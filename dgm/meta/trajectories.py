@@ -11,6 +11,8 @@ from typing import Any
 from dgm.bounded_reading import parse_json
 from dgm.messages import Message, Role, ToolCall
 
+TRACE = "trajectory"
+"""Name of the trace that holds the file as the agent wrote it; what was read of it is in the trace ``conversation``."""
 MOST = 10_000
 """Maximum number of messages that are read."""
 _ROLES = {role.value: role for role in Role} | {"developer": Role.SYSTEM, "function": Role.TOOL}

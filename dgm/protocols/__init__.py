@@ -36,7 +36,7 @@ from dgm.protocols.sandbox import (
     SandboxSpec,
     SharedSocket,
 )
-from dgm.protocols.work import InImage, Job, JobKind, TaskEnvironment, Work, Workbench
+from dgm.protocols.work import InImage, Job, JobKind, OwnTrajectory, TaskEnvironment, Work, Workbench
 
 __all__ = [
     "Benchmark",
@@ -61,6 +61,7 @@ __all__ = [
     "Needs",
     "OpenSandbox",
     "Operator",
+    "OwnTrajectory",
     "Parent",
     "Policy",
     "ProgramEnd",

@@ -58,6 +58,16 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnTrajectory:
+    """What an agent itself wrote of its work."""
+
+    data: bytes
+    """Content of its file, unchanged."""
+    messages: Sequence[Message]
+    """What was read in it; at least one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """The results of an agent."""
 
@@ -75,8 +85,8 @@ class Work:
     """Codes of refused requests of the agent (``context_length_exceeded`` …), each once, in order."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """New files left out of the patch because of their size → their bytes."""
-    trajectory: Sequence[Message] = ()
-    """Trajectory that the agent itself wrote; empty if it writes none that can be read."""
+    trajectory: OwnTrajectory | None = None
+    """None if the agent writes none, or none that can be read."""
     own_failure: str = ""
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
 

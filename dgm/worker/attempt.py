@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass, field, replace
 
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
 from dgm.meta.evidence import conversation_text, program_end_of
+from dgm.meta.trajectories import TRACE
 from dgm.plugins import check_answer
 from dgm.protocols import Completed, Grade, HasEnvironments, InImage, Job, JobKind, Work, Workbench
 from dgm.worker.context import WorkerContext
 from dgm.worker.leaving import fit_patch, format_left_out
 
-EACH_TRY = ("patch", "log", "conversation", "circumstances", "tests", "failures")
+EACH_TRY = ("patch", "log", "conversation", TRACE, "circumstances", "tests", "failures")
 """Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
 
 
@@ -64,7 +65,7 @@ class Attempt:
             problem = "" if in_image else benchmark.again(task.id, grade, tried)
             if not problem:
                 break
-            traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY})
+            traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY if name in traces})
             workspace = work.workspace
         unsolved = grade.verdict is Verdict.UNRESOLVED
         ending = _describe_bad_end(work.completed) if unsolved else ""
@@ -76,10 +77,15 @@ class Attempt:
     def _keep_work(self, work: Work) -> None:
         done, keep = work.completed, self.by.keep
         signs = program_end_of(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
-        said = conversation_text(work.trajectory or work.conversation).encode("utf-8", "replace")
+        own = work.trajectory
+        said = conversation_text(own.messages if own else work.conversation).encode("utf-8", "replace")
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
         self.traces["conversation"] = keep(said)
+        # A try of its own may write none, and is not told of by the one before.
+        self.traces.pop(TRACE, None)
+        if own:
+            self.traces[TRACE] = self.by.keep_whole(own.data)
         self.traces["circumstances"] = self.by.keep_whole(json.dumps(asdict(signs)).encode())
 
 

@@ -14,11 +14,10 @@ from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.agent_start import FOLDER as START_FOLDER
 from dgm.gateway.agent_start import TASK_PATHS
 from dgm.gateway.lease import Lease
-from dgm.messages import Message
 from dgm.meta.contract import AUTO_ACTIONS, Contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
 from dgm.meta.trajectories import read_trajectory
-from dgm.protocols import InImage, Job, JobKind, Sandbox
+from dgm.protocols import InImage, Job, JobKind, OwnTrajectory, Sandbox
 from dgm.sandboxes.runtime_tree import FOLDER
 from dgm.sandboxes.transfer import get_files
 from dgm.worker.supplies import Supply
@@ -72,21 +71,25 @@ async def put_start(sandbox: Sandbox) -> None:
     await sandbox.put({START: Entry(files("dgm.gateway").joinpath("agent_start.py").read_bytes())}, "/")
 
 
-async def read_own_trajectory(sandbox: Sandbox, contract: Contract) -> Sequence[Message]:
-    """Return what an agent wrote of its work; nothing if it wrote no such file, or one that cannot be read.
+async def read_own_trajectory(sandbox: Sandbox, contract: Contract) -> OwnTrajectory | None:
+    """Return what an agent wrote of its work; None if it wrote no such file, or one that cannot be read.
 
     Raises:
         Infrastructure: the sandbox failed.
     """
     if not contract.trajectory:
-        return ()
+        return None
     folder, _, name = contract.trajectory.rpartition("/")
     try:
         found = await get_files(sandbox, folder, [name], TRAJECTORY_BYTES)
     except AgentFault as fault:
         log.info("the trajectory %s is not read: %s", contract.trajectory, fault)
-        return ()
-    return await asyncio.to_thread(read_trajectory, found[name].data) if name in found else ()
+        return None
+    if name not in found:
+        return None
+    data = found[name].data
+    messages = await asyncio.to_thread(read_trajectory, data)
+    return OwnTrajectory(data, messages) if messages else None
 
 
 def write_evidence(evidence: Snapshot, folder: Path) -> None:

@@ -17,7 +17,7 @@ from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
-from dgm.messages import Message, Reply, Request, RequestRefused
+from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER
 from dgm.protocols import (
@@ -27,6 +27,7 @@ from dgm.protocols import (
     JobKind,
     Mount,
     OpenSandbox,
+    OwnTrajectory,
     Sandbox,
     SandboxSpec,
     SharedSocket,
@@ -208,8 +209,8 @@ class SandboxWorkbench:
 
     async def _run_in_sandbox(
         self, job: Job, contract: Contract, lease: Lease
-    ) -> tuple[Completed, FolderChange, Sequence[Message]]:
-        """Return how the agent ended, what it left, and its own trajectory.
+    ) -> tuple[Completed, FolderChange, OwnTrajectory | None]:
+        """Return how the agent ended, what it left, and what it wrote of its work.
 
         Of a workspace in the image there is only the patch.
         """
@@ -238,7 +239,7 @@ class SandboxWorkbench:
             except AgentFault as fault:
                 fault.output = completed.output
                 raise
-            told = await read_own_trajectory(sandbox, contract) if job.kind is JobKind.SOLVE else ()
+            told = await read_own_trajectory(sandbox, contract) if job.kind is JobKind.SOLVE else None
         return _mark_timeout(completed, job.time_limit_s), left, told
 
     @asynccontextmanager

@@ -7,6 +7,7 @@ from dgm.archive.traces import Traces
 from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, AgentId, Digest, Evaluation, Usage, Verdict
 from dgm.errors import DgmError
+from dgm.meta.trajectories import TRACE
 from dgm.show.diffs import Patch
 from dgm.show.evaluations import evaluation_line
 from dgm.show.safe import one_line
@@ -98,9 +99,16 @@ def _find_evaluations(events: Sequence[Recorded]) -> Sequence[tuple[ActionId, Ev
 
 def _build_parts(traces: Traces, action: ActionId, done: Evaluation, usage: Usage) -> Iterator[Body]:
     yield WrappedBody(list(_head_lines(action, done, usage)))
-    for name in _order_names(done.cost.traces):
-        yield LineBody([(), heading_line(_part_title(name))])
-        yield _trace_body(traces, name, done.cost.traces[name])
+    kept = done.cost.traces
+    for name in _order_names(kept):
+        kind, _, tried = name.partition("-")
+        if kind == TRACE:
+            # Its words are those of the conversation; exports write the file itself.
+            continue
+        is_own = kind == "conversation" and name.replace(kind, TRACE, 1) in kept
+        title = "its own trajectory" if is_own else _TITLES.get(kind, one_line(kind, 60))
+        yield LineBody([(), heading_line(title + (f", try {one_line(tried, 20)}" if tried else ""))])
+        yield _trace_body(traces, name, kept[name])
     if not done.cost.traces:
         yield LineBody([(), make_line("  nothing else is kept of it")])
 
@@ -125,11 +133,6 @@ def _order_names(names: Mapping[str, Digest]) -> Sequence[str]:
         return tried, order.index(kind) if kind in order else len(order), kind
 
     return sorted(names, key=place)
-
-
-def _part_title(name: str) -> str:
-    kind, _, tried = name.partition("-")
-    return _TITLES.get(kind, one_line(kind, 60)) + (f", try {one_line(tried, 20)}" if tried else "")
 
 
 def _trace_body(traces: Traces, name: str, digest: Digest) -> Body:

@@ -13,12 +13,14 @@ from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, 
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
 from dgm.protocols import Completed, Grade, SandboxSpec
+from dgm.sandboxes import tarball
 from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
 pytestmark = pytest.mark.starts_processes
 
-SOURCE = {"agent.toml": Entry(b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n')}
+MANIFEST = b'[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
+SOURCE = {"agent.toml": Entry(MANIFEST)}
 START = {"a.py": Entry(b"0\n")}
 TASK = TaskId("t")
 
@@ -93,8 +95,22 @@ def run(tmp_path):
         yield made
 
 
-def evaluated(run, place, benchmark, settings=None):
-    commit = run.repository.commit(SOURCE, ())
+class Writing(Place):
+    """A sandbox in which the agent writes trajectories; None: it writes none."""
+
+    def __init__(self, *told):
+        super().__init__({"a.py": Entry(b"1\n")}, {"a.py": Entry(b"3\n")})
+        self.told = list(told)
+
+    async def exec(self, argv, **_):
+        if argv[0] == "sh":
+            data = self.told.pop(0)
+            return Completed(0, tarball.pack({"t.json": Entry(data)} if data else {}))
+        return await super().exec(argv)
+
+
+def evaluated(run, place, benchmark, settings=None, source=SOURCE):
+    commit = run.repository.commit(source, ())
     agent = Agent(AgentId(0), (), commit, "seed", "", ActionId(0))
     worker = Worker(run, place, place, benchmark, {}, settings or Settings(), SandboxSpec("python"))
     return asyncio.run(worker.perform(EvaluateOrder(ActionId(1), Evaluate(AgentId(0), TASK), agent)))
@@ -121,6 +137,24 @@ def test_traces_of_both_tries_are_kept(run):
     assert b"+1\n" in run.traces.get(kept["patch-1"])
     assert b"+2\n" in run.traces.get(kept["patch"])
     assert {"conversation-1", "tests-1", "failures-1"} <= set(kept)
+
+
+WRITES = {"agent.toml": Entry(MANIFEST + b'trajectory = "/tmp/t.json"\n')}
+FIRST, SECOND = (json.dumps([{"role": "user", "content": said}]).encode() for said in ("write", "again"))
+
+
+def test_each_try_keeps_the_file_that_the_agent_wrote_of_it(run):
+    kept = evaluated(run, Writing(FIRST, SECOND), Tries(), source=WRITES).cost.traces
+    assert run.traces.get(kept["trajectory-1"]) == FIRST
+    assert run.traces.get(kept["trajectory"]) == SECOND
+    assert run.traces.get(kept["conversation"]) == b"## user\n\nagain\n"
+
+
+@pytest.mark.parametrize("last", [None, b"no trajectory"])
+def test_a_try_without_a_readable_file_has_not_that_of_the_one_before(run, last):
+    kept = evaluated(run, Writing(FIRST, last), Tries(), source=WRITES).cost.traces
+    assert run.traces.get(kept["trajectory-1"]) == FIRST
+    assert "trajectory" not in kept
 
 
 def test_a_solved_task_is_not_tried_again(run):
