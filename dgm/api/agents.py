@@ -13,6 +13,8 @@ from dgm.errors import UserError
 from dgm.export.home import write_home, write_patch, write_request
 from dgm.export.predictions import write_predictions
 from dgm.export.standalone import write_standalone
+from dgm.export.trajectories import write_trajectories
+from dgm.publish.scrubbing import LocalIdentity
 from dgm.show.agent_records import full_record
 from dgm.show.attempts import find_attempt, transcript_record
 from dgm.stats import lower_bound
@@ -122,6 +124,16 @@ class AgentView:
         """
         write_standalone(self.run, self.agent, Path(folder))
         return Path(folder)
+
+    def export_trajectories(self, folder: str | Path) -> int:
+        """Write what it said and did in each of its evaluations to a new folder, and return their number.
+
+        Raises:
+            UserError: something is there already, it cannot be written, or the agent has no verdict.
+            ArchiveCorrupt: a trace is missing or damaged.
+        """
+        done = write_trajectories(self.run, self.agent, Path(folder), LocalIdentity.here())
+        return done.own + done.recorded
 
     def export_predictions(self, file: str | Path, evaluation: str | Path | None = None) -> int:
         """Write the patches of its graded first attempts in SWE-bench's format, and return their number.

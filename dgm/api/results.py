@@ -26,6 +26,7 @@ from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
+from dgm.export.trajectories import write_trajectories
 from dgm.publish.container import Manifest
 from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
@@ -251,6 +252,7 @@ class Results:
         evaluations: str | Path | None = None,
         spend: str | Path | None = None,
         repository: str | Path | None = None,
+        trajectories: str | Path | None = None,
     ) -> Mapping[str, int]:
         """Write the run for other programs, and return how many things each file holds; agents export themselves.
 
@@ -259,6 +261,7 @@ class Results:
             evaluations: new file with a row for each evaluation: ``.csv`` or ``.parquet``.
             spend: new file with a row for each model call: ``.csv`` or ``.parquet``.
             repository: new folder for a git repository with a branch for each agent.
+            trajectories: new folder for what agents said and did in each evaluation.
 
         Raises:
             UserError: something is there already, or it cannot be written, or not in that format.
@@ -274,6 +277,9 @@ class Results:
         if repository is not None:
             write_repository(run, Path(repository))
             written["repository"] = len(run.tree.agents)
+        if trajectories is not None:
+            done = write_trajectories(run, None, Path(trajectories), LocalIdentity.here())
+            written["trajectories"] = done.own + done.recorded
         return written
 
     def pack(self, file: str | Path, *, force_agents: bool = False) -> Manifest:

@@ -16,6 +16,7 @@ from dgm.cli.export_targets import (
     export_patch,
     export_request,
     export_standalone,
+    export_trajectories,
     export_whole_run,
 )
 from dgm.cli.output import emit_json
@@ -43,6 +44,7 @@ def _path_option(name: str, metavar: str, words: str) -> Callable[[FC], FC]:
 @_path_option("--patch", "FILE", "Write what AGENT (default: best) changed against the seed, as a patch.")
 @_path_option("--pr-text", "FILE", "Write the text of a pull request for that patch.")
 @_path_option("--standalone", "DIR", "Make a folder from which AGENT (default: best) runs by itself.")
+@_path_option("--trajectories", "DIR", "Write what AGENT (default: every agent) said and did on each task.")
 @_path_option("--predictions", "FILE", "Write AGENT's patches in SWE-bench's format: .jsonl or .json.")
 @click.option(
     "--evaluation",
@@ -61,6 +63,7 @@ def export(
     patch: Path | None,
     pr_text: Path | None,
     standalone: Path | None,
+    trajectories: Path | None,
     predictions: Path | None,
     evaluation: str | None,
     as_json: bool,
@@ -76,6 +79,7 @@ def export(
         "patch": patch,
         "pr-text": pr_text,
         "standalone": standalone,
+        "trajectories": trajectories,
         "predictions": predictions,
     }
     asked = {what: path for what, path in {**whole, **of_agent}.items() if path is not None}
@@ -91,6 +95,10 @@ def export(
     with open_run(run_name) as run:
         if what in whole:
             export_whole_run(run, what, path, as_json=as_json)
+            return
+        if what == "trajectories":
+            whose = find_agent(run, agent_name) if agent_name else None
+            export_trajectories(run, whose, path, as_json=as_json)
             return
         agent = find_agent(run, agent_name or "best")
         match what:
@@ -112,7 +120,7 @@ def _usage_message(asked: Sequence[str]) -> str:
         return f"{said}: one at a time"
     return (
         "say what to export: AGENT and a new folder DIR for its source, or one of --tree, --evaluations, --spend, "
-        "--repository, --patch, --pr-text, --standalone and --predictions"
+        "--repository, --patch, --pr-text, --standalone, --trajectories and --predictions"
     )
 
 

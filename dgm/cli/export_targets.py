@@ -16,6 +16,8 @@ from dgm.export.home import write_home, write_patch, write_request
 from dgm.export.standalone import default_model_of, write_standalone
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND
+from dgm.export.trajectories import INDEX, write_trajectories
+from dgm.publish.scrubbing import LocalIdentity
 from dgm.show.words import count_text
 
 Said = tuple[dict[str, Any], str]
@@ -80,6 +82,20 @@ def export_request(run: Run, agent: Agent, target: Path, *, as_json: bool) -> No
     record = {"agent": agent.id, "commit": agent.commit, "file": str(target), "steps": steps}
     line = f"the text for {count_text(steps, 'step')} to agent {agent.id} is in {target}"
     _print_result(({**identity_of(run).record(), **record}, line), as_json=as_json)
+
+
+def export_trajectories(run: Run, agent: Agent | None, target: Path, *, as_json: bool) -> None:
+    """Write the trajectories of a run, or of one agent, to a new folder; raise as ``export_whole_run``."""
+    done = write_trajectories(run, agent, target, LocalIdentity.here())
+    whose = {} if agent is None else {"agent": agent.id}
+    counts = {"own": done.own, "recorded": done.recorded, "missing": done.missing}
+    told = f"{done.own} written by the agents, {done.recorded} made of the recorded model calls"
+    left = f"; {count_text(done.missing, 'evaluation')} without any" if done.missing else ""
+    named = count_text(done.own + done.recorded, "trajectory", "trajectories")
+    line = f"{named} written to {target} ({told}{left}); {target / INDEX} lists them"
+    _print_result(
+        ({**identity_of(run).record(), **whose, "folder": str(target), **counts}, line), as_json=as_json
+    )
 
 
 def _export_tree(run: Run, target: Path) -> Said:

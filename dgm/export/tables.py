@@ -63,7 +63,7 @@ class ExportTable:
 
 def _evaluation_rows(run: Run) -> Iterator[tuple[Cell, ...]]:
     gone = run.store.withdrawn(run.tree.seq)
-    for seq, at, event in _read_events(run, "task_graded"):
+    for seq, at, event in read_events(run, "task_graded"):
         if isinstance(event, TaskGraded) and seq not in gone:
             done, usage = event.outcome, event.outcome.cost.usage
             yield (
@@ -87,7 +87,7 @@ def _evaluation_rows(run: Run) -> Iterator[tuple[Cell, ...]]:
 def _spend_rows(run: Run) -> Iterator[tuple[Cell, ...]]:
     """Yield a row for each answered call, each booking of an unanswered call, and each check of a model."""
     payers = _map_payers(run)
-    for seq, at, event in _read_events(run, "model_called", "call_booked", "model_learned"):
+    for seq, at, event in read_events(run, "model_called", "call_booked", "model_learned"):
         match event:
             case ModelCalled(action, number, _, role):
                 seconds = event.seconds
@@ -162,7 +162,7 @@ SPEND = ExportTable(
 """Every model call; ``agent`` and ``purpose`` are defined in ``dgm.analysis.accounts``."""
 
 
-def _read_events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
+def read_events(run: Run, *kinds: str) -> Iterator[tuple[int, float, Event]]:
     """Yield number, time and event, as far as the run's tree has read the log."""
     # Not the SQL views: half a surrogate pair or NUL, which JSON can spell but no text holds, ends or cuts their rows.
     after = 0

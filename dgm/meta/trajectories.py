@@ -6,6 +6,7 @@ raises for a file that is not as expected: then the recorded calls are all there
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dgm.bounded_reading import parse_json
@@ -21,33 +22,58 @@ _SOURCES = {"user": Role.USER, "agent": Role.ASSISTANT, "system": Role.SYSTEM, "
 Item = Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class TrajectoryForm:
+    """The form of a file that an agent wrote."""
+
+    name: str
+    """The name that the file gives itself (``ATIF-v1.4``, ``mini-swe-agent-1.1``), else the key of its messages."""
+    is_lines: bool
+    """Whether it is one JSON value a line."""
+
+
 def read_trajectory(data: bytes) -> Sequence[Message]:
     """Return the messages of a trajectory; none if it has no form that is known.
 
     Known are: ``messages`` as chat models take them (mini-swe-agent, and many others); ``steps`` of ATIF; a list of
     events, or one event a line (OpenHands).
     """
-    found = _parse(data)
+    found, _ = _parse(data)
     if isinstance(found, dict):
-        for key, read in (("messages", _read_chat), ("steps", _read_steps), ("history", _read_events)):
+        for key, read in _READERS.items():
             if isinstance(found.get(key), list):
                 return tuple(_bounded(read, found[key]))
     if isinstance(found, list):
-        is_chat = any("role" in item for item in _items(found))
-        return tuple(_bounded(_read_chat if is_chat else _read_events, found))
+        return tuple(_bounded(_read_chat if _is_chat(found) else _read_events, found))
     return ()
 
 
-def _parse(data: bytes) -> Any:  # noqa: ANN401  (a value of an agent's file)
+def form_of(data: bytes) -> TrajectoryForm:
+    """Return the form of a trajectory that ``read_trajectory`` reads."""
+    found, is_lines = _parse(data)
+    if not isinstance(found, dict):
+        return TrajectoryForm("messages" if _is_chat(found) else "events", is_lines)
+    for key in ("trajectory_format", "schema_version"):
+        if isinstance(found.get(key), str) and found[key]:
+            return TrajectoryForm(found[key], is_lines)
+    return TrajectoryForm(next((key for key in _READERS if isinstance(found.get(key), list)), ""), is_lines)
+
+
+def _parse(data: bytes) -> tuple[Any, bool]:
+    """Return the value of an agent's file, and whether it is a list of one value a line; None if it is no JSON."""
     text = data.decode("utf-8", "replace")
     try:
-        return parse_json(text)
+        return parse_json(text), False
     except ValueError:
         pass
     try:
-        return [parse_json(line) for line in text.splitlines() if line.strip()]
+        return [parse_json(line) for line in text.splitlines() if line.strip()], True
     except ValueError:
-        return None
+        return None, False
+
+
+def _is_chat(found: object) -> bool:
+    return isinstance(found, list) and any("role" in item for item in _items(found))
 
 
 def _bounded(read: Any, found: Sequence[Any]) -> Iterator[Message]:  # noqa: ANN401  (one of the three below)
@@ -145,3 +171,7 @@ def _text(content: object) -> str:
 
 def _is_part(part: object) -> bool:
     return isinstance(part, str | dict)
+
+
+_READERS = {"messages": _read_chat, "steps": _read_steps, "history": _read_events}
+"""Key of an object → how the list under it is read."""

@@ -77,7 +77,7 @@ def _refuse_existing(file: Path) -> None:
 
 
 def _write_draft(folder: Path, draft: Path, surroundings: LocalIdentity, force_agents: bool) -> Manifest:
-    scrubber = Scrubber(surroundings.needles(_paths_of(folder), _paths_in_settings(folder)))
+    scrubber = make_scrubber(folder, surroundings)
     least = MatchGrade.SECRET if force_agents else MatchGrade.PERSONAL
     # The examination first: the search is read later, so it has all agents that the examination names.
     examined = (folder / _HOLDOUT / "run.json").exists()
@@ -92,6 +92,11 @@ def _write_draft(folder: Path, draft: Path, surroundings: LocalIdentity, force_a
     members = describe_files(draft, [name for name in names if MEMBER.fullmatch(name)])
     name = folder.resolve().name
     return Manifest(__version__, name, run_id, counts, scrubber.replaced, members)
+
+
+def make_scrubber(folder: Path, surroundings: LocalIdentity) -> Scrubber:
+    """Return what takes keys and personal names out of the data of the run in ``folder``."""
+    return Scrubber(surroundings.needles(_paths_of(folder), _paths_in_settings(folder)))
 
 
 def _paths_of(folder: Path) -> list[str]:

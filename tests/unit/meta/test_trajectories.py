@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dgm.messages import Message, Role, ToolCall
-from dgm.meta.trajectories import MOST, read_trajectory
+from dgm.meta.trajectories import MOST, TrajectoryForm, form_of, read_trajectory
 
 
 def read(value):
@@ -100,3 +100,20 @@ def test_what_has_no_known_form_tells_nothing(data):
 
 def test_a_very_long_one_is_cut():
     assert len(read([{"role": "user", "content": "x"}] * (MOST + 5))) == MOST
+
+
+@pytest.mark.parametrize(
+    ("data", "form"),
+    [
+        (
+            b'{"trajectory_format": "mini-swe-agent-1.1", "messages": []}',
+            TrajectoryForm("mini-swe-agent-1.1", False),
+        ),
+        (b'{"schema_version": "ATIF-v1.6", "steps": []}', TrajectoryForm("ATIF-v1.6", False)),
+        (b'{"schema_version": 3, "history": []}', TrajectoryForm("history", False)),
+        (b'[{"role": "user"}]', TrajectoryForm("messages", False)),
+        (b'{"observation": "run"}\n{"action": "run"}\n', TrajectoryForm("events", True)),
+    ],
+)
+def test_a_form_has_the_name_that_the_file_gives_itself(data, form):
+    assert form_of(data) == form
