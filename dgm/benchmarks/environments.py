@@ -22,11 +22,17 @@ NODE_TARGET = "/node_modules"
 """Place of node's packages, which it finds from every folder."""
 NODE_PROGRAMS = ".dgm"
 """Folder in node's packages with a link ``bin`` to their programs."""
+GO_VARIABLES = (
+    ("GOMODCACHE", f"{TARGET}/mod"), ("GOCACHE", "/tmp/go-cache"), ("GOPROXY", "off"), ("GOSUMDB", "off"),
+    ("GOTOOLCHAIN", "local"), ("GOTELEMETRY", "off"), ("GOFLAGS", "-buildvcs=false"), ("CGO_ENABLED", "0"),
+)  # fmt: skip
+"""Settings by which an agent's ``go`` finds the modules of its task, and looks for no other."""
 FOLDER = "environments"
 PACKAGES = "packages"
 NAME_LENGTH = 16
 _VERSION = re.compile(r"3\.\d{1,2}")
 _NODE_VERSION = re.compile(r"\d{1,3}")
+_GO_VERSION = re.compile(r"1\.\d{1,3}")
 _NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
 _ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2], platform.machine())"
 _ASK_S = 120.0
@@ -39,7 +45,7 @@ class Environment:
     name: str
     packages: Path
     python: str
-    """Version of the sandboxes' Python, such as ``3.11``; empty: the packages are node's."""
+    """Version of the sandboxes' Python, such as ``3.11``; empty: the packages are node's or Go's."""
     machine: str
     """Architecture as ``uname -m`` says it; empty: the packages hold no machine code."""
     roots: tuple[str, ...]
@@ -47,13 +53,24 @@ class Environment:
     requirements: tuple[str, ...]
     """The packages and their versions; for people."""
     node: str = ""
-    """Version of the sandboxes' node, such as ``20``; empty: the packages are Python's."""
+    """Version of the sandboxes' node, such as ``20``; empty: the packages are another language's."""
+    go: str = ""
+    """Version of the sandboxes' Go, such as ``1.23``; empty: the packages are another language's."""
+
+    @property
+    def needs(self) -> tuple[str, str]:
+        """The program that the packages are for, and its version."""
+        found = (("node", self.node), ("Go", self.go))
+        return next((each for each in found if each[1]), ("Python", self.python))
 
     def shown(self, workdir: str) -> TaskEnvironment:
         """Return the packages for a sandbox whose workspace is at ``workdir``."""
         if self.node:
             mount = Mount(self.packages, NODE_TARGET, f"environment-{self.name}")
             return TaskEnvironment(mount, (f"{NODE_TARGET}/{NODE_PROGRAMS}",))
+        if self.go:
+            mount = Mount(self.packages, TARGET, f"environment-{self.name}")
+            return TaskEnvironment(mount, (), GO_VARIABLES)
         roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
         return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), (*roots, TARGET))
 
@@ -74,19 +91,23 @@ def read_environments(suite: Path) -> Mapping[str, Environment]:
 
 def _read(folder: Path) -> Environment:
     table = Table.load(folder / "environment.toml")
-    node = table.take("node", str, "")
-    python, machine = table.take("python", str, *([""] if node else [])), table.take("machine", str, "")
+    node, go = table.take("node", str, ""), table.take("go", str, "")
+    python, machine = table.take("python", str, *([""] if node or go else [])), table.take("machine", str, "")
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
     if not _NAME.fullmatch(folder.name):
         raise UserError(
             f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
         )
-    if node and python:
-        raise table.fail("node", "the packages are Python's too; keep one of python and node")
+    if len([each for each in (python, node, go) if each]) > 1:
+        raise table.fail(
+            "node" if node else "go", "the packages are another's too; keep one of python, node and go"
+        )
     if node and not _NODE_VERSION.fullmatch(node):
         raise table.fail("node", f"{node!r} is not a version such as '20'")
-    if not node and not _VERSION.fullmatch(python):
+    if go and not _GO_VERSION.fullmatch(go):
+        raise table.fail("go", f"{go!r} is not a version such as '1.23'")
+    if not node and not go and not _VERSION.fullmatch(python):
         raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
         if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
@@ -94,7 +115,7 @@ def _read(folder: Path) -> Environment:
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
     return Environment(
-        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node
+        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node, go
     )
 
 
@@ -136,10 +157,8 @@ class EnvironmentChecks:
                     f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
-            if environment.node:
-                check_node(environment, await ask_node(self._engine, image, labels), image)
-            else:
-                check_python(environment, await ask_python(self._engine, image, labels), image)
+            ask = {"node": ask_node, "Go": ask_go}.get(environment.needs[0], ask_python)
+            check_tool(environment, await ask(self._engine, image, labels), image)
             self._checked.add((environment.name, image))
 
 
@@ -174,31 +193,34 @@ async def ask_node(engine: SandboxEngine, image: str, labels: Mapping[str, str])
     return [words[0].removeprefix("v").split(".")[0], words[1]]
 
 
-def check_node(environment: Environment, found: Sequence[str], image: str) -> None:
-    """Refuse an environment that is for another node.
+async def ask_go(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the Go in an image's sandboxes, such as ``1.23`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``go``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        command = ["sh", "-c", "HOME=/tmp GOTOOLCHAIN=local go env GOVERSION && uname -m"]
+        done = await sandbox.exec(command, timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    found = re.match(r"go(1\.\d+)", words[0]) if words and not done.exit_code else None
+    if found is None:
+        raise UserError(f"the sandbox image {image!r} has no go that runs; use the recipe polyglot-go")
+    return [found[1], words[-1]]
+
+
+def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:
+    """Refuse an environment that is for another version of its language's program, or another machine.
 
     Raises:
         UserError: it is.
     """
     version, machine = found
-    if version != environment.node:
+    program, needed = environment.needs
+    if version != needed:
         raise UserError(
-            f"{environment.packages.parent}: made for node {environment.node}, but the sandbox image {image!r} has "
-            f"{version}; use the sandbox it was mined with, or mine the suite again"
-        )
-    _check_machine(environment, machine)
-
-
-def check_python(environment: Environment, found: Sequence[str], image: str) -> None:
-    """Refuse an environment that is for another Python.
-
-    Raises:
-        UserError: it is.
-    """
-    version, machine = found
-    if version != environment.python:
-        raise UserError(
-            f"{environment.packages.parent}: made for Python {environment.python}, but the sandbox image {image!r} has "
+            f"{environment.packages.parent}: made for {program} {needed}, but the sandbox image {image!r} has "
             f"{version}; use the sandbox it was mined with, or mine the suite again"
         )
     _check_machine(environment, machine)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.benchmarks import script_tools
+from dgm.benchmarks import go_tools, script_tools
 
 PYTEST = "pytest"
 CONFIGURATION = (
@@ -47,4 +47,5 @@ _SCRIPTS = Runner(
 RUNNERS: Mapping[str, Runner] = {
     PYTEST: Runner("named_runner.py", (*CONFIGURATION, *TEST_FILES)),
     **dict.fromkeys(script_tools.TOOLS, _SCRIPTS),
+    go_tools.GO: Runner("go_runner.py", go_tools.GO_RESTORED, go_tools.GO_PROGRAMS, version=go_tools.VERSION),
 }

@@ -34,6 +34,8 @@ class TaskEnvironment:
     mount: Mount
     paths: tuple[str, ...]
     """Folders in the sandbox where Python looks for modules, in this order."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Names and values by which other languages find them."""
 
 
 @dataclass(frozen=True, slots=True)

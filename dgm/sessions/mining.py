@@ -15,6 +15,7 @@ from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.declarations import read_declarations
 from dgm.benchmarks.mining.epochs import Epochs
+from dgm.benchmarks.mining.go_calls import module_name
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language
@@ -22,7 +23,7 @@ from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
 from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
 from dgm.benchmarks.mining.projects import PROJECTS, count_files
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
-from dgm.benchmarks.mining.script_calls import find_call, read_manifest, with_modules
+from dgm.benchmarks.mining.script_calls import read_manifest
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import Stated, make_evidence, state
 from dgm.benchmarks.mining.writing import left_line, unit_line
@@ -73,7 +74,7 @@ class Mining:
 
     def workspace(self, files: Snapshot) -> Snapshot:
         """Return a commit's files as a workspace."""
-        return files if self.language is Language.PYTHON else with_modules(files)
+        return PROJECTS[self.language].prepare(files)
 
     def leave(self, number: int, left: Left) -> None:
         """Note a unit that becomes no task."""
@@ -110,10 +111,10 @@ async def open_mining(
     epochs = project.epochs(history, options.work, python, journal, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     bench = Bench(engine, labels, project.image, limit_s=limit)
-    if language is Language.PYTHON:
+    if project.call is None:
         bench.options = pytest_options(options.test)
     else:
-        bench.call = partial(find_call, given=options.test)
+        bench.call = partial(project.call, given=options.test)
     try:
         yield Mining(options, history, journal, epochs, bench, tell, language, ask)
     finally:
@@ -347,6 +348,7 @@ def suite_name(history: History, newest: Unit) -> str:
     files = history.files(newest.commit)
     package = read_manifest(files).get("name")
     declared = read_declarations(files).project or (package if isinstance(package, str) else "")
+    declared = declared or module_name(files)
     folder = history.folder.resolve()
     name = declared or (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(
         ".git"

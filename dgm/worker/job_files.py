@@ -35,9 +35,11 @@ CHECK = "check"
 def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, token: str) -> bytes:
     """Return what the launcher is told."""
     paths = job.environment.paths if job.environment else ()
+    variables = job.environment.variables if job.environment else ()
+    given = [f"{name}={value}" for name, value in ((TASK_PATHS, ":".join(paths)), *variables) if value]
     started = start_command(job.kind.value, [*contract.command, "/job/job.json"], contract, supply)
     record = {
-        "command": [*(["env", f"{TASK_PATHS}={':'.join(paths)}"] if paths else []), *started],
+        "command": [*(["env", *given] if given else []), *started],
         "cwd": "/agent",
         "workdir": job.workdir,
         "socket": socket,

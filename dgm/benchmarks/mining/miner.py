@@ -9,14 +9,15 @@ from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.languages import Language, language_of
+from dgm.benchmarks.mining.languages import language_of
 from dgm.benchmarks.mining.packages import CannotInstall
+from dgm.benchmarks.mining.projects import PROJECTS
 from dgm.benchmarks.mining.scan import Candidate
-from dgm.benchmarks.mining.script_calls import ToolCall, with_modules
+from dgm.benchmarks.mining.script_calls import ToolCall
 from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import NamedTests
-from dgm.benchmarks.script_tools import TOOL_RESTORED
+from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
@@ -104,7 +105,7 @@ class Bench:
         if self.call:
             found = self.call(change.workspace if change else files or {})
             base = NamedTests(
-                (), (), TOOL_RESTORED, runner=found.kind, flags=found.flags, options=found.options,
+                (), (), RUNNERS[found.kind].restored, runner=found.kind, flags=found.flags, options=found.options,
                 patterns=found.patterns, build=found.build, env=found.env, limit_s=FILE_LIMIT_S,
                 memory_mb=MEMORY_MB,
             )  # fmt: skip
@@ -115,9 +116,10 @@ def read_change(history: History, found: Candidate) -> Change:
     """Return a candidate's step, taken apart."""
     unit = found.unit
     before, after = history.files(unit.parent), history.files(unit.commit)
-    if language_of(found.code[0]) is Language.PYTHON:
-        return take_apart(before, after, found.code)
-    return take_apart(with_modules(before), with_modules(after), found.code, TOOL_RESTORED)
+    language = language_of(found.code[0])
+    assert language is not None
+    project = PROJECTS[language]
+    return take_apart(project.prepare(before), project.prepare(after), found.code, project.restored)
 
 
 async def validate(

@@ -9,18 +9,17 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, NODE_PROGRAMS, PACKAGES, environment_digest
+from dgm.benchmarks.environments import FOLDER, NODE_PROGRAMS
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.packages import CannotInstall, Installed
 from dgm.benchmarks.mining.script_calls import read_manifest
-from dgm.benchmarks.mining.toml_writing import toml_text
+from dgm.benchmarks.mining.stored_environments import store_environment
 from dgm.benchmarks.script_tools import TOOLS
 from dgm.domain import Snapshot
 from dgm.errors import UserError
@@ -206,25 +205,12 @@ def _keep(modules: Path, files: Snapshot, node: tuple[str, str], suite: Path) ->
     """Give a folder of packages its name, and return it."""
     own = read_manifest(files).get("name")
     _tidy(modules, own if isinstance(own, str) else "")
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=suite / FOLDER))
-    try:
-        modules.replace(draft / PACKAGES)
-        record = {
-            "node": node[0],
-            "machine": node[1] if _has_machine_code(draft / PACKAGES) else "",
-            "requirements": _list_versions(draft / PACKAGES),
-        }
-        (draft / "environment.toml").write_text(toml_text(record), encoding="utf-8")
-        try:
-            name = environment_digest(draft)[:NAME_LENGTH]
-        except UserError as error:
-            raise CannotInstall(str(error)) from error
-        if not (suite / FOLDER / name).exists():
-            draft.chmod(0o755)
-            draft.replace(suite / FOLDER / name)
-        return name
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    record = {
+        "node": node[0],
+        "machine": node[1] if _has_machine_code(modules) else "",
+        "requirements": _list_versions(modules),
+    }
+    return store_environment(modules, record, suite)
 
 
 def _tidy(modules: Path, own: str) -> None:

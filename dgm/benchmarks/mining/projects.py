@@ -4,10 +4,15 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.environments import ask_node, ask_python
+from dgm.benchmarks.environments import ask_go, ask_node, ask_python
+from dgm.benchmarks.go_tools import GO
 from dgm.benchmarks.mining.epochs import Epochs
+from dgm.benchmarks.mining.go_calls import find_go_call
+from dgm.benchmarks.mining.go_modules import GoEpochs
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
 from dgm.benchmarks.mining.node_packages import NodeEpochs
+from dgm.benchmarks.mining.script_calls import ToolCall, find_call, with_modules
+from dgm.benchmarks.runners import RUNNERS
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 
@@ -23,11 +28,20 @@ class Project:
     ask: Callable[[SandboxEngine, str, Mapping[str, str]], Awaitable[Sequence[str]]]
     """Returns that version, and the machine."""
     epochs: type[Epochs]
+    call: Callable[..., ToolCall] | None = None
+    """Returns how the tests of a commit are called, by the user's own command if there is one; None: by pytest."""
+    prepare: Callable[[Snapshot], Snapshot] = lambda files: files
+    """Returns a commit's files as a workspace."""
+    restored: Sequence[str] = ()
+    """Patterns of tests and configuration; none: those of pytest, which depend on the workspace."""
 
 
 PROJECTS: Mapping[Language, Project] = {
     Language.PYTHON: Project("python", "Python", ask_python, Epochs),
-    Language.JAVASCRIPT: Project("node", "node", ask_node, NodeEpochs),
+    Language.JAVASCRIPT: Project(
+        "node", "node", ask_node, NodeEpochs, find_call, with_modules, RUNNERS["node"].restored
+    ),
+    Language.GO: Project("polyglot-go", "Go", ask_go, GoEpochs, find_go_call, restored=RUNNERS[GO].restored),
 }
 
 

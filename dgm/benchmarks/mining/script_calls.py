@@ -152,7 +152,7 @@ def _shell(step: Sequence[str]) -> str:
 
 
 def _expand(command: str, scripts: Mapping[str, str], depth: int) -> Iterator[list[str]]:
-    for step in _split(command):
+    for step in split_steps(command):
         name = _called_script(step)
         if name is None or name not in scripts or depth >= MOST_DEPTH:
             yield step
@@ -162,7 +162,8 @@ def _expand(command: str, scripts: Mapping[str, str], depth: int) -> Iterator[li
         yield from _expand(scripts[name], scripts, depth + 1)
 
 
-def _split(command: str) -> list[list[str]]:
+def split_steps(command: str) -> list[list[str]]:
+    """Return the words of each step of a shell command; none if it cannot be read."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars="&|;")
     lexer.whitespace_split = True
     lexer.commenters = ""

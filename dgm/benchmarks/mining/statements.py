@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from dgm.benchmarks.mining.go_symptoms import find_go_symptom
 from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
@@ -43,11 +44,19 @@ Ask = Callable[[Request, Sequence[str], str], Awaitable[Mapping[str, object]]]
 
 Raises ``AgentFault`` if no answer was usable, ``Infrastructure`` if the model failed."""
 _TRAILER = re.compile(r"^[A-Z][\w-]+-[Bb]y: .*\n?|^\(?cherry picked from .*\n?", re.M)
+_COMPILER = re.compile(r"^undefined: |^\S+ undefined \(type |^unknown field \S+ in struct literal", re.M)
 _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
 _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
+    r"|Errorf?|Fatalf?|Logf?|Run|Helper|Parallel|Cleanup|Setenv|Name|append|make|func|DeepEqual|Sprintf|string|panic"
+    r"|NoError|EqualError|if|for|switch|byte|Is|As|New|recover"
     r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
+_FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {
+    Language.JAVASCRIPT: find_script_symptom,
+    Language.GO: find_go_symptom,
+}
+"""Find the failing assertion in languages but Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +120,9 @@ def _find_symptoms(evidence: Evidence) -> list[Symptom]:
     found: list[Symptom] = []
     for number, (test, output) in enumerate(evidence.failures or (first,)):
         try:
-            if language_of(test.partition("::")[0]) is Language.JAVASCRIPT:
-                symptom = find_script_symptom(output, test, evidence.test_files)
+            language = language_of(test.partition("::")[0])
+            if language in _FINDERS:
+                symptom = _FINDERS[language](output, test, evidence.test_files)
             else:
                 symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
         except ValueError as error:
@@ -212,6 +222,10 @@ def _title(symptom: Symptom) -> str:
 def _outcome(error: str) -> str:
     if "DID NOT RAISE" in error:
         return "no error where one is expected"
+    if error.startswith("panic: "):
+        return "ends in a panic"
+    if _COMPILER.search(error):
+        return "does not compile"
     kind = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
     if kind and kind[1] != "AssertionError":
         return f"ends in {kind[1]}"

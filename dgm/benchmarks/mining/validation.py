@@ -244,8 +244,6 @@ def near_files(change: Change) -> tuple[str, ...]:
 
 def _is_collected(name: str) -> bool:
     stem = PurePosixPath(name)
-    if language_of(name) is Language.JAVASCRIPT:
+    if language_of(name) is not Language.PYTHON:
         return is_test_file(name)
-    return stem.suffix == ".py" and (
-        stem.stem.startswith("test_") or stem.stem.endswith("_test") or stem.stem == "tests"
-    )
+    return stem.stem.startswith("test_") or stem.stem.endswith("_test") or stem.stem == "tests"
