@@ -269,10 +269,10 @@ def _leave_task(lines: dict[str, str], name: str, defect: str) -> None:
 
 async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -> Mapping[str, str]:
     """Return the tasks that are not sound, with a defect; each task is verified once."""
-    slots, done = asyncio.Semaphore(mining.options.workers), 0
+    slots, done, sound = asyncio.Semaphore(mining.options.workers), 0, 0
 
     async def one(name: str) -> str:
-        nonlocal done
+        nonlocal done, sound
         key = f"verify {name}"
         async with slots:
             defect = mining.journal.get(key)
@@ -281,7 +281,8 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
                 defect = next(iter(said.defects), "")
                 mining.journal.put(key, defect)
         done += 1
-        mining.tell(Funnel("verify", done, len(names), done, mining.bench.processor_s))
+        sound += not defect
+        mining.tell(Funnel("verify", done, len(names), sound, mining.bench.processor_s))
         return str(defect)
 
     async with asyncio.TaskGroup() as group:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import shutil
 import uuid
 from collections import Counter
@@ -30,7 +31,7 @@ from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
-from dgm.sessions.mining_checks import check_folders, parse_since
+from dgm.sessions.mining_checks import check_counts, check_folders, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
@@ -91,12 +92,14 @@ async def open_mining(
         UserError: there is no such repository, the suite exists, or its mining was begun with other options.
         Infrastructure: the sandbox failed.
     """
+    check_counts(options)
     check_folders(options.out, options.work / "journal.jsonl", update=options.update)
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
+    pytest_words = pytest_options(options.test) if language is Language.PYTHON else ()
     python = SandboxPython(*await project.ask(engine, project.image, labels))
     kept = {
         "repository": str(options.repo.resolve()),
@@ -111,7 +114,7 @@ async def open_mining(
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     bench = Bench(engine, labels, project.image, limit_s=limit)
     if language is Language.PYTHON:
-        bench.options = pytest_options(options.test)
+        bench.options = pytest_words
     else:
         bench.call = partial(find_call, given=options.test)
     try:
@@ -213,12 +216,21 @@ async def newest_environment(mining: Mining) -> Environment:
         except ValueError as error:
             raise UserError(f"{repo}: {error}") from error
         run = await bench.run(whole, b"", Survey())
-        broken = [f"{name}: {said.strip().rpartition(chr(10))[2]}" for name, said in run.broken.items()]
-        end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        broken = [f"{name}: {_last_line(said)}" for name, said in run.broken.items()]
+        log = run.log.decode("utf-8", "replace")
         known = {
             "passed": sum(outcome == "passed" for outcome in run.outcomes.values()),
             "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
-            "why": next(iter([*run.foreign, *broken, *([] if run.outcomes else [end]), run.problem or end])),
+            "why": next(
+                iter(
+                    [
+                        *run.foreign,
+                        *broken,
+                        *([] if run.outcomes else [find_cause(log)]),
+                        run.problem or _last_line(log),
+                    ]
+                )
+            ),
         }
         if known["passed"]:
             mining.journal.put(key, known)
@@ -230,6 +242,16 @@ async def newest_environment(mining: Mining) -> Environment:
         )
     mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
     return environment
+
+
+def find_cause(log: str) -> str:
+    """Return the last line of a log that names an error; its last one if none does."""
+    errors = [line.strip() for line in log.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
+    return errors[-1] if errors else _last_line(log)
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
 
 
 async def validate_history(
