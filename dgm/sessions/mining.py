@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 import shutil
 import uuid
 from collections import Counter
@@ -26,10 +25,13 @@ from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.script_calls import find_call, read_manifest, with_modules
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import Stated, make_evidence, state
+from dgm.benchmarks.mining.threads import run_in_thread
+from dgm.benchmarks.mining.validation import find_cause
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
 from dgm.errors import UserError
+from dgm.processes import check_given_up
 from dgm.protocols import SandboxEngine
 from dgm.sessions.mining_checks import check_counts, check_folders, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
@@ -176,7 +178,7 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
         mining.units = len(units)
         mining.epochs.know_tests(units)
         found = []
-        for number, one in enumerate(scan(mining.history, units, mining.language)):
+        for number, one in enumerate(scan(mining.history, units, mining.language, check_given_up)):
             if isinstance(one, Candidate):
                 found.append((number, one))
             else:
@@ -186,7 +188,7 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
         mining.tell(Funnel("scan", len(units), len(units), len(found)))
         return found
 
-    found = await asyncio.to_thread(run)
+    found = await run_in_thread(run)
     mining.candidates = len(found)
     return found
 
@@ -202,7 +204,7 @@ async def newest_environment(mining: Mining) -> Environment:
     files = await asyncio.to_thread(mining.history.files, head.commit)
     repo = mining.options.repo
     try:
-        environment = await asyncio.to_thread(mining.epochs.environment, files, head.day)
+        environment = await run_in_thread(mining.epochs.environment, files, head.day)
     except CannotInstall as error:
         raise UserError(
             f"{repo}: its packages cannot be installed: {error} (give a command with --setup)"
@@ -242,12 +244,6 @@ async def newest_environment(mining: Mining) -> Environment:
         )
     mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
     return environment
-
-
-def find_cause(log: str) -> str:
-    """Return the last line of a log that names an error; its last one if none does."""
-    errors = [line.strip() for line in log.splitlines() if re.search(r"\berror\b", line, re.IGNORECASE)]
-    return errors[-1] if errors else _last_line(log)
 
 
 def _last_line(text: str) -> str:

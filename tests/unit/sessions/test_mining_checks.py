@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from dgm.errors import UserError
-from dgm.sessions.mining import find_cause
 from dgm.sessions.mining_checks import check_counts, check_folders, parse_since
 from dgm.sessions.mining_options import MiningOptions
 
@@ -45,12 +44,6 @@ def test_a_mining_of_no_task_is_refused(tmp_path):
 def test_every_folder_has_one_for_the_mining_beside_it(out):
     work = MiningOptions(Path("repo"), Path(out)).work
     assert work.name.endswith(".mining") and work != Path(out)
-
-
-def test_the_cause_of_tests_that_do_not_run_is_the_line_of_the_error():
-    assert find_cause("usage: pytest\nx: error: unknown --y\n  rootdir: /work\n") == "x: error: unknown --y"
-    assert find_cause("no tests ran\n1 deselected\n") == "1 deselected"
-    assert find_cause("") == ""
 
 
 def test_a_day_begins_at_midnight_and_nothing_else_is_a_day():
