@@ -6,12 +6,40 @@ program's fault. So a process that died before it executed its program is starte
 """
 
 import contextlib
+import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
 _NO_PROGRAM_YET = 0x40
+_LOOK_S = 0.1
+_given_up: ContextVar[threading.Event | None] = ContextVar("_given_up", default=None)
+
+
+class GivenUp(BaseException):
+    """Nobody waits any more for the work of this thread."""
+
+
+@contextlib.contextmanager
+def ended_by(event: threading.Event) -> Iterator[None]:
+    """Let programs that ``run_apart`` runs in this thread, without input, be killed soon after the event is set."""
+    token = _given_up.set(event)
+    try:
+        yield
+    finally:
+        _given_up.reset(token)
+
+
+def check_given_up() -> None:
+    """Raise ``GivenUp`` if nobody waits any more for the work of this thread."""
+    event = _given_up.get()
+    if event is not None and event.is_set():
+        raise GivenUp
 
 
 def run_apart(
@@ -21,15 +49,33 @@ def run_apart(
 
     Raises:
         OSError: the program cannot be started.
-        subprocess.TimeoutExpired: it took longer than ``timeout_s``, and was killed.
+        subprocess.TimeoutExpired: it took longer than ``timeout_s``, and was killed, with what it had started.
+        GivenUp: nobody waits for it any more (``ended_by``); it was killed likewise.
     """
+    check_given_up()
     with start_apart(command, cwd=cwd, env=env) as process:
         try:
-            out, errors = process.communicate(given, timeout_s)
+            out, errors = _communicate(process, given, timeout_s)
         except BaseException:
-            process.kill()
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def _communicate(process: "subprocess.Popen[bytes]", given: bytes, timeout_s: float) -> tuple[bytes, bytes]:
+    if given or _given_up.get() is None:
+        # Python 3.11 does not go on sending input after the first timeout.
+        return process.communicate(given, timeout_s)
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            return process.communicate(None, min(_LOOK_S, max(0.0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            check_given_up()
+            if time.monotonic() >= end:
+                raise
 
 
 def start_apart(

@@ -60,7 +60,8 @@ def compose_suite(parts: Sequence[SuitePart], target: Path, name: str, descripti
         description: one line for people.
 
     Raises:
-        UserError: there is no task, the target is in use or lies in a suite, or two tasks cannot be told apart.
+        UserError: there is no task, the target is in use, lies in a suite or cannot be written, or two tasks cannot be
+            told apart.
     """
     if not any(part.tasks for part in parts):
         raise UserError(f"no task is left for {target}")
@@ -76,8 +77,10 @@ def compose_suite(parts: Sequence[SuitePart], target: Path, name: str, descripti
         _carry_calibrations(writer.origins, target)
         for part in parts:
             _copy_notes(part, target, alone=len(parts) == 1)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(target, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise UserError(f"{target}: cannot be written: {error}; give another folder") from error
         raise
     return writer.done
 
@@ -90,9 +93,12 @@ def change_splits(folder: Path, splits: Mapping[TaskId, Split]) -> None:
     """
     files = {folder / "tasks" / task / "task.toml": split.value for task, split in splits.items()}
     texts = {file: set_key(file, "split", split) for file, split in files.items()}
-    for file, text in texts.items():
-        if text != file.read_text(encoding="utf-8"):
-            file.write_text(text, encoding="utf-8")
+    try:
+        for file, text in texts.items():
+            if text != file.read_text(encoding="utf-8"):
+                file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be changed: {error}; write the new suite with --out") from error
 
 
 def set_key(file: Path, key: str, value: object) -> str:

@@ -41,6 +41,8 @@ _TOKEN = re.compile(
 _JOINS = frozenset({"and", "or", "not"})
 _TEXT_SIGNS = ("=", "==", "!=", "~")
 _ORDERED = ("<", "<=", ">", ">=")
+_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?")
+"""A day, a month or a year."""
 _MOST_DEPTH = 50
 Condition = Callable[[TaskFacts], bool]
 
@@ -56,7 +58,7 @@ def parse_condition(text: str) -> Condition:
     """Return a condition on tasks.
 
     ``=`` and ``!=`` compare whole values, ``~`` looks for a part of a text. ``<``, ``<=``, ``>`` and ``>=`` compare
-    numbers and dates. Values with blanks stand in quotes.
+    numbers and dates; a date may be a month or a year, and stands for all its days. Values with blanks stand in quotes.
 
     Raises:
         UserError: it is not one; the message says where and what is expected.
@@ -134,7 +136,11 @@ class _Parser:
             return self._compare_numbers(field, sign, _Token(value.kind, wanted, value.at))
         if sign.text in _ORDERED and field != "date":
             raise self._fail(sign.at, f"{field} is a text; compare it with =, != or ~")
-        return _compare_texts(TEXTS[field], sign.text, wanted)
+        if field != "date" or sign.text == "~":
+            return _compare_texts(TEXTS[field], sign.text, wanted)
+        if not _DATE.fullmatch(wanted):
+            raise self._fail(value.at, f"date is compared with a day such as 2024-01-31, not {wanted!r}")
+        return _compare_dates(sign.text, wanted)
 
     def _compare_numbers(self, field: str, sign: _Token, value: _Token) -> Condition:
         if sign.text == "~":
@@ -171,12 +177,14 @@ def _compare_texts(read: Callable[[TaskFacts], Collection[str]], sign: str, want
             return lambda facts: wanted in read(facts)
         case "!=":
             return lambda facts: wanted not in read(facts)
-        case "~":
-            return lambda facts: any(wanted.lower() in value.lower() for value in read(facts))
         case _:
-            # Dates in this form are ordered as texts; a task without one is neither before nor after any.
-            holds = _HOLDS[sign]
-            return lambda facts: any(value and holds(_sign_of(value, wanted)) for value in read(facts))
+            return lambda facts: any(wanted.lower() in value.lower() for value in read(facts))
+
+
+def _compare_dates(sign: str, wanted: str) -> Callable[[TaskFacts], bool]:
+    """Compare days, months or years, which are ordered as texts; a task without a date is before and after none."""
+    holds = _HOLDS[sign]
+    return lambda facts: holds(_sign_of(facts.day[: len(wanted)], wanted)) if facts.day else sign == "!="
 
 
 def _sign_of(one: int | str, other: int | str) -> int:

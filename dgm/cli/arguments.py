@@ -15,12 +15,12 @@ FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)
 
 
 class Amount(click.FloatRange):
-    """A number above 0, or from ``least`` on; ``nan`` and ``inf`` are no amounts, and would be no limits."""
+    """A number above 0, or from ``least`` on, up to ``most``; ``nan`` and ``inf`` are none, and would be no limits."""
 
     name = "number"
 
-    def __init__(self, least: float | None = None) -> None:
-        super().__init__(min=least or 0.0, min_open=least is None)
+    def __init__(self, least: float | None = None, most: float | None = None) -> None:
+        super().__init__(min=least or 0.0, min_open=least is None, max=most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""

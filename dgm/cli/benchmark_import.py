@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dgm.cli.arguments import as_json
+from dgm.cli.arguments import Amount, as_json
 from dgm.cli.output import emit_json
 from dgm.show.safe import neutralise
 
@@ -21,7 +21,7 @@ from dgm.show.safe import neutralise
 )
 @click.option(
     "--holdout",
-    type=click.FloatRange(0, 1),
+    type=Amount(0.0, 1.0),
     default=1 / 3,
     help="Share of the tasks that is kept for reports (default a third).",
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dgm.cli.arguments import as_json, engine_option, sandbox_option
+from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.output import emit_json, make_console
 from dgm.show.safe import neutralise
@@ -27,7 +27,8 @@ STAGES = {
     "verify": "tasks verified",
 }
 MOST_REASONS = 12
-_LINE_EVERY = 10
+_LINES_MOST, _LINE_EVERY = 10, 10
+"""Lines of a stage off a terminal, about, and the fewest units between two of them."""
 
 
 @click.command()
@@ -55,7 +56,7 @@ _LINE_EVERY = 10
 )
 @click.option(
     "--holdout",
-    type=click.FloatRange(0, 1),
+    type=Amount(0.0, 1.0),
     default=0.3,
     show_default=True,
     help="Share of the tasks from its history, the newest, that is kept for reports.",
@@ -65,7 +66,7 @@ _LINE_EVERY = 10
 )
 @click.option(
     "--cpu-hours",
-    type=click.FloatRange(0, min_open=True),
+    type=Amount(),
     help="Begin nothing new after this much in one session.",
 )
 @click.option("--update", is_flag=True, help="Add the tasks of what was committed since.")
@@ -164,7 +165,8 @@ def _make_lines() -> "Callable[[Funnel], None]":
 
     def tell(funnel: "Funnel") -> None:
         nonlocal shown
-        place = funnel.stage, funnel.done // _LINE_EVERY if funnel.done < funnel.total else -2
+        every = max(_LINE_EVERY, funnel.total // _LINES_MOST)
+        place = funnel.stage, funnel.done // every if funnel.done < funnel.total else -2
         if place != shown:
             shown = place
             sys.stderr.write(f"{_row(funnel)}\n")

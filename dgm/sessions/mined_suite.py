@@ -17,6 +17,7 @@ from dgm.benchmarks.mining.miner import AGENT_TIMEOUT_S, TEST_TIMEOUT_S, read_ch
 from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import make_evidence, state
+from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import restored_patterns
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
 from dgm.benchmarks.named_tests import Provenance
@@ -179,7 +180,7 @@ async def _bug_tasks(
 async def _environments(mining: Mining, newest: Environment, unit: Unit) -> Sequence[Environment]:
     files = await asyncio.to_thread(mining.history.files, unit.commit)
     try:
-        own = await asyncio.to_thread(mining.epochs.environment, files, unit.day)
+        own = await run_in_thread(mining.epochs.environment, files, unit.day)
     except CannotInstall:
         return [newest]
     return [newest] if own.name == newest.name else [own, newest]
@@ -269,10 +270,10 @@ def _leave_task(lines: dict[str, str], name: str, defect: str) -> None:
 
 async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -> Mapping[str, str]:
     """Return the tasks that are not sound, with a defect; each task is verified once."""
-    slots, done = asyncio.Semaphore(mining.options.workers), 0
+    slots, done, sound = asyncio.Semaphore(mining.options.workers), 0, 0
 
     async def one(name: str) -> str:
-        nonlocal done
+        nonlocal done, sound
         key = f"verify {name}"
         async with slots:
             defect = mining.journal.get(key)
@@ -281,7 +282,8 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
                 defect = next(iter(said.defects), "")
                 mining.journal.put(key, defect)
         done += 1
-        mining.tell(Funnel("verify", done, len(names), done, mining.bench.processor_s))
+        sound += not defect
+        mining.tell(Funnel("verify", done, len(names), sound, mining.bench.processor_s))
         return str(defect)
 
     async with asyncio.TaskGroup() as group:

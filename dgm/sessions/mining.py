@@ -26,12 +26,15 @@ from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.script_calls import read_manifest
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import Stated, make_evidence, state
+from dgm.benchmarks.mining.threads import run_in_thread
+from dgm.benchmarks.mining.validation import find_cause
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
 from dgm.errors import UserError
+from dgm.processes import check_given_up
 from dgm.protocols import SandboxEngine
-from dgm.sessions.mining_checks import check_folders, parse_since
+from dgm.sessions.mining_checks import check_counts, check_folders, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
@@ -92,12 +95,14 @@ async def open_mining(
         UserError: there is no such repository, the suite exists, or its mining was begun with other options.
         Infrastructure: the sandbox failed.
     """
+    check_counts(options)
     check_folders(options.out, options.work / "journal.jsonl", update=options.update)
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
+    pytest_words = pytest_options(options.test) if language is Language.PYTHON else ()
     python = SandboxPython(*await project.ask(engine, project.image, labels))
     kept = {
         "repository": str(options.repo.resolve()),
@@ -112,7 +117,7 @@ async def open_mining(
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     bench = Bench(engine, labels, project.image, limit_s=limit)
     if project.call is None:
-        bench.options = pytest_options(options.test)
+        bench.options = pytest_words
     else:
         bench.call = partial(project.call, given=options.test)
     try:
@@ -174,7 +179,7 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
         mining.units = len(units)
         mining.epochs.know_tests(units)
         found = []
-        for number, one in enumerate(scan(mining.history, units, mining.language)):
+        for number, one in enumerate(scan(mining.history, units, mining.language, check_given_up)):
             if isinstance(one, Candidate):
                 found.append((number, one))
             else:
@@ -184,7 +189,7 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
         mining.tell(Funnel("scan", len(units), len(units), len(found)))
         return found
 
-    found = await asyncio.to_thread(run)
+    found = await run_in_thread(run)
     mining.candidates = len(found)
     return found
 
@@ -200,7 +205,7 @@ async def newest_environment(mining: Mining) -> Environment:
     files = await asyncio.to_thread(mining.history.files, head.commit)
     repo = mining.options.repo
     try:
-        environment = await asyncio.to_thread(mining.epochs.environment, files, head.day)
+        environment = await run_in_thread(mining.epochs.environment, files, head.day)
     except CannotInstall as error:
         raise UserError(
             f"{repo}: its packages cannot be installed: {error} (give a command with --setup)"
@@ -214,12 +219,21 @@ async def newest_environment(mining: Mining) -> Environment:
         except ValueError as error:
             raise UserError(f"{repo}: {error}") from error
         run = await bench.run(whole, b"", Survey())
-        broken = [f"{name}: {said.strip().rpartition(chr(10))[2]}" for name, said in run.broken.items()]
-        end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        broken = [f"{name}: {_last_line(said)}" for name, said in run.broken.items()]
+        log = run.log.decode("utf-8", "replace")
         known = {
             "passed": sum(outcome == "passed" for outcome in run.outcomes.values()),
             "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
-            "why": next(iter([*run.foreign, *broken, *([] if run.outcomes else [end]), run.problem or end])),
+            "why": next(
+                iter(
+                    [
+                        *run.foreign,
+                        *broken,
+                        *([] if run.outcomes else [find_cause(log)]),
+                        run.problem or _last_line(log),
+                    ]
+                )
+            ),
         }
         if known["passed"]:
             mining.journal.put(key, known)
@@ -231,6 +245,10 @@ async def newest_environment(mining: Mining) -> Environment:
         )
     mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
     return environment
+
+
+def _last_line(text: str) -> str:
+    return text.strip().rpartition("\n")[2]
 
 
 async def validate_history(

@@ -5,6 +5,17 @@ from pathlib import Path
 
 from dgm.benchmarks.mining.writing import LEFT_FILE
 from dgm.errors import UserError
+from dgm.sessions.mining_options import MiningOptions
+
+
+def check_counts(options: MiningOptions) -> None:
+    """Refuse a mining that asks for no task.
+
+    Raises:
+        UserError: it does.
+    """
+    if options.history == 0 and options.bugs == 0 and not options.update:
+        raise UserError("--history 0 and --bugs 0: leave nothing to mine; give one of them more")
 
 
 def check_folders(out: Path, journal: Path, *, update: bool) -> None:

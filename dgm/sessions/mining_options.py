@@ -48,7 +48,7 @@ class MiningOptions:
     @property
     def work(self) -> Path:
         """Folder of the journal and the environments, beside the suite."""
-        return self.out.with_name(f"{self.out.name}.mining")
+        return self.out.parent / f"{self.out.name}.mining"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from dgm.processes import run_apart, start_apart
+from dgm.processes import GivenUp, ended_by, run_apart, start_apart
 
 pytestmark = pytest.mark.starts_processes
 
@@ -93,6 +95,45 @@ def test_one_that_takes_too_long_is_killed(tmp_path):
     with pytest.raises(subprocess.TimeoutExpired):
         run_apart(["sh", "-c", "echo $$ > pid; exec sleep 600"], cwd=tmp_path, env={}, timeout_s=0.5)
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_one_that_nobody_waits_for_is_killed_with_what_it_started(tmp_path):
+    program = "sleep 600 & echo $! > pid.new; mv pid.new pid; wait"
+    given_up = threading.Event()
+
+    def give_up():
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.01)
+        given_up.set()
+
+    threading.Thread(target=give_up).start()
+    with ended_by(given_up), pytest.raises(GivenUp):
+        run_apart(["sh", "-c", program], cwd=tmp_path, env=os.environ, timeout_s=60)
+    started = int((tmp_path / "pid").read_text())
+    for _ in range(1000):
+        if not is_running(started):
+            break
+        time.sleep(0.01)
+    assert not is_running(started)
+    with ended_by(given_up), pytest.raises(GivenUp):
+        run_apart(["touch", "begun"], cwd=tmp_path, env=os.environ, timeout_s=60)
+    assert not (tmp_path / "begun").exists()
+
+
+def test_one_that_is_waited_for_gets_all_of_its_input(tmp_path):
+    program = ["sh", "-c", "sleep 0.2; wc -c"]
+    with ended_by(threading.Event()):
+        done = run_apart(program, cwd=tmp_path, env=os.environ, timeout_s=60, given=b"x" * 300_000)
+    assert done.stdout.strip() == b"300000"
+    with ended_by(threading.Event()), pytest.raises(subprocess.TimeoutExpired):
+        run_apart(["sleep", "600"], cwd=tmp_path, env=os.environ, timeout_s=0.3)
 
 
 def test_one_that_is_not_there_is_the_callers_to_report(tmp_path):

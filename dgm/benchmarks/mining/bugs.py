@@ -139,10 +139,13 @@ async def place_bugs(
         placed = await _try(ground, bug, bench, journal)
         kept += [] if placed.reason else [bug]
         yield bug, placed
-    for bug in choose_pairs(kept, wanted // 5, random.Random(f"{seed}/pairs")) if wanted >= 5 else ():
-        if bench.is_spent():
+    pairs = 0
+    for bug in choose_pairs(kept, wanted // 5 * TRIES, random.Random(f"{seed}/pairs")):
+        if pairs >= wanted // 5 or bench.is_spent():
             break
-        yield bug, await _try(ground, bug, bench, journal)
+        placed = await _try(ground, bug, bench, journal)
+        pairs += not placed.reason
+        yield bug, placed
 
 
 async def _try(ground: Ground, bug: Bug, bench: Bench, journal: MiningJournal) -> PlacedBug:

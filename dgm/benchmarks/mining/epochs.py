@@ -65,7 +65,9 @@ class Epochs:
             found = self._journal.get(key)
             if found is None or (found["name"] and found["name"] not in self._known()):
                 found = self._build(files, day)
-                self._journal.put(key, found)
+                if found["name"] or self._known():
+                    # Where nothing was ever installed, the cause may be this machine: no network, no disk.
+                    self._journal.put(key, found)
         if not found["name"]:
             raise CannotInstall(found["remark"])
         self.remarks[found["name"]] = found["remark"]

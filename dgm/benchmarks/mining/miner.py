@@ -14,6 +14,7 @@ from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.projects import PROJECTS
 from dgm.benchmarks.mining.scan import Candidate
 from dgm.benchmarks.mining.script_calls import ToolCall
+from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import NamedTests
@@ -147,7 +148,7 @@ async def validate(
     if isinstance(answer, NotTold) and answer.environment:
         files = await asyncio.to_thread(history.files, found.unit.commit)
         try:
-            used = await asyncio.to_thread(epochs.environment, files, found.unit.day)
+            used = await run_in_thread(epochs.environment, files, found.unit.day)
         except CannotInstall as error:
             answer = replace(answer, reason=f"{answer.reason}; its own packages cannot be installed: {error}")
         else:

@@ -20,6 +20,7 @@ from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, environme
 from dgm.benchmarks.mining.declarations import Declarations, name_of, normalise
 from dgm.benchmarks.mining.toml_writing import toml_text
 from dgm.errors import UserError
+from dgm.processes import run_apart
 
 INSTALL_S = 900.0
 ALWAYS = ("pytest", "coverage")
@@ -137,12 +138,11 @@ def _run(
 ) -> "subprocess.CompletedProcess[str] | None":
     """Run an installer; return None if it takes too long."""
     try:
-        return subprocess.run(
-            words, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=INSTALL_S,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = run_apart(words, cwd=cwd, env=env, timeout_s=INSTALL_S)
     except subprocess.TimeoutExpired:
         return None
+    out, errors = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, out, errors)
 
 
 def _install_somehow(

@@ -1,6 +1,7 @@
 """Find the tests that tell a change: run them with the fix and without it, twice each, in dgm's own sandboxes."""
 
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -144,14 +145,12 @@ async def find_tests(
     if before.foreign:
         return NotTold(f"a module of the project comes from elsewhere: {before.foreign[0]}")
     failing = [name for name in passing if before.outcomes.get(name) != "passed"]
-    if not failing:
-        return NotTold("no test fails without the fix and passes with it")
-    if before.broken:
+    if failing and before.broken:
         failing = await _without_old(change, exam, run, failing)
     kept = [name for name in passing if before.outcomes.get(name) == "passed"]
-    reason = _check_numbers(failing, kept)
-    if reason:
-        return NotTold(reason)
+    if reason := _check_numbers(failing, kept):
+        ended = Counter(fixed.outcomes.values())
+        return NotTold(reason, environment=ended["failed"] > ended["passed"])
     return await _repeat(change, exam, run, replace_files(survey, failing, kept), (failing, kept, before))
 
 
@@ -188,6 +187,12 @@ async def _without_old(change: Change, exam: NamedExam, run: Run, failing: Seque
     return [name for name in failing if passed.get(name) != "passed"]
 
 
+def find_cause(log: str) -> str:
+    """Return the last line of a log that names an error; its last one if none does."""
+    errors = [line.strip() for line in log.splitlines() if re.search(r"error\b", line, re.IGNORECASE)]
+    return errors[-1] if errors else log.strip().rpartition("\n")[2]
+
+
 def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
     if run.refused:
         return NotTold(f"the fix does not apply: {run.refused}")
@@ -198,7 +203,7 @@ def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
     broken = [
         said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in (*exam.hidden, BUILD)
     ]
-    end = run.log.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    end = find_cause(run.log.decode("utf-8", "replace"))
     why = (
         next(iter(broken), "")
         or (end if not run.outcomes else run.problem)

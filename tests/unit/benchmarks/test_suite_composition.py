@@ -93,6 +93,8 @@ def test_a_target_in_use_and_a_suite_of_dgm_stay_as_they_are(suites, tmp_path):
         filter_suite(str(suites[1]), "f2p > 0", tmp_path / "used")
     with pytest.raises(UserError, match="lies in the folder of a suite"):
         filter_suite(str(suites[1]), "f2p > 0", suites[1] / "inner")
+    with pytest.raises(UserError, match=r"used/file/out: cannot be written: .*; give another folder"):
+        filter_suite(str(suites[1]), "f2p > 0", tmp_path / "used" / "file" / "out")
     with pytest.raises(UserError, match="dgm's own suite"):
         split_suite("starter", {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
 

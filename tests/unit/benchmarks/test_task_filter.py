@@ -21,6 +21,7 @@ FACTS = TaskFacts(
 TRUE = [
     "kind=bug", "kind == bug and f2p<5", "f2p = 2", "f2p>=2 AND f2p<=2", "p2p != 0", "lines > 5", "files = 2",
     "added=3 and removed=3", "tag = parser", "tag != lexer", "module ~ LEX", "module = pkg/lex.py", "date >= 2026-03",
+    "date = 2026", "date <= 2026-03", "date > 2025", "date < 2027", "date ~ 03-05",
     "date < '2026-04-01'", "not kind = history", "not (kind = history or f2p > 2)",
     "kind = history or split = search and license = MIT", "difficulty = ''", 'id ~ "empty-"', "not not id ~ empty",
 ]  # fmt: skip
@@ -29,6 +30,9 @@ FALSE = [
     "f2p > 2",
     "tag != parser",
     "date > 2026-03-05",
+    "date > 2026-03",
+    "date > 2026",
+    "date != 2026",
     "kind = bug and not split = search",
     "repo ~ x",
 ]
@@ -41,6 +45,9 @@ WRONG = {
     "f2p < five": "f2p is compared with a whole number, not 'five', at character 7",
     "f2p ~ 2": "f2p is a number",
     "kind < bug": "kind is a text",
+    "date > yesterday": "date is compared with a day such as 2024-01-31, not 'yesterday', at character 8",
+    "date = 2024-99": "date is compared with a day",
+    "date < 2024-1-5": "date is compared with a day",
     "kind = bug and": "expected a field",
     "kind = bug f2p = 2": "expected 'and', 'or' or the end, at character 12",
     "(kind = bug": r"expected '\)'",

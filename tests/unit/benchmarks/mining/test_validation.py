@@ -8,6 +8,7 @@ from dgm.benchmarks.mining.hidden_tests import hide_tests
 from dgm.benchmarks.mining.validation import (
     FoundTests,
     NotTold,
+    find_cause,
     find_tests,
     near_files,
     stable_names,
@@ -110,6 +111,18 @@ def test_what_tells_nothing_has_its_reason(change, with_fix, without, reason):
     found = find(change, [with_fix], [without])
     assert isinstance(found, NotTold)
     assert found.reason == reason
+
+
+def test_another_environment_may_help_where_most_tests_fail_with_the_fix(change):
+    for outcomes, helps in (({"a": P, "b": F, "c": F}, True), ({"a": P, "b": F}, False), ({"a": F}, True)):
+        assert find(change, [outcomes], [outcomes]).environment is helps
+
+
+def test_the_cause_of_tests_that_do_not_run_is_the_line_of_the_error():
+    assert find_cause("usage: pytest\nx: error: unknown --y\n  rootdir: /work\n") == "x: error: unknown --y"
+    assert find_cause("TypeError: no\n  at run\n\nNode.js v20.20.2\n") == "TypeError: no"
+    assert find_cause("no tests ran\n1 deselected\n") == "1 deselected"
+    assert find_cause("") == ""
 
 
 def test_generated_names_are_not_stable():
