@@ -102,7 +102,7 @@ async def open_mining(
     language = await asyncio.to_thread(find_language, history, options)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
-    pytest_words = pytest_options(options.test) if language is Language.PYTHON else ()
+    pytest_words = pytest_options(options.test) if PROJECTS[language].call is None else ()
     python = SandboxPython(*await project.ask(engine, project.image, labels))
     kept = {
         "repository": str(options.repo.resolve()),
