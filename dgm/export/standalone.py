@@ -13,6 +13,7 @@ from dgm.archive.snapshots import write_folder
 from dgm.domain import Agent, Tally
 from dgm.errors import AgentFault, UserError
 from dgm.export.fresh import new_folder
+from dgm.gateway.agent_start import OFFLINE
 from dgm.meta.contract import Contract, read_contract
 from dgm.show.safe import neutralise
 
@@ -60,7 +61,7 @@ def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         packages += f"In the search its own image was {inline_code(contract.image)}: what that has, it needs here.\n\n"
     if contract.env:
         names = ", ".join(inline_code(f"{name}={value}") for name, value in contract.env.items())
-        packages += f"In the search it had these variables: {names}.\n\n"
+        packages += f"As in the search, it is started with its own variables: {names}.\n\n"
     said = {
         "agent": agent.id,
         "run": inline_code(run.name),
@@ -90,10 +91,19 @@ def default_model_of(run: Run) -> str:
     return "" if model in _NO_SERVER else model.partition("/")[2] or model
 
 
+def _start_command(contract: Contract) -> list[str]:
+    """Return the command that ``run.py`` starts, with the variables of the search that are no matter of its sandbox.
+
+    Without them packages would report to their vendors what the agent does.
+    """
+    variables = {**OFFLINE, **contract.env}
+    return ["env", *(f"{name}={value}" for name, value in variables.items()), *contract.command]
+
+
 def _origin_record(run: Run, agent: Agent, contract: Contract, model: str) -> dict[str, Any]:
     own, seed = run.tree.own(agent.id), run.tree.own(run.tree.agents[0].id)
     return {
-        "command": contract.command,
+        "command": _start_command(contract),
         "requires": contract.requires,
         "model": default_model_of(run),
         **identity_of(run).beside_seed_agent(),
