@@ -255,7 +255,7 @@ class TestOutput:
     def read(self, text: str) -> str:
         """Take the output of one start; return the function that spoke last."""
         current = last = ""
-        for line in text.split("\n"):
+        for line in text[: -1 if text.endswith("\n") else None].split("\n"):
             event = EVENT.search(line)
             if event is None or event[2] not in self._known:
                 self._keep(current, line)
