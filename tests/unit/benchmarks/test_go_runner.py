@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dgm.benchmarks.go_marks import MarkedPackage, mark_tests, without_marks
-from dgm.benchmarks.go_runner import TestOutput as Output
+from dgm.benchmarks.go_output import TestOutput as Output
 from dgm.benchmarks.go_runner import is_chosen, is_left_out, top_name
 
 TEXT = """\
