@@ -101,7 +101,8 @@ def _read(folder: Path) -> Environment:
         )
     if len([each for each in (python, node, go) if each]) > 1:
         raise table.fail(
-            "node" if node else "go", "the packages are another's too; keep one of python, node and go"
+            "node" if node else "go",
+            "the packages are another language's too; keep one of python, node and go",
         )
     if node and not _NODE_VERSION.fullmatch(node):
         raise table.fail("node", f"{node!r} is not a version such as '20'")

@@ -19,5 +19,5 @@ VERSION = b"tests of Go, 1"
 """Version of the grading; it changes whenever a verdict may come out differently."""
 GO_PROGRAMS = tuple(
     Path(__file__).with_name(f"{name}.py")
-    for name in ("go_runner", "go_marks", "tool_runner", "command_watcher")
+    for name in ("go_runner", "go_marks", "go_output", "tool_runner", "command_watcher")
 )

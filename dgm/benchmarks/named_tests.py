@@ -30,9 +30,9 @@ class NamedTests:
     options: tuple[str, ...] = ()
     """Further arguments of pytest, or of the other tool."""
     runner: str = PYTEST
-    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest`` or ``mocha``."""
+    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest``, ``mocha`` or ``go``."""
     flags: tuple[str, ...] = ()
-    """Arguments of node before its program; not for pytest."""
+    """Arguments of node before its program, or of Go's build; not for pytest."""
     patterns: tuple[str, ...] = ()
     """Files, folders and patterns that the tool searches where no file is named; not for pytest."""
     build: tuple[str, ...] = ()

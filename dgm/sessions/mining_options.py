@@ -28,8 +28,8 @@ class MiningOptions:
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
-    """The repository's own call of pytest, whose options are taken over; in JavaScript a shell command, whose last
-    part calls the test tool, and all before it is the build."""
+    """The repository's own call of pytest, whose options are taken over; in other languages a shell command, whose
+    last part calls the test tool, and all before it is the build."""
     language: Language | None = None
     """Language that is mined; None: the one that most files of tests are in."""
     holdout: float = 0.3

@@ -121,9 +121,8 @@ def _choose_cases(body: str, subtest: str) -> str:
         if len(cases) >= LEAST_CASES and named:
             dropped = [case for case in cases if case not in named]
             for start, end in reversed(dropped):
-                first = body.rfind("\n", 0, start) + 1
                 last = body.find("\n", end)
-                body = body[:first] + body[last + 1 :] if last >= 0 else body
+                body = body[:start] + body[last + 1 :] if last >= 0 else body
             return body
     return body
 
@@ -149,9 +148,10 @@ def _find_tables(body: str) -> list[list[tuple[int, int]]]:
             elif sign in _CLOSE and open_ones:
                 start, inner = open_ones.pop()
                 found.append(inner)
-                line = body[body.rfind("\n", 0, start) + 1 : start]
+                first = body.rfind("\n", 0, start) + 1
+                line = body[first:start]
                 alone = not line.strip() or line.strip().endswith(":")
                 rest = body[at + offset + 1 :].partition("\n")[0].strip()
                 if sign == "}" and open_ones and alone and rest in ("", ","):
-                    open_ones[-1][1].append((start, at + offset + 1))
+                    open_ones[-1][1].append((first, at + offset + 1))
     return sorted((cases for cases in found if cases), key=len, reverse=True)

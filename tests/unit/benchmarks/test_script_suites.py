@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.environments import Environment, check_node, read_environments
+from dgm.benchmarks.environments import Environment, check_tool, read_environments
 from dgm.benchmarks.script_tools import TOOL_RESTORED
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.errors import UserError
@@ -69,7 +69,7 @@ def test_another_tool_is_another_version(tmp_path):
     ("text", "message"),
     [
         ('node = "v20"\n', "'v20' is not a version such as '20'"),
-        ('node = "20"\npython = "3.11"\n', "keep one of python and node"),
+        ('node = "20"\npython = "3.11"\n', "keep one of python, node and go"),
         ("", "python"),
     ],
 )
@@ -87,6 +87,6 @@ def test_an_environment_is_for_one_program(tmp_path, text, message):
 )
 def test_packages_for_another_node_or_machine_are_refused(tmp_path, found, message):
     environment = Environment("0" * 16, tmp_path / "packages", "", "x86_64", (".",), (), "20")
-    check_node(environment, ("20", "x86_64"), "node")
+    check_tool(environment, ("20", "x86_64"), "node")
     with pytest.raises(UserError, match=message):
-        check_node(environment, found, "node")
+        check_tool(environment, found, "node")

@@ -1,0 +1,120 @@
+"""A suite mined out of a small repository in Go: what is in it, and what cheats are graded on it."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Split, Verdict
+from dgm.sandboxes.choose import open_bubblewrap
+from tests.support.mined_cheats import CHEATS_OF_GO, grade_cheats
+from tests.support.small_history import make_history
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.slow,
+    pytest.mark.minutes,
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
+    pytest.mark.skipif(not shutil.which("go"), reason="go is not installed"),
+]
+CODE = "package sums\n\n// Half returns half of a number.\nfunc Half(number int) int { return number / {} }\n"
+TESTS = """\
+package sums
+
+import "testing"
+
+func TestHalf(t *testing.T) {
+	for _, one := range []struct {
+		name string
+		in, out int
+	}{
+		{
+			name: "of none",
+			in: 0,
+		},
+		{
+			name: "of four",
+			in: 4,
+			out: {},
+		},
+		{
+			name: "of one",
+			in: 1,
+		},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			if got := Half(one.in); got != one.out {
+				t.Errorf("got %d, want %d", got, one.out)
+			}
+		})
+	}
+}
+
+func TestNone(t *testing.T) {
+	if Half(0) != 0 {
+		t.Fatal("none is not none")
+	}
+}
+"""
+LICENSE = "Permission is hereby granted, free of charge\n"
+
+
+def files(code, tests):
+    return {"sums/half.go": code, "sums/half_test.go": tests}
+
+
+WRONG = files(CODE.replace("{}", "4"), TESTS.replace("{},", "1,", 1))
+RIGHT = files(CODE.replace("{}", "2"), TESTS.replace("{},", "2,", 1))
+STEPS = (
+    ("begin", {"go.mod": "module example.org/sums\n\ngo 1.18\n", "LICENSE": LICENSE, **WRONG}),
+    ("Halve by two", RIGHT),
+    ("Explain", {name: f"// Why.\n\n{text}" for name, text in RIGHT.items()}),
+)
+
+
+@pytest.fixture(scope="module")
+def mined(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mined")
+    repo = make_history(folder / "repo", STEPS)
+    words = ["--out", str(folder / "suite"), "--holdout", "0", "--sandbox", "bubblewrap", "--json"]
+    command = [sys.executable, "-m", "dgm", "benchmark", "mine", str(repo), *words]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=600)
+    return folder / "suite", json.loads(done.stdout)
+
+
+def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
+    folder, report = mined
+    assert report["tasks"] == {"history": 1}
+    suite = SuiteBenchmark(folder, open_bubblewrap())
+    (task,) = suite.tasks(Split.SEARCH)
+    tests = suite.record(task.id).tests
+    place = "sums/half_test.go::"
+    assert set(tests.fail_to_pass) == {f"{place}TestHalf", f"{place}TestHalf/of_four"}
+    assert f"{place}TestNone" in tests.pass_to_pass
+    assert tests.runner == "go"
+    assert 'name: "of four"' in task.prompt
+    assert 'name: "of one"' not in task.prompt
+    assert "got 1, want 2" in task.prompt
+    assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
+    lines = [json.loads(line) for line in (folder / "mined.jsonl").read_text().splitlines()]
+    assert [line.get("reason", "a task") for line in lines] == [
+        "the code changes in comments or blanks only",
+        "a task",
+        "the first commit",
+    ]
+
+
+def test_nothing_passes_but_the_fix(mined):
+    suite = SuiteBenchmark(mined[0], open_bubblewrap())
+    (task,) = suite.tasks(Split.SEARCH)
+    graded = asyncio.run(grade_cheats(suite, task.id))
+    assert len(graded) == len(CHEATS_OF_GO) + 2
+    assert [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED] == ["the fix"], (
+        graded
+    )
+    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

@@ -1,0 +1,166 @@
+"""Go: how tests are called, which modules are fetched, and what a failing test tells."""
+
+import shutil
+
+import pytest
+
+from dgm.benchmarks.environments import environment_digest, read_environments
+from dgm.benchmarks.mining.go_calls import find_go_call, module_name
+from dgm.benchmarks.mining.go_modules import build_go_environment, check_version, read_modules, requires
+from dgm.benchmarks.mining.go_symptoms import find_go_symptom
+from dgm.benchmarks.mining.packages import CannotInstall
+from dgm.domain import Entry
+
+MODULE = {"go.mod": Entry(b"module example.org/sums/v2\n\ngo 1.18\n")}
+TESTS = """\
+package sums
+
+import "testing"
+
+type pair struct{ in, out int }
+
+func check(t *testing.T, p pair) {
+	t.Helper()
+}
+
+func TestHalf(t *testing.T) {
+	// Why.
+	cases := map[string]pair{
+		"of two": {
+			2, 1,
+		},
+		"of four": {
+			4, 2,
+		},
+		"of none": {
+			0, 0,
+		},
+	}
+	for name, one := range cases {
+		t.Run(name, func(t *testing.T) { check(t, one) })
+	}
+}
+
+func TestNew(t *testing.T) {
+	Other(Quarter(4))
+}
+"""
+
+
+def test_all_packages_are_called_unless_it_is_said():
+    assert find_go_call(MODULE).kind == "go"
+    call = find_go_call(
+        MODULE, "go generate ./... && A=b go test -v -tags 'x y' -short -race -count 1 ./a/..."
+    )
+    assert call.build == ("go generate ./...",)
+    assert call.env == (("A", "b"),)
+    assert (call.flags, call.options, call.patterns) == (("-tags=x y",), ("-test.short",), ("./a/...",))
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "message"),
+    [
+        ({}, "", "no go.mod"),
+        (MODULE, "make test", "must call go test"),
+        (MODULE, "go test -run TestA ./...", "-run is not taken over"),
+    ],
+)
+def test_other_calls_are_refused(files, given, message):
+    with pytest.raises(ValueError, match=message):
+        find_go_call(files, given)
+
+
+def test_the_module_gives_the_name():
+    assert module_name(MODULE) == "sums"
+    assert module_name({}) == ""
+
+
+def test_a_module_for_a_newer_go_is_refused_where_go_does_so():
+    newer = {"go.mod": Entry(b"module a\ngo 1.24.1\n")}
+    assert check_version(newer, "1.24") == ""
+    assert check_version(newer, "1.19") == "its go.mod asks for Go 1.24, and the sandbox has 1.19"
+    with pytest.raises(CannotInstall, match=r"asks for Go 1\.24, and the sandbox has 1\.23"):
+        check_version(newer, "1.23")
+
+
+def test_modules_are_those_of_the_repository_alone():
+    files = {
+        name: Entry(b"module a\n")
+        for name in ("go.mod", "tool/go.mod", "vendor/b/go.mod", "a/testdata/go.mod")
+    }
+    assert sorted(read_modules(files)) == ["go.mod", "tool/go.mod"]
+    declared = b"module a\nrequire b.org/c v1.2.0 // why\nrequire (\n\td.org/e v0.1.0\n)\n// require x.org/y v1.0.0\n"
+    assert requires(declared) == ["b.org/c@v1.2.0", "d.org/e@v0.1.0"]
+
+
+def test_a_repository_without_modules_or_with_its_own_copies_needs_no_download(tmp_path):
+    vendored = {"go.mod": Entry(b"module a\nrequire b.org/c v1.2.0\n"), "vendor/modules.txt": Entry(b"")}
+    names = [build_go_environment(files, "1.19", tmp_path).name for files in (MODULE, vendored)]
+    assert len({*names}) == 1
+    environment = read_environments(tmp_path)[names[0]]
+    assert environment.needs == ("Go", "1.19")
+    assert environment_digest(environment.packages.parent).startswith(names[0])
+    shown = environment.shown("/work/repo")
+    assert dict(shown.variables)["GOMODCACHE"] == f"{shown.mount.target}/mod"
+    with pytest.raises(CannotInstall, match=r"no go\.mod"):
+        build_go_environment({}, "1.19", tmp_path)
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="go is not installed")
+def test_modules_come_from_go_and_the_same_modules_are_the_same_environment(tmp_path, monkeypatch):
+    import zipfile
+
+    place = tmp_path / "proxy" / "b.org" / "c" / "@v"
+    place.mkdir(parents=True)
+    (place / "list").write_text("v1.2.0\n")
+    (place / "v1.2.0.info").write_text('{"Version": "v1.2.0"}')
+    (place / "v1.2.0.mod").write_text("module b.org/c\n")
+    with zipfile.ZipFile(place / "v1.2.0.zip", "w") as packed:
+        packed.writestr("b.org/c@v1.2.0/c.go", "package c\n")
+        packed.writestr("b.org/c@v1.2.0/go.mod", "module b.org/c\n")
+    monkeypatch.setenv("GOPROXY", f"file://{tmp_path / 'proxy'}")
+    monkeypatch.setenv("GONOSUMDB", "*")
+    monkeypatch.setenv("GOFLAGS", "")
+    declared = {"go.mod": Entry(b"module a\n\ngo 1.18\n\nrequire b.org/c v1.2.0\n")}
+    first, second = (build_go_environment(declared, "1.19", tmp_path / name).name for name in "ab")
+    assert first == second
+    environment = read_environments(tmp_path / "a")[first]
+    assert environment.requirements == ("b.org/c@v1.2.0",)
+    assert (environment.packages / "mod" / "b.org" / "c@v1.2.0" / "c.go").is_file()
+    lacking = {"go.mod": Entry(b"module a\n\ngo 1.18\n\nrequire b.org/d v1.2.0\n")}
+    with pytest.raises(CannotInstall, match=r"b\.org/d"):
+        build_go_environment(lacking, "1.19", tmp_path / "a")
+
+
+def test_a_subtest_is_told_by_its_case_of_the_table():
+    said = "=== RUN   TestHalf/of_four\n    sums_test.go:25: got 1, want 2\n        more\n--- FAIL: TestHalf/of_four\n"
+    symptom = find_go_symptom(said, "sums_test.go::TestHalf/of_four", [TESTS])
+    assert '"of four": {' in symptom.code
+    assert '"of two"' not in symptom.code
+    assert "type pair struct" in symptom.code
+    assert "func check(" in symptom.code
+    assert "TestHalf" not in symptom.code
+    assert "Why" not in symptom.code
+    assert symptom.error == "got 1, want 2\n        more"
+
+
+def test_the_compiler_tells_what_is_missing_in_the_function():
+    said = "# a\n./sums_test.go:5:2: undefined: Elsewhere\n./sums_test.go:30:8: undefined: Quarter\nFAIL"
+    assert find_go_symptom(said, "sums_test.go::TestNew", [TESTS]).error == "undefined: Quarter"
+
+
+def test_a_panic_is_told_without_its_stack():
+    said = "--- FAIL: TestNew (0.00s)\npanic: nil map [recovered]\n\tpanic: nil map\n\ngoroutine 7 [running]:\na.go\n"
+    assert find_go_symptom(said, "sums_test.go::TestNew", [TESTS]).error.startswith("panic: nil map")
+
+
+@pytest.mark.parametrize(
+    ("said", "test", "message"),
+    [
+        ("--- FAIL: TestNew (0.00s)\n", "sums_test.go::TestNew", "holds no error"),
+        ("    a_test.go:1: x\n", "sums_test.go::TestGone", "no test file shows"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(said, test, message):
+    with pytest.raises(ValueError, match=message):
+        find_go_symptom(said, test, [TESTS])
