@@ -29,6 +29,7 @@ from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import (
     BEST,
+    count_text,
     given_up_text,
     interval_text,
     mcnemar_text,
@@ -93,7 +94,8 @@ def holdout_lines(run: Run, found: ExamFindings | None, best: AgentId) -> Sequen
         who = "these two agents" if best else "the seed"
         return [make_line(Span(f"holdout tasks: not evaluated for {who}; {again}", Tone.WARN))]
     pairs = found.comparison
-    title = f"on {pairs.first.n} holdout tasks, which nothing in the search has seen (95 % Wilson intervals):"
+    tasks = count_text(pairs.first.n, "holdout task")
+    title = f"on {tasks}, which nothing in the search has seen (95 % Wilson intervals):"
     if found.missing:
         title = f"{make_verdict(found, best, run.name).sentence} So far:"
     candidates = [("seed", SEED, pairs.first, found.seed), ("best", best, pairs.second, found.best)]
