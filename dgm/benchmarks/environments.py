@@ -48,12 +48,16 @@ class Environment:
     """The packages and their versions; for people."""
     node: str = ""
     """Version of the sandboxes' node, such as ``20``; empty: the packages are Python's."""
+    command: bool = False
+    """If true, the packages are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
 
     def shown(self, workdir: str) -> TaskEnvironment:
         """Return the packages for a sandbox whose workspace is at ``workdir``."""
         if self.node:
             mount = Mount(self.packages, NODE_TARGET, f"environment-{self.name}")
             return TaskEnvironment(mount, (f"{NODE_TARGET}/{NODE_PROGRAMS}",))
+        if self.command:
+            return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), ())
         roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
         return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), (*roots, TARGET))
 
@@ -75,7 +79,9 @@ def read_environments(suite: Path) -> Mapping[str, Environment]:
 def _read(folder: Path) -> Environment:
     table = Table.load(folder / "environment.toml")
     node = table.take("node", str, "")
-    python, machine = table.take("python", str, *([""] if node else [])), table.take("machine", str, "")
+    command = table.take("command", bool, False)
+    python = table.take("python", str, *([""] if node or command else []))
+    machine = table.take("machine", str, "")
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
     if not _NAME.fullmatch(folder.name):
@@ -84,9 +90,13 @@ def _read(folder: Path) -> Environment:
         )
     if node and python:
         raise table.fail("node", "the packages are Python's too; keep one of python and node")
+    if command and (node or python):
+        raise table.fail(
+            "command", "the packages are of a language, too; keep one of command, python and node"
+        )
     if node and not _NODE_VERSION.fullmatch(node):
         raise table.fail("node", f"{node!r} is not a version such as '20'")
-    if not node and not _VERSION.fullmatch(python):
+    if not node and not command and not _VERSION.fullmatch(python):
         raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
         if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
@@ -94,7 +104,7 @@ def _read(folder: Path) -> Environment:
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
     return Environment(
-        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node
+        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node, command
     )
 
 
@@ -136,7 +146,9 @@ class EnvironmentChecks:
                     f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
-            if environment.node:
+            if environment.command:
+                _check_machine(environment, (await ask_python(self._engine, image, labels))[1])
+            elif environment.node:
                 check_node(environment, await ask_node(self._engine, image, labels), image)
             else:
                 check_python(environment, await ask_python(self._engine, image, labels), image)
@@ -172,6 +184,22 @@ async def ask_node(engine: SandboxEngine, image: str, labels: Mapping[str, str])
     if done.exit_code or len(words) != 2 or not words[0].startswith("v"):
         raise UserError(f"the sandbox image {image!r} has no node that runs; use the recipe node")
     return [words[0].removeprefix("v").split(".")[0], words[1]]
+
+
+async def ask_rust(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the Rust in an image's sandboxes, such as ``1.96.0`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``cargo`` or ``rustc``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        ask = "cargo --version >/dev/null 2>&1 && rustc --version | cut -d' ' -f2 && uname -m"
+        done = await sandbox.exec(["sh", "-c", ask], timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2:
+        raise UserError(f"the sandbox image {image!r} has no cargo that runs; use the recipe polyglot-rust")
+    return words
 
 
 def check_node(environment: Environment, found: Sequence[str], image: str) -> None:

@@ -50,7 +50,7 @@ _LINE_EVERY = 10
 )
 @click.option(
     "--language",
-    type=click.Choice(["python", "javascript"]),
+    type=click.Choice(["python", "javascript", "rust"]),
     help="Language to mine (default: that of most test files).",
 )
 @click.option(

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.mining.cargo_packages import with_cargo
+from dgm.benchmarks.mining.commands import find_command
 from dgm.benchmarks.mining.declarations import read_declarations
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History, Unit
@@ -73,7 +75,12 @@ class Mining:
 
     def workspace(self, files: Snapshot) -> Snapshot:
         """Return a commit's files as a workspace."""
-        return files if self.language is Language.PYTHON else with_modules(files)
+        match self.language:
+            case Language.PYTHON:
+                return files
+            case Language.RUST:
+                return with_cargo(files)
+        return with_modules(files)
 
     def leave(self, number: int, left: Left) -> None:
         """Note a unit that becomes no task."""
@@ -110,10 +117,13 @@ async def open_mining(
     epochs = project.epochs(history, options.work, python, journal, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     bench = Bench(engine, labels, project.image, limit_s=limit)
-    if language is Language.PYTHON:
-        bench.options = pytest_options(options.test)
-    else:
-        bench.call = partial(find_call, given=options.test)
+    match language:
+        case Language.PYTHON:
+            bench.options = pytest_options(options.test)
+        case Language.RUST:
+            bench.command = partial(find_command, given=options.test)
+        case _:
+            bench.call = partial(find_call, given=options.test)
     try:
         yield Mining(options, history, journal, epochs, bench, tell, language, ask)
     finally:

@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from dgm.benchmarks.command_tools import COMMAND, COMMAND_RESTORED
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.mining.cargo_packages import with_cargo
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language, language_of
+from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.scan import Candidate
 from dgm.benchmarks.mining.script_calls import ToolCall, with_modules
@@ -28,6 +31,8 @@ TEST_LIMIT_S = 30.0
 FILE_LIMIT_S = 120.0
 """Wall time of a test file, where the tool cannot end a single test."""
 MEMORY_MB = 2048
+BUILD_MEMORY_MB, BUILD_DISK_MB = 4096, 2048
+"""Limits where a command builds the tests."""
 AGENT_TIMEOUT_S = 900.0
 
 
@@ -56,6 +61,8 @@ class Bench:
     """Further arguments of pytest."""
     call: Callable[[Snapshot], ToolCall] | None = None
     """Reads how the tests of a commit are called; None: by pytest. It raises ``ValueError`` if that is not known."""
+    command: Callable[[Snapshot], str] | None = None
+    """Returns the command by which the tests of a commit are built and run, as ``call`` does."""
     processor_s: float = 0.0
     limit_s: float = float("inf")
     """Processor time after which nothing more is begun, in seconds."""
@@ -101,6 +108,12 @@ class Bench:
             ValueError: it is not known how the commit's tests are called.
         """
         base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
+        if self.command:
+            base = NamedTests(
+                (), (), COMMAND_RESTORED, runner=COMMAND, parts=change.parts if change else (),
+                command=self.command(change.workspace if change else files or {}), limit_s=FILE_LIMIT_S,
+                memory_mb=BUILD_MEMORY_MB, disk_mb=BUILD_DISK_MB,
+            )  # fmt: skip
         if self.call:
             found = self.call(change.workspace if change else files or {})
             base = NamedTests(
@@ -115,8 +128,11 @@ def read_change(history: History, found: Candidate) -> Change:
     """Return a candidate's step, taken apart."""
     unit = found.unit
     before, after = history.files(unit.parent), history.files(unit.commit)
-    if language_of(found.code[0]) is Language.PYTHON:
-        return take_apart(before, after, found.code)
+    match language_of(found.code[0]):
+        case Language.PYTHON:
+            return take_apart(before, after, found.code)
+        case Language.RUST:
+            return take_apart_rust(with_cargo(before), with_cargo(after), found.code)
     return take_apart(with_modules(before), with_modules(after), found.code, TOOL_RESTORED)
 
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.environments import ask_node, ask_python
+from dgm.benchmarks.environments import ask_node, ask_python, ask_rust
+from dgm.benchmarks.mining.cargo_packages import CargoEpochs
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
 from dgm.benchmarks.mining.node_packages import NodeEpochs
@@ -28,6 +29,7 @@ class Project:
 PROJECTS: Mapping[Language, Project] = {
     Language.PYTHON: Project("python", "Python", ask_python, Epochs),
     Language.JAVASCRIPT: Project("node", "node", ask_node, NodeEpochs),
+    Language.RUST: Project("polyglot-rust", "Rust", ask_rust, CargoEpochs),
 }
 
 

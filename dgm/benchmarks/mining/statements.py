@@ -12,6 +12,7 @@ from string import Template
 
 from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
+from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.errors import AgentFault
@@ -111,10 +112,13 @@ def _find_symptoms(evidence: Evidence) -> list[Symptom]:
     found: list[Symptom] = []
     for number, (test, output) in enumerate(evidence.failures or (first,)):
         try:
-            if language_of(test.partition("::")[0]) is Language.JAVASCRIPT:
-                symptom = find_script_symptom(output, test, evidence.test_files)
-            else:
-                symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
+            match language_of(test.partition("::")[0]):
+                case Language.JAVASCRIPT:
+                    symptom = find_script_symptom(output, test, evidence.test_files)
+                case Language.RUST:
+                    symptom = find_rust_symptom(output, test, evidence.test_files)
+                case _:
+                    symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
         except ValueError as error:
             if number == 0:
                 raise StatementRefused([str(error)]) from error
@@ -151,6 +155,8 @@ def _wanted(error: str) -> str:
     """Return a sentence that says what should happen instead."""
     if "DID NOT RAISE" in error:
         return "That error should be raised."
+    if NO_PANIC in error:
+        return "It should panic."
     if _outcome(error) == OTHER_RESULT:
         return "The assertion should hold."
     return "It should run to its end without an error."
@@ -212,6 +218,8 @@ def _title(symptom: Symptom) -> str:
 def _outcome(error: str) -> str:
     if "DID NOT RAISE" in error:
         return "no error where one is expected"
+    if error.startswith(PANICKED):
+        return "ends in a panic"
     kind = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
     if kind and kind[1] != "AssertionError":
         return f"ends in {kind[1]}"

@@ -26,7 +26,7 @@ def options(**more):
 
 def test_files_are_counted_by_language():
     counts = count_files({name: Entry(b"") for name in (*SITE, "lib/x.go")})
-    assert counts == {Language.PYTHON: (1, 1), Language.JAVASCRIPT: (0, 2)}
+    assert counts == {Language.PYTHON: (1, 1), Language.JAVASCRIPT: (0, 2), Language.RUST: (0, 0)}
 
 
 def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path):
@@ -38,7 +38,7 @@ def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path
 @pytest.mark.parametrize(
     ("files", "more", "message"),
     [
-        ({"a.go": ""}, {}, "repo: no code in python or javascript at its newest commit"),
+        ({"a.go": ""}, {}, "repo: no code in python or javascript or rust at its newest commit"),
         ({"a.js": ""}, {"language": Language.PYTHON}, "repo: no code in python at"),
         ({"a.js": ""}, {"bugs": 3}, "--bugs 3: faults are put into Python only, and this is javascript"),
     ],
