@@ -56,10 +56,12 @@ class Environment:
     """Version of the sandboxes' node, such as ``20``; empty: the packages are another language's."""
     go: str = ""
     """Version of the sandboxes' Go, such as ``1.23``; empty: the packages are another language's."""
+    command: bool = False
+    """If true, the packages are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
 
     @property
     def needs(self) -> tuple[str, str]:
-        """The program that the packages are for, and its version."""
+        """The program that the packages are for, and its version; not of those for a command."""
         found = (("node", self.node), ("Go", self.go))
         return next((each for each in found if each[1]), ("Python", self.python))
 
@@ -71,6 +73,8 @@ class Environment:
         if self.go:
             mount = Mount(self.packages, TARGET, f"environment-{self.name}")
             return TaskEnvironment(mount, (), GO_VARIABLES)
+        if self.command:
+            return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), ())
         roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
         return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), (*roots, TARGET))
 
@@ -92,23 +96,24 @@ def read_environments(suite: Path) -> Mapping[str, Environment]:
 def _read(folder: Path) -> Environment:
     table = Table.load(folder / "environment.toml")
     node, go = table.take("node", str, ""), table.take("go", str, "")
-    python, machine = table.take("python", str, *([""] if node or go else [])), table.take("machine", str, "")
+    command = table.take("command", bool, False)
+    python = table.take("python", str, *([""] if node or go or command else []))
+    machine = table.take("machine", str, "")
     roots, requirements = table.texts("roots", (".",)), table.texts("requirements", ())
     table.end()
     if not _NAME.fullmatch(folder.name):
         raise UserError(
             f"{folder}: its name must be the first {NAME_LENGTH} digits of the digest of its files"
         )
-    if len([each for each in (python, node, go) if each]) > 1:
-        raise table.fail(
-            "node" if node else "go",
-            "the packages are another language's too; keep one of python, node and go",
-        )
+    kinds = {"command": command, "node": node, "go": go, "python": python}
+    given = [name for name, value in kinds.items() if value]
+    if len(given) > 1:
+        raise table.fail(given[0], f"the packages are another language's too; keep one of {', '.join(kinds)}")
     if node and not _NODE_VERSION.fullmatch(node):
         raise table.fail("node", f"{node!r} is not a version such as '20'")
     if go and not _GO_VERSION.fullmatch(go):
         raise table.fail("go", f"{go!r} is not a version such as '1.23'")
-    if not node and not go and not _VERSION.fullmatch(python):
+    if not node and not go and not command and not _VERSION.fullmatch(python):
         raise table.fail("python", f"{python!r} is not a version such as '3.11'")
     for root in roots:
         if root != "." and (root.startswith("/") or {"", ".", ".."} & {*root.split("/")}):
@@ -116,7 +121,15 @@ def _read(folder: Path) -> Environment:
     if not (folder / PACKAGES).is_dir():
         raise UserError(f"{folder / PACKAGES}: missing; mine the suite again, or copy it whole")
     return Environment(
-        folder.name, (folder / PACKAGES).absolute(), python, machine, roots, requirements, node, go
+        folder.name,
+        (folder / PACKAGES).absolute(),
+        python,
+        machine,
+        roots,
+        requirements,
+        node,
+        go,
+        command,
     )
 
 
@@ -158,8 +171,11 @@ class EnvironmentChecks:
                     f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
-            ask = {"node": ask_node, "Go": ask_go}.get(environment.needs[0], ask_python)
-            check_tool(environment, await ask(self._engine, image, labels), image)
+            if environment.command:
+                _check_machine(environment, (await ask_python(self._engine, image, labels))[1])
+            else:
+                ask = {"node": ask_node, "Go": ask_go}.get(environment.needs[0], ask_python)
+                check_tool(environment, await ask(self._engine, image, labels), image)
             self._checked.add((environment.name, image))
 
 
@@ -209,6 +225,22 @@ async def ask_go(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -
     if found is None:
         raise UserError(f"the sandbox image {image!r} has no go that runs; use the recipe polyglot-go")
     return [found[1], words[-1]]
+
+
+async def ask_rust(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the Rust in an image's sandboxes, such as ``1.96.0`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``cargo`` or ``rustc``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        ask = "cargo --version >/dev/null 2>&1 && rustc --version | cut -d' ' -f2 && uname -m"
+        done = await sandbox.exec(["sh", "-c", ask], timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2:
+        raise UserError(f"the sandbox image {image!r} has no cargo that runs; use the recipe polyglot-rust")
+    return words
 
 
 def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:

@@ -9,10 +9,12 @@ import base64
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.benchmarks.command_results import read_command
+from dgm.benchmarks.command_tools import COMMAND
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
 from dgm.benchmarks.named_tests import NamedTests, is_restored
@@ -173,6 +175,7 @@ async def run_named(
                 "LC_ALL": "C.UTF-8",
                 **dict(tests.env),
                 **({"PYTHONPATH": shown.mount.target} if shown and tests.runner == PYTEST else {}),
+                **({"DGM_PACKAGES": shown.mount.target} if shown and tests.runner == COMMAND else {}),
             },
             stdin=json.dumps(_assignment(exam, nonce, survey)).encode(),
             output_limit=OUTPUT_LIMIT if survey is None else SURVEY_OUTPUT,
@@ -204,6 +207,8 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
             "flags": tests.flags,
             "patterns": tests.patterns,
             "build": tests.build,
+            "command": tests.command,
+            "parts": tests.parts,
             "env": tests.env,
             "limit_s": tests.limit_s,
         },
@@ -263,6 +268,8 @@ def _read_run(exam: NamedExam, completed: Completed, nonce: str) -> NamedRun:
     if "done" not in said:
         return NamedRun(problem=_describe_ending(completed))
     done = said["done"]
+    if exam.tests.runner == COMMAND:
+        done = {**done, "failures": {}, "foreign": (), **asdict(read_command(done["command"]))}
     return NamedRun(
         outcomes=done["outcomes"],
         failures={

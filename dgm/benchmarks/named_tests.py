@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.event_fields import COMMIT
+from dgm.benchmarks.command_tools import COMMAND
 from dgm.benchmarks.runners import PYTEST, RUNNERS
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 
 TEST_SECONDS = 60.0
+DISK_MB = 512
 ORIGINS = ("history", "bug", "bug-pair")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOST_SEED = 2**63
@@ -30,19 +32,24 @@ class NamedTests:
     options: tuple[str, ...] = ()
     """Further arguments of pytest, or of the other tool."""
     runner: str = PYTEST
-    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest``, ``mocha`` or ``go``."""
+    """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest``, ``mocha`` or ``go``; ``command``: a command
+    of the user's."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program, or of Go's build; not for pytest."""
     patterns: tuple[str, ...] = ()
     """Files, folders and patterns that the tool searches where no file is named; not for pytest."""
     build: tuple[str, ...] = ()
     """Shell commands that run in the workspace before the tests; not for pytest."""
+    command: str = ""
+    """Shell command that builds and runs the tests in the workspace; of the runner ``command`` only."""
+    parts: tuple[str, ...] = ()
+    """Hidden files that hold only the modules of tests of a file of the code; of the runner ``command`` only."""
     limit_s: float = TEST_SECONDS
     """Wall time of one test, in seconds."""
     env: tuple[tuple[str, str], ...] = ()
     cpus: float = 1.0
     memory_mb: int = 2048
-    disk_mb: int = 512
+    disk_mb: int = DISK_MB
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,23 +97,30 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         runner=runner,
         flags=inner.texts("flags", ()),
         build=inner.texts("build", ()),
+        command=inner.take("command", str, *([] if runner == COMMAND else [""])),
+        parts=inner.texts("parts", ()),
         limit_s=inner.positive("limit_s", TEST_SECONDS),
         env=tuple(env.items()),
         cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
         memory_mb=inner.count("memory_mb", 2048, "MB"),
-        disk_mb=inner.count("disk_mb", 512, "MB"),
+        disk_mb=inner.count("disk_mb", DISK_MB, "MB"),
     )
     for key, given in (("flags", tests.flags), ("build", tests.build)):
-        if given and runner == PYTEST:
-            others = ", ".join(name for name in RUNNERS if name != PYTEST)
-            raise inner.fail(key, f"is not for pytest; it belongs to {others}")
+        if given and runner in (PYTEST, COMMAND):
+            others = ", ".join(name for name in RUNNERS if name not in (PYTEST, COMMAND))
+            raise inner.fail(key, f"is not for {runner}; it belongs to {others}")
+    for key, value in (("command", tests.command), ("parts", tests.parts)):
+        if value and runner != COMMAND:
+            raise inner.fail(key, f"is for runner = {COMMAND!r} only")
+    if runner == COMMAND and not tests.command.strip():
+        raise inner.fail("command", "is empty; give a shell command such as 'cargo test --offline'")
     if not tests.fail_to_pass:
         raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
     if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:
         raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
-    for name in tests.deleted:
+    for key, name in (*(("deleted", one) for one in tests.deleted), *(("parts", one) for one in tests.parts)):
         if not _is_inside(name):
-            raise inner.fail("deleted", f"{name!r} is not a path within the workspace")
+            raise inner.fail(key, f"{name!r} is not a path within the workspace")
     return tests
 
 

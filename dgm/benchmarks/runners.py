@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.benchmarks import go_tools, script_tools
+from dgm.benchmarks import command_tools, go_tools, script_tools
 
 PYTEST = "pytest"
 CONFIGURATION = (
@@ -37,6 +37,12 @@ class Runner:
         return b"".join(file.read_bytes() for file in (*self.programs, *self.parts)) + self.version
 
 
+_COMMAND = Runner(
+    "command_runner.py",
+    command_tools.COMMAND_RESTORED,
+    command_tools.COMMAND_PROGRAMS,
+    version=command_tools.VERSION,
+)
 _SCRIPTS = Runner(
     "tool_runner.py",
     script_tools.TOOL_RESTORED,
@@ -48,4 +54,5 @@ RUNNERS: Mapping[str, Runner] = {
     PYTEST: Runner("named_runner.py", (*CONFIGURATION, *TEST_FILES)),
     **dict.fromkeys(script_tools.TOOLS, _SCRIPTS),
     go_tools.GO: Runner("go_runner.py", go_tools.GO_RESTORED, go_tools.GO_PROGRAMS, version=go_tools.VERSION),
+    command_tools.COMMAND: _COMMAND,
 }

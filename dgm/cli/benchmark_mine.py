@@ -51,7 +51,7 @@ _LINES_MOST, _LINE_EVERY = 10, 10
 )
 @click.option(
     "--language",
-    type=click.Choice(["python", "javascript", "go"]),
+    type=click.Choice(["python", "javascript", "go", "rust"]),
     help="Language to mine (default: that of most test files).",
 )
 @click.option(

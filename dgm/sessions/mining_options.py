@@ -29,7 +29,7 @@ class MiningOptions:
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
     """The repository's own call of pytest, whose options are taken over; in other languages a shell command, whose
-    last part calls the test tool, and all before it is the build."""
+    last part calls the test tool, and all before it is the build; in Rust a shell command that calls ``cargo test``."""
     language: Language | None = None
     """Language that is mined; None: the one that most files of tests are in."""
     holdout: float = 0.3

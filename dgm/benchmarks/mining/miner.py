@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from dgm.benchmarks.command_tools import COMMAND
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
@@ -15,9 +16,9 @@ from dgm.benchmarks.mining.projects import PROJECTS
 from dgm.benchmarks.mining.scan import Candidate
 from dgm.benchmarks.mining.script_calls import ToolCall
 from dgm.benchmarks.mining.threads import run_in_thread
-from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests, take_apart
+from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
-from dgm.benchmarks.named_tests import NamedTests
+from dgm.benchmarks.named_tests import DISK_MB, NamedTests
 from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
@@ -30,6 +31,8 @@ TEST_LIMIT_S = 30.0
 FILE_LIMIT_S = 120.0
 """Wall time of a test file, where the tool cannot end a single test."""
 MEMORY_MB = 2048
+BUILD_MEMORY_MB, BUILD_DISK_MB = 4096, 2048
+"""Limits where a command builds the tests."""
 AGENT_TIMEOUT_S = 900.0
 
 
@@ -105,10 +108,13 @@ class Bench:
         base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
         if self.call:
             found = self.call(change.workspace if change else files or {})
+            builds = found.kind == COMMAND
             base = NamedTests(
                 (), (), RUNNERS[found.kind].restored, runner=found.kind, flags=found.flags, options=found.options,
-                patterns=found.patterns, build=found.build, env=found.env, limit_s=FILE_LIMIT_S,
-                memory_mb=MEMORY_MB,
+                patterns=found.patterns, build=found.build, command=found.command, env=found.env,
+                parts=change.parts if change else (), limit_s=FILE_LIMIT_S,
+                memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB,
+                disk_mb=BUILD_DISK_MB if builds else DISK_MB,
             )  # fmt: skip
         return replace(base, restored=change.restored, deleted=change.deleted) if change else base
 
@@ -120,7 +126,7 @@ def read_change(history: History, found: Candidate) -> Change:
     language = language_of(found.code[0])
     assert language is not None
     project = PROJECTS[language]
-    return take_apart(project.prepare(before), project.prepare(after), found.code, project.restored)
+    return project.take_apart(project.prepare(before), project.prepare(after), found.code, project.restored)
 
 
 async def validate(

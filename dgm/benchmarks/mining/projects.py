@@ -4,14 +4,19 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.environments import ask_go, ask_node, ask_python
+from dgm.benchmarks.command_tools import COMMAND
+from dgm.benchmarks.environments import ask_go, ask_node, ask_python, ask_rust
 from dgm.benchmarks.go_tools import GO
+from dgm.benchmarks.mining.cargo_packages import CargoEpochs, with_cargo
+from dgm.benchmarks.mining.commands import find_command
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import find_go_call
 from dgm.benchmarks.mining.go_modules import GoEpochs
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
+from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.node_packages import NodeEpochs
 from dgm.benchmarks.mining.script_calls import ToolCall, find_call, with_modules
+from dgm.benchmarks.mining.validation import Change, take_apart
 from dgm.benchmarks.runners import RUNNERS
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
@@ -34,6 +39,13 @@ class Project:
     """Returns a commit's files as a workspace."""
     restored: Sequence[str] = ()
     """Patterns of tests and configuration; none: those of pytest, which depend on the workspace."""
+    take_apart: Callable[[Snapshot, Snapshot, Sequence[str], Sequence[str]], Change] = take_apart
+    """Divides a step into its fix and its tests."""
+
+
+def find_command_call(files: Snapshot, given: str = "") -> ToolCall:
+    """Return the call of a commit's tests by a command; arguments and errors are those of ``find_command``."""
+    return ToolCall(COMMAND, command=find_command(files, given))
 
 
 PROJECTS: Mapping[Language, Project] = {
@@ -42,6 +54,16 @@ PROJECTS: Mapping[Language, Project] = {
         "node", "node", ask_node, NodeEpochs, find_call, with_modules, RUNNERS["node"].restored
     ),
     Language.GO: Project("polyglot-go", "Go", ask_go, GoEpochs, find_go_call, restored=RUNNERS[GO].restored),
+    Language.RUST: Project(
+        "polyglot-rust",
+        "Rust",
+        ask_rust,
+        CargoEpochs,
+        find_command_call,
+        with_cargo,
+        RUNNERS[COMMAND].restored,
+        take_apart_rust,
+    ),
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dgm.benchmarks.mining.diff_words import split_tokens
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
+from dgm.benchmarks.mining.mixed_files import divide_changes, read_code
 
 MOST_LINES = 150
 """Maximum number of changed lines of code."""
@@ -55,7 +56,7 @@ def scan(
         tick: is called for each unit.
     """
     for unit in units:
-        found = _judge(unit, language)
+        found = _judge(divide_changes(history, unit) if language is Language.RUST else unit, language)
         if isinstance(found, Candidate) and not _changes_code(history, found, language):
             what = (
                 "comments, docstrings or annotations" if language is Language.PYTHON else "comments or blanks"
@@ -96,6 +97,12 @@ def _changes_code(history: History, found: Candidate, language: Language) -> boo
     """Return whether any file differs without what does not run: comments, docstrings, annotations."""
     unit = found.unit
     read = meaning if language is Language.PYTHON else lambda source: code_words(source, language)
+    if language is Language.RUST:
+        return any(
+            read(read_code(history.file(unit.parent, path)))
+            != read(read_code(history.file(unit.commit, path)))
+            for path in found.code
+        )
     return any(
         read(history.file(unit.parent, path)) != read(history.file(unit.commit, path)) for path in found.code
     )

@@ -45,7 +45,7 @@ class ToolCall:
     """A call of a test tool."""
 
     kind: str
-    """``node``, ``vitest``, ``jest`` or ``mocha``."""
+    """What runs the tests: ``node``, ``vitest``, ``jest``, ``mocha``, ``go`` or ``command``."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program."""
     options: tuple[str, ...] = ()
@@ -54,6 +54,8 @@ class ToolCall:
     env: tuple[tuple[str, str], ...] = ()
     build: tuple[str, ...] = ()
     """Shell commands before it."""
+    command: str = ""
+    """The whole call, of the kind ``command`` only."""
 
 
 def read_manifest(files: Snapshot) -> Mapping[str, object]:

@@ -13,6 +13,7 @@ from string import Template
 from dgm.benchmarks.mining.go_symptoms import find_go_symptom
 from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
+from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.errors import AgentFault
@@ -55,6 +56,7 @@ _ORDINARY = re.compile(
 _FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {
     Language.JAVASCRIPT: find_script_symptom,
     Language.GO: find_go_symptom,
+    Language.RUST: find_rust_symptom,
 }
 """Find the failing assertion in languages but Python."""
 
@@ -161,6 +163,8 @@ def _wanted(error: str) -> str:
     """Return a sentence that says what should happen instead."""
     if "DID NOT RAISE" in error:
         return "That error should be raised."
+    if NO_PANIC in error:
+        return "It should panic."
     if _outcome(error) == OTHER_RESULT:
         return "The assertion should hold."
     return "It should run to its end without an error."
@@ -222,7 +226,7 @@ def _title(symptom: Symptom) -> str:
 def _outcome(error: str) -> str:
     if "DID NOT RAISE" in error:
         return "no error where one is expected"
-    if error.startswith("panic: "):
+    if error.startswith(("panic: ", PANICKED)):
         return "ends in a panic"
     if _COMPILER.search(error):
         return "does not compile"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.languages import is_test_file, language_of
+from dgm.benchmarks.mining.languages import Language, is_test_file, language_of
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
     Ask,
@@ -60,6 +60,7 @@ def make_evidence(
         workspace: the files without the fix.
     """
     told = _choose_failures(failures)
+    # In Rust a hidden file of the code holds its modules of tests alone.
     return Evidence(
         message=message,
         test_diff=files.test_patch.decode("utf-8", "replace"),
@@ -71,7 +72,7 @@ def make_evidence(
         test_files=tuple(
             entry.data.decode("utf-8", "replace")
             for name, entry in sorted(files.hidden.items())
-            if is_test_file(name)
+            if is_test_file(name) or language_of(name) is Language.RUST
         ),
     )
 

@@ -50,6 +50,8 @@ class Change:
     """Patterns of tests and configuration."""
     test_patch: bytes
     """Its change of tests; material for the statement."""
+    parts: tuple[str, ...] = ()
+    """Hidden files that hold only the modules of tests of a file of the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ async def find_tests(
     if before.foreign:
         return NotTold(f"a module of the project comes from elsewhere: {before.foreign[0]}")
     failing = [name for name in passing if before.outcomes.get(name) != "passed"]
+    if BUILD in before.broken:
+        return NotTold("the new tests do not build without the fix")
     if failing and before.broken:
         failing = await _without_old(change, exam, run, failing)
     kept = [name for name in passing if before.outcomes.get(name) == "passed"]
@@ -181,7 +185,7 @@ async def _repeat(
 
 async def _without_old(change: Change, exam: NamedExam, run: Run, failing: Sequence[str]) -> list[str]:
     """Return the failing tests but those that the parent's own tests have, and pass: only their file cannot be read."""
-    old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=()))
+    old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=(), parts=()))
     files = tuple(sorted({n.split("::", 1)[0] for n in failing} & {*change.workspace}))
     passed = (await run(old, b"", Survey(files=files))).outcomes if files else {}
     return [name for name in failing if passed.get(name) != "passed"]

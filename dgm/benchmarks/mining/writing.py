@@ -12,7 +12,7 @@ from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.scan import Left
 from dgm.benchmarks.mining.toml_writing import toml_text
-from dgm.benchmarks.named_tests import NamedTests, Provenance
+from dgm.benchmarks.named_tests import DISK_MB, NamedTests, Provenance
 from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import REPOSITORY
 from dgm.domain import Snapshot
@@ -124,9 +124,10 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
     inner: dict[str, object] = {"runner": tests.runner}
     inner |= {"restored": tests.restored} if tests.restored != RUNNERS[tests.runner].restored else {}
     inner |= {"deleted": tests.deleted} if tests.deleted else {}
-    for key, given in (("options", tests.options), ("flags", tests.flags), ("build", tests.build)):
-        inner |= {key: given} if given else {}
+    for key in ("command", "parts", "options", "flags", "build"):
+        inner |= {key: given} if (given := getattr(tests, key)) else {}
     inner |= {"limit_s": tests.limit_s, "memory_mb": tests.memory_mb}
+    inner |= {"disk_mb": tests.disk_mb} if tests.disk_mb != DISK_MB else {}
     last = {
         "kind": about.kind,
         "commit": about.commit,

@@ -52,6 +52,11 @@ def test_a_tool_has_files_of_its_own_that_are_restored(tmp_path):
             "tests.build: is not for pytest; it belongs to node, vitest, jest, mocha",
         ),
         ('runner = "pytest"\nflags = ["-x"]\n', "tests.flags: is not for pytest"),
+        ('runner = "command"\n', "tests.command"),
+        ('runner = "command"\ncommand = " "\n', "tests.command: is empty"),
+        ('runner = "command"\ncommand = "x"\nbuild = ["x"]\n', "tests.build: is not for command"),
+        ('runner = "command"\ncommand = "x"\nparts = ["../x"]\n', "tests.parts: '../x' is not a path"),
+        ('runner = "jest"\ncommand = "x"\n', "tests.command: is for runner = 'command' only"),
     ],
 )
 def test_what_a_runner_does_not_know_is_refused(tmp_path, inner, message):
@@ -69,7 +74,8 @@ def test_another_tool_is_another_version(tmp_path):
     ("text", "message"),
     [
         ('node = "v20"\n', "'v20' is not a version such as '20'"),
-        ('node = "20"\npython = "3.11"\n', "keep one of python, node and go"),
+        ('node = "20"\npython = "3.11"\n', "keep one of command, node, go, python"),
+        ('command = true\nnode = "20"\n', "keep one of command, node, go, python"),
         ("", "python"),
     ],
 )

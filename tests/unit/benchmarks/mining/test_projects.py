@@ -26,7 +26,9 @@ def options(**more):
 
 def test_files_are_counted_by_language():
     counts = count_files({name: Entry(b"") for name in (*SITE, "lib/x.go")})
-    assert counts == {Language.PYTHON: (1, 1), Language.JAVASCRIPT: (0, 2), Language.GO: (0, 1)}
+    assert counts == {
+        Language.PYTHON: (1, 1), Language.JAVASCRIPT: (0, 2), Language.GO: (0, 1), Language.RUST: (0, 0)
+    }  # fmt: skip
 
 
 def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path):
@@ -38,7 +40,7 @@ def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path
 @pytest.mark.parametrize(
     ("files", "more", "message"),
     [
-        ({"a.rs": ""}, {}, "repo: no code in python or javascript or go at its newest commit"),
+        ({"a.c": ""}, {}, "repo: no code in python or javascript or go or rust at its newest commit"),
         ({"a.js": ""}, {"language": Language.PYTHON}, "repo: no code in python at"),
         ({"a.go": ""}, {"bugs": 3}, "--bugs 3: faults are put into Python only, and this is go"),
         ({"a.js": ""}, {"bugs": 3}, "--bugs 3: faults are put into Python only, and this is javascript"),

@@ -1,0 +1,22 @@
+"""Named tests of a command of the user's, which builds and runs them: what is restored, and what goes into sandboxes.
+
+The sandbox's side is ``command_runner.py``; the host reads what the command reported (``command_results.py``).
+"""
+
+from pathlib import Path
+
+COMMAND = "command"
+COMMAND_CONFIGURATION = (
+    "Cargo.toml", "Cargo.lock", ".cargo", "build.rs", "rust-toolchain", "rust-toolchain.toml",
+)  # fmt: skip
+"""Files through which a patch could configure its own tests."""
+COMMAND_TEST_FILES = ("test", "tests", "tests.rs", "test.rs", "*_test.*", "*_tests.*", "test_*.*", "testdata")
+"""Files and folders that are tests by their names."""
+COMMAND_RESTORED = (*COMMAND_CONFIGURATION, *COMMAND_TEST_FILES)
+_HERE = Path(__file__).parent
+VERSION = b"".join((_HERE / name).read_bytes() for name in ("command_results.py", "mining/reports.py"))
+"""Version of the grading: what the host reads results with; a verdict may come out differently when it changes."""
+COMMAND_PROGRAMS = tuple(
+    _HERE / f"{each}.py" for each in ("command_runner", "command_watcher", "tool_runner", "hidden_parts")
+)
+"""Files that run in the sandbox."""

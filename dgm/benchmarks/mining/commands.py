@@ -1,0 +1,34 @@
+"""The command by which a commit's tests are built and run, where no tool of its language is known whole."""
+
+import re
+
+from dgm.benchmarks.mining.cargo_packages import MANIFEST
+from dgm.domain import Snapshot
+
+CARGO_TEST = "cargo test --offline --tests --no-fail-fast"
+"""The usual command in Rust: unit and integration tests, without examples in documents."""
+_CARGO = re.compile(r"\bcargo(?: +\+\S+)? +(?:test|t)\b")
+
+
+def find_command(files: Snapshot, given: str) -> str:
+    """Return the command for a commit's tests.
+
+    Args:
+        files: the commit's.
+        given: the user's own; empty: the usual one.
+
+    Raises:
+        ValueError: there is no usual one for the commit, or the given one does not call ``cargo test``.
+    """
+    if not given:
+        if MANIFEST not in files:
+            raise ValueError(
+                f"it has no {MANIFEST}; say how its tests run with --test 'cd crate && cargo test'"
+            )
+        return CARGO_TEST
+    if not _CARGO.search(given):
+        raise ValueError(f"--test {given!r} does not call cargo test, whose output tells the tests")
+    if "--no-fail-fast" in given:
+        return given
+    # A test that must fail is in every program; the next one is to run all the same.
+    return _CARGO.sub(lambda found: f"{found[0]} --no-fail-fast", given)
