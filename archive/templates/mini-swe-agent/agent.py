@@ -7,12 +7,14 @@ from pathlib import Path
 
 os.environ |= {"MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": "/tmp/mini-swe-agent"}
 
+import litellm
 import minisweagent
 import yaml
 from minisweagent.agents.default import DefaultAgent
 from minisweagent.environments.local import LocalEnvironment
 from minisweagent.models.litellm_model import LitellmModel
 
+litellm.suppress_debug_info = True
 HERE = Path(__file__).parent
 OWN = yaml.safe_load((HERE / "config.yaml").read_text())
 PACKAGE = yaml.safe_load((minisweagent.package_dir / "config" / "mini.yaml").read_text())
