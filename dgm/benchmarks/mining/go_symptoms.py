@@ -102,8 +102,12 @@ def _helpers(rows: Sequence[str]) -> Iterator[list[str]]:
         found = _DECLARATION.match(row)
         if found and not row.startswith("func Test"):
             one_line = row.count("{") == row.count("}") and row.count("(") == row.count(")")
-            ends = (n for n in range(number, len(rows)) if one_line or rows[n][:1] in ("}", ")"))
-            chunk = list(rows[number : next(ends, number) + 1])
+            if row.count("`") % 2:
+                # A text over several lines.
+                ends = (n for n in range(number + 1, len(rows)) if "`" in rows[n])
+            else:
+                ends = (n for n in range(number, len(rows)) if one_line or rows[n][:1] in ("}", ")"))
+            chunk = list(rows[number : next(ends, len(rows)) + 1])
             if len(chunk) <= HELPER_LINES:
                 yield chunk
 

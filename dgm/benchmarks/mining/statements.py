@@ -50,7 +50,7 @@ _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
 _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
     r"|Errorf?|Fatalf?|Logf?|Run|Helper|Parallel|Cleanup|Setenv|Name|append|make|func|DeepEqual|Sprintf|string|panic"
-    r"|NoError|EqualError|if|for|switch|byte|Is|As|New|recover"
+    r"|NoError|EqualError|if|for|switch|byte|rune|u?int\d*|float\d*|String|Is|As|New|recover"
     r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
 _FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {

@@ -144,6 +144,15 @@ def test_a_subtest_is_told_by_its_case_of_the_table():
     assert symptom.error == "got 1, want 2\n        more"
 
 
+def test_texts_over_several_lines_are_shown_whole_or_not_at_all():
+    text = TESTS.replace(
+        "type pair", "const short = `\n{\n`\n\nconst long = `" + "\n" * 20 + "`\n\ntype pair"
+    )
+    text = text.replace("Quarter(4)", "Quarter(short, long)")
+    code = find_go_symptom("    sums_test.go:1: x\n", "sums_test.go::TestNew", [text]).code
+    assert code == "const short = `\n{\n`\n\nOther(Quarter(short, long))"
+
+
 def test_the_compiler_tells_what_is_missing_in_the_function():
     said = "# a\n./sums_test.go:5:2: undefined: Elsewhere\n./sums_test.go:30:8: undefined: Quarter\nFAIL"
     assert find_go_symptom(said, "sums_test.go::TestNew", [TESTS]).error == "undefined: Quarter"
