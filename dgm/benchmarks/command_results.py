@@ -19,7 +19,7 @@ BUILD = "(build)"
 """Name under which a build that fails is told."""
 _SECTION = re.compile(r"^ +(?:Running|Doc-tests) .*$", re.M)
 _ENDED = re.compile(r"^test result: ", re.M)
-_ERROR = re.compile(r"^error(?:\[E\d+\])?: .*(?:\n.+)*", re.M)
+_ERROR = re.compile(r"^error(?:\[E\d+\])?: .*", re.M)
 _OUTCOMES = {TestOutcome.PASSED: "passed", TestOutcome.SKIPPED: "skipped"}
 _RANK = ("passed", "skipped", "failed")
 

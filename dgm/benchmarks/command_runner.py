@@ -43,6 +43,8 @@ CONTROLS = (
 """Bodies of the tests that must fail: a macro of the project could stand for one of Rust's own."""
 LETTERS = "abcd"
 """Ends of their names."""
+MANIFESTS = ("Cargo.toml", "Cargo.lock")
+"""Files that the command itself may change before it builds, as cargo does with an old lock."""
 SETTINGS = {
     "CARGO_HOME": "/tmp/dgm-cargo",
     # What a patch brings in the workspace's own target/ could pass for what was built.
@@ -108,7 +110,8 @@ class CommandRun:
                 text = path.read_bytes().decode("latin-1")
                 if name.endswith(".rs") and hidden_parts.has_tests(text):
                     self._write(name, self._add_controls(name, text, whole=True))
-                self._held.setdefault(name, path.read_bytes())
+                if path.name not in MANIFESTS:
+                    self._held.setdefault(name, path.read_bytes())
 
     def _read_parts(self, place: Path) -> dict[str, str]:
         """Return the modules of tests of files of the code: the hidden ones, else those of the start."""

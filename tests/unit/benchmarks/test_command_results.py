@@ -72,5 +72,5 @@ def test_a_build_that_fails_tells_the_compilers_error():
     found = read(
         "   Compiling sums\nerror[E0425]: cannot find function `third`\n --> src/lib.rs:3\n\nerror: could not\n"
     )
-    assert found.broken == {BUILD: "error[E0425]: cannot find function `third`\n --> src/lib.rs:3"}
+    assert found.broken == {BUILD: "error[E0425]: cannot find function `third`"}
     assert "exit status 101" in found.problem
