@@ -12,7 +12,8 @@ import pytest
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split, Verdict
 from dgm.sandboxes.choose import open_bubblewrap
-from tests.support.mined_cheats import CHEATS, grade_cheats
+from tests.support.cheats.python import CHEATS
+from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import SETUP, make_history
 
 pytestmark = [

@@ -12,7 +12,8 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
 from dgm.sandboxes.choose import open_bubblewrap
-from tests.support.mined_cheats import CHEATS_OF_GO, grade_cheats
+from tests.support.cheats.go import CHEATS_OF_GO
+from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import make_history
 
 pytestmark = [
