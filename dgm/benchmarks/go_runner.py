@@ -14,6 +14,7 @@ import functools
 import hashlib
 import json
 import os
+import random
 import re
 import secrets
 import shutil
@@ -200,14 +201,15 @@ class GoRun(tool_runner.ToolRun):
         self._take_output(output)
 
     def _choose(self, package: GoPackage) -> list[str]:
-        """Return the functions that run, each before or behind its twin."""
+        """Return the functions that run; whether a test or its twin comes first, the order does not tell."""
         files = self._tool["files"]
         tests = self._task["tests"]
         wanted = None if tests is None else {top_name(test) for test in tests}
-        chosen = []
+        chance = random.SystemRandom()
+        chosen: list[str] = []
         for marked, test in package.marked.tests.items():
             if (not files or test.partition("::")[0] in files) and (wanted is None or test in wanted):
-                chosen += [marked, package.marked.twins[marked]]
+                chosen += chance.sample([marked, package.marked.twins[marked]], 2)
         return chosen
 
     def _take_output(self, output: go_output.TestOutput) -> None:

@@ -76,6 +76,8 @@ def test_another_tool_is_another_version(tmp_path):
         ('node = "v20"\n', "'v20' is not a version such as '20'"),
         ('node = "20"\npython = "3.11"\n', "keep one of command, node, go, python"),
         ('command = true\nnode = "20"\n', "keep one of command, node, go, python"),
+        ('go = "go1.19"\n', "'go1.19' is not a version such as '1.23'"),
+        ('go = "1.19"\npython = "3.11"\n', "keep one of command, node, go, python"),
         ("", "python"),
     ],
 )
