@@ -66,7 +66,7 @@ def _take_section(
         found.problem = found.problem or "the tests were tampered with: one that must fail did not"
     for name, result in results.items():
         path, _, last = name.rpartition("::")
-        if re.fullmatch(rf"{mark}_\d+_[a-h]", last):
+        if re.fullmatch(rf"{mark}_[0-9]+_[a-h]", last):
             continue
         prefix = max((each for each in prefixes if name.startswith(each)), key=len, default=None)
         if prefix is None:
@@ -90,7 +90,7 @@ def _find_prefixes(
 ) -> dict[str, tuple[str, str]]:
     """Return beginnings of names → file and module, for those whose tests that must fail all do."""
     failed: dict[tuple[str, int], set[str]] = {}
-    pattern = re.compile(rf"(.*?){record['mark']}_(\d+)_([a-h])")
+    pattern = re.compile(rf"(.*?){record['mark']}_([0-9]{{1,6}})_([a-h])")
     for name, result in results.items():
         control = pattern.fullmatch(name)
         if control and result.outcome is TestOutcome.FAILED and int(control[2]) < len(record["controls"]):

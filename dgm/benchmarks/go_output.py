@@ -69,6 +69,10 @@ class TestOutput:
         test = self._marked.tests.get(function, "")
         return f"{test}{slash}{go_marks.without_marks(rest)}" if test else ""
 
+    def forget(self, functions: set[str]) -> None:
+        """Drop what subtests of functions reported that run once more."""
+        self.ends = {name: end for name, end in self.ends.items() if name.partition("/")[0] not in functions}
+
     def distrust(self) -> None:
         """Count what passed as failed."""
         self.ends = {name: "failed" if end == "passed" else end for name, end in self.ends.items()}

@@ -236,9 +236,9 @@ def _exam_files(exam: NamedExam, patch: bytes) -> Snapshot:
 
 
 def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the runner's messages by stage; only the first message of a stage counts."""
+    """Return the runner's messages by stage; only the first message of a stage counts, and none that was cut off."""
     found: dict[str, Mapping[str, Any]] = {}
-    for line in output.split(b"\n"):
+    for line in output.split(b"\n")[:-1]:
         if line.startswith(nonce.encode() + b" "):
             said = json.loads(line.split(b" ", 1)[1])
             found.setdefault(said["stage"], said)
@@ -328,6 +328,8 @@ def _describe_ending(completed: Completed) -> str:
         return "the tests did not end in time"
     if completed.out_of_memory:
         return "the tests ran out of memory"
+    if completed.truncated:
+        return "the tests report more than can be read"
     status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
     return f"the graded code ended the test runner (exit status {status})"
 

@@ -56,6 +56,11 @@ def test_a_forged_report_counts_as_nothing(text, problem):
     assert problem in found.problem
 
 
+def test_a_number_that_no_control_has_is_no_control():
+    found = read(HEAD + REAL + CONTROLS + f"test tests::{MARK}_{'9' * 5000}_a ... FAILED\n" + END)
+    assert found.outcomes == {"src/lib.rs::tests::halves": "passed"}
+
+
 def test_a_report_without_the_mark_is_a_failure():
     found = read(HEAD + "test tests::halves ... ok\n" + REAL + CONTROLS + END)
     assert found.outcomes == {"src/lib.rs::tests::halves": "failed"}

@@ -6,7 +6,7 @@ import pytest
 
 from dgm.benchmarks.go_marks import MarkedPackage, mark_tests, without_marks
 from dgm.benchmarks.go_output import TestOutput as Output
-from dgm.benchmarks.go_runner import is_chosen, is_left_out, top_name
+from dgm.benchmarks.go_runner import GoRun, is_chosen, is_left_out, top_name
 
 TEXT = """\
 package sums
@@ -91,6 +91,21 @@ def test_a_report_under_the_tests_own_name_is_no_report():
 def test_subtests_and_marks_in_the_middle_of_a_line_are_read():
     text = f"{TWIN_FAILS}printed--- FAIL: {REAL} (0.00s)\n\x16    --- PASS: {REAL}/a#01 (0.00s)\n"
     assert judge(text)[1] == {"sums_test.go::TestHalf": "failed", "sums_test.go::TestHalf/a#01": "passed"}
+
+
+def test_subtests_of_a_test_that_runs_once_more_count_once():
+    output = Output(PACKAGE)
+    output.read(f"{TWIN_FAILS}=== RUN   {REAL}\n    --- PASS: {REAL}/a (0.00s)\npanic: of another test\n")
+    output.forget({REAL})
+    output.read(f"    --- PASS: {REAL}/a (0.00s)\n--- PASS: {REAL} (0.00s)\n")
+    assert {*output.judge().values()} == {"passed"}
+
+
+def test_the_report_of_a_grading_has_the_tests_asked_for_alone(tmp_path):
+    task = {"tests": ["sums_test.go::TestHalf"], "tool": {}, "restored": []}
+    run = GoRun(task, tmp_path, {})
+    run.take_output(judge(f"{TWIN_FAILS}--- PASS: {REAL} (0.00s)\n--- FAIL: {REAL}/a (0.00s)\n")[0])
+    assert (run.outcomes, run.failures) == ({"sums_test.go::TestHalf": "passed"}, {})
 
 
 def test_who_ends_the_program_is_known():

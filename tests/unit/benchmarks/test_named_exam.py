@@ -1,7 +1,9 @@
 """Tests of pytest by name: what each patch is graded, on real processes; the sandbox is a folder."""
 
 import asyncio
+import json
 import sys
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,6 +14,7 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import Entry, Verdict
 from dgm.errors import UserError
+from dgm.protocols import Completed
 from tests.support.named_suite import FAIL, FIX, PASS, START, TASK, PythonFolders, entries, make_named_suite
 from tests.support.suite_on_disk import adding
 
@@ -185,3 +188,30 @@ def test_tests_with_changed_values_catch_who_reads_them(tmp_path):
     graded = grade(suite, changing(src__sums=reads))
     assert graded.reason == "tampering: it also passes tests whose expected values were changed"
     assert grade(suite, FIX.encode()).verdict is Verdict.RESOLVED
+
+
+class Cut:
+    """An engine, and its sandbox, whose runner reports more than is read."""
+
+    @asynccontextmanager
+    async def open(self, spec):
+        yield self
+
+    async def put(self, files, folder):
+        pass
+
+    async def exec(self, command, *, stdin=b"", **more):
+        if not stdin:
+            return Completed(0, "{}.{} any".format(*sys.version_info).encode())
+        nonce = json.loads(stdin)["nonce"]
+        said = f'\n{nonce} {{"stage": "prepared", "notes": ""}}\n\n{nonce} {{"stage": "done", "outco'
+        return Completed(0, said.encode(), truncated=True)
+
+
+def test_report_that_is_cut_off_passes_nothing(tmp_path):
+    folder = make_named_suite(tmp_path / "mined")
+    graded = grade(SuiteBenchmark(folder, Cut(), "off"), FIX.encode())
+    assert (graded.verdict, graded.reason) == (
+        Verdict.UNRESOLVED,
+        "2 of 2 tests still fail; 1 of 1 tests that passed are broken; the tests report more than can be read",
+    )
