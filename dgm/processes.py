@@ -57,7 +57,8 @@ def run_apart(
         try:
             out, errors = _communicate(process, given, timeout_s)
         except BaseException:
-            if process.poll() is None:
+            # Not reaped yet, so the group is still its own, even if the program has ended and others hold its output.
+            if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
             raise

@@ -97,6 +97,17 @@ def test_one_that_takes_too_long_is_killed(tmp_path):
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 
+def test_what_one_that_has_ended_left_behind_is_killed(tmp_path):
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_apart(["sh", "-c", "sleep 600 & echo $! > pid"], cwd=tmp_path, env=os.environ, timeout_s=0.3)
+    started = int((tmp_path / "pid").read_text())
+    for _ in range(1000):
+        if not is_running(started):
+            break
+        time.sleep(0.01)
+    assert not is_running(started)
+
+
 def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
