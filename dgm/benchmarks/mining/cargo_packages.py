@@ -97,9 +97,13 @@ def with_cargo(files: Snapshot) -> Snapshot:
     name = next((each for each in _CONFIGURATIONS if each in files), _CONFIGURATIONS[0])
     entry = files.get(name, Entry(b""))
     text = entry.data.decode("utf-8", "replace")
-    if "[source" in text:
+    try:
+        own = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
         return files
-    more = _SOURCES + ("" if "[net" in text else _OFFLINE)
+    if "source" in own:
+        return files
+    more = _SOURCES + ("" if "net" in own else _OFFLINE)
     return {**files, name: replace(entry, data=f"{text.rstrip()}\n{more}".lstrip().encode())}
 
 

@@ -1,5 +1,7 @@
 """Crates of a commit in Rust, and how cargo finds them in a sandbox."""
 
+import tomllib
+
 import pytest
 
 from dgm.benchmarks.environments import read_environments
@@ -38,8 +40,15 @@ def test_a_workspace_gets_a_source_of_crates():
     own = {name: Entry(b"[net]\nretry = 1\n")}
     assert with_cargo(own)[name].data.decode().startswith("[net]\nretry = 1\n\n[source.crates-io]")
     assert "offline" not in with_cargo(own)[name].data.decode()
-    sources = {".cargo/config": Entry(b"[source.crates-io]\n")}
-    assert with_cargo(sources) == sources
+    assert "offline" in with_cargo({name: Entry(b"# [net] and [source]\n")})[name].data.decode()
+    dotted = with_cargo({name: Entry(b"net.retry = 1\n")})[name].data.decode()
+    assert tomllib.loads(dotted)["net"] == {"retry": 1}
+
+
+@pytest.mark.parametrize("text", ["[source.crates-io]\n", 'source.x.directory = "y"\n', "[net\n"])
+def test_sources_of_its_own_and_what_cargo_refuses_stay(text):
+    files = {".cargo/config": Entry(text.encode())}
+    assert with_cargo(files) == files
 
 
 def test_packages_of_a_command_are_an_environment(tmp_path):
