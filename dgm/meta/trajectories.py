@@ -16,6 +16,8 @@ TRACE = "trajectory"
 """Name of the trace that holds the file as the agent wrote it; what was read of it is in the trace ``conversation``."""
 MOST = 10_000
 """Maximum number of messages that are read."""
+NAME_CHARS = 80
+"""Maximum length of a form's name; a longer one is none."""
 _ROLES = {role.value: role for role in Role} | {"developer": Role.SYSTEM, "function": Role.TOOL}
 _SOURCES = {"user": Role.USER, "agent": Role.ASSISTANT, "system": Role.SYSTEM, "environment": Role.TOOL}
 
@@ -54,7 +56,7 @@ def form_of(data: bytes) -> TrajectoryForm:
     if not isinstance(found, dict):
         return TrajectoryForm("messages" if _is_chat(found) else "events", is_lines)
     for key in ("trajectory_format", "schema_version"):
-        if isinstance(found.get(key), str) and found[key]:
+        if isinstance(found.get(key), str) and 0 < len(found[key]) <= NAME_CHARS:
             return TrajectoryForm(found[key], is_lines)
     return TrajectoryForm(next((key for key in _READERS if isinstance(found.get(key), list)), ""), is_lines)
 
@@ -67,7 +69,7 @@ def _parse(data: bytes) -> tuple[Any, bool]:
     except ValueError:
         pass
     try:
-        return [parse_json(line) for line in text.splitlines() if line.strip()], True
+        return [parse_json(line) for line in text.split("\n") if line.strip()], True
     except ValueError:
         return None, False
 

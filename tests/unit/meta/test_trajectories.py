@@ -65,6 +65,14 @@ def test_events_of_openhands():
     assert list(read_trajectory(lines)) == [SOLVED[0], ran, SOLVED[2]]
 
 
+def test_separators_of_lines_within_a_text_end_no_value():
+    found = [
+        {"source": "user", "action": "message", "args": {"content": f"one{mark}two"}} for mark in "\u2028\x85"
+    ]
+    lines = "\r\n".join(json.dumps(each, ensure_ascii=False) for each in found).encode()
+    assert [message.text for message in read_trajectory(lines)] == ["one\u2028two", "one\x85two"]
+
+
 def test_newer_events_of_openhands():
     found = [
         {"kind": "MessageEvent", "source": "user", "llm_message": {"role": "user", "content": "fix it"}},
@@ -111,6 +119,7 @@ def test_a_very_long_one_is_cut():
         ),
         (b'{"schema_version": "ATIF-v1.6", "steps": []}', TrajectoryForm("ATIF-v1.6", False)),
         (b'{"schema_version": 3, "history": []}', TrajectoryForm("history", False)),
+        (b'{"schema_version": "%b", "steps": []}' % (b"x" * 5000), TrajectoryForm("steps", False)),
         (b'[{"role": "user"}]', TrajectoryForm("messages", False)),
         (b'{"observation": "run"}\n{"action": "run"}\n', TrajectoryForm("events", True)),
     ],
