@@ -5,6 +5,7 @@ that the agent sent, or an answer of its model; what a tool answered is the obse
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,8 +31,8 @@ class _Steps:
     done: list[Step] = field(default_factory=list)
     calling: dict[str, Step] = field(default_factory=dict)
     """Id of a tool call → the newest step that made it."""
-    said: set[tuple[str, tuple[ToolCall, ...]]] = field(default_factory=set)
-    """Turns of the agent."""
+    said: dict[tuple[str, tuple[ToolCall, ...]], Step] = field(default_factory=dict)
+    """Turn of the agent → the newest step with it."""
     sent: set[tuple[Role, str]] = field(default_factory=set)
     """Messages of users and systems."""
 
@@ -39,14 +40,17 @@ class _Steps:
         """Add what a request holds beyond the steps so far."""
         known = [n for n, each in enumerate(messages) if self._is_known(each)]
         repeated = known[-1] + 1 if known else 0
+        turn: Step | None = None
+        unnamed: Counter[int] = Counter()
         for number, message in enumerate(messages):
             told = (message.role, message.text)
             if message.role is Role.TOOL:
-                self._observe(message, at)
+                self._observe(message, at, turn, unnamed)
             elif message.role is Role.ASSISTANT:
                 if not self._is_known(message):
                     # The run's model never said it, so it has no metrics.
                     self._add_turn(message, {"timestamp": at, "extra": {"from": "request"}})
+                turn = self.said[message.text, message.calls]
             elif number >= repeated or told not in self.sent:
                 self._add(_SOURCES[message.role], message.text, {"timestamp": at})
                 self.sent.add(told)
@@ -65,8 +69,8 @@ class _Steps:
         return message.role is Role.ASSISTANT and (message.text, message.calls) in self.said
 
     def _add_turn(self, turn: Message, more: Mapping[str, object]) -> None:
-        self.said.add((turn.text, turn.calls))
         step = self._add("agent", turn.text, more)
+        self.said[turn.text, turn.calls] = step
         if turn.calls:
             step["tool_calls"] = [
                 {
@@ -83,20 +87,36 @@ class _Steps:
         self.done.append(step)
         return step
 
-    def _observe(self, message: Message, at: str) -> None:
-        """Add what a tool answered, once a call."""
-        step, result = self.calling.get(message.call_id), {"content": message.text}
-        if step is None:
-            step = next((each for each in reversed(self.done) if each["source"] == "agent"), None)
+    def _observe(self, message: Message, at: str, turn: Step | None, unnamed: Counter[int]) -> None:
+        """Add what a tool answered, once a call.
+
+        Args:
+            message: the answer.
+            at: time of the request.
+            turn: the agent's turn before it in the request; some servers give their calls the same ids in each turn.
+            unnamed: step → its answers in this request, so far, that name no call.
+        """
+        named, result = message.call_id, {"content": message.text}
+        is_of_turn = turn and named in (call["tool_call_id"] for call in turn.get("tool_calls", ()))
+        step = turn if is_of_turn else self.calling.get(named)
+        if step is not None:
+            result["source_call_id"] = named
+            known, wanted = sum(each.get("source_call_id") == named for each in _results_of(step)), 1
         else:
-            result["source_call_id"] = message.call_id
-        if step is None:
-            self._add("user", message.text, {"timestamp": at})
-            return
-        results = step.setdefault("observation", {"results": []})["results"]
-        named = result.get("source_call_id")
-        if named is None or all(each.get("source_call_id") != named for each in results):
-            results.append(result)
+            step = turn or next((each for each in reversed(self.done) if each["source"] == "agent"), None)
+            if step is None:
+                self._add("user", message.text, {"timestamp": at})
+                return
+            unnamed[step["step_id"]] += 1
+            known = sum("source_call_id" not in each for each in _results_of(step))
+            wanted = unnamed[step["step_id"]]
+        if known < wanted:
+            step.setdefault("observation", {"results": []})["results"].append(result)
+
+
+def _results_of(step: Step) -> Sequence[Mapping[str, str]]:
+    found: Sequence[Mapping[str, str]] = step.get("observation", {}).get("results", ())
+    return found
 
 
 def build_document(

@@ -100,6 +100,20 @@ def test_a_history_that_is_sent_again_is_not_repeated(made, tmp_path):
     assert [each["content"] for each in steps[2]["observation"]["results"]] == ["a.py"]
 
 
+@pytest.mark.parametrize("ident", ["call_0", ""])
+def test_answers_belong_to_their_turn_where_calls_have_one_id_or_none(made, tmp_path, ident):
+    turns = [Reply(f"I {word}.", (ToolCall(ident, word, "{}"),)) for word in ("look", "read")]
+    sent, calls = ASKED, []
+    for turn, seen in zip(turns, ("a.py", "x = 1"), strict=True):
+        calls.append((sent, turn))
+        answer = Message(Role.TOOL, seen, call_id=ident)
+        sent = (*sent, Message(Role.ASSISTANT, turn.text, turn.calls), answer)
+    evaluated(made, [*calls, (sent, Reply("Done."))])
+    steps = document(made, tmp_path / "out")["steps"]
+    seen = [[each["content"] for each in step["observation"]["results"]] for step in steps[2:4]]
+    assert seen == [["a.py"], ["x = 1"]]
+
+
 def test_what_no_model_of_the_run_said_has_no_metrics(made, tmp_path):
     shown = (*ASKED, Message(Role.ASSISTANT, "an example"), Message(Role.USER, "now you"))
     evaluated(made, [(shown, Reply("Done."))])
