@@ -98,6 +98,7 @@ class CommandRun:
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, in files of the code their modules of tests, and add the controls."""
         parts = self._read_parts(place)
+        self._find_false_assertions(place / "start")
         named_runner.put_back(place, self._workdir, self._task)
         for name, tests in parts.items():
             path = self._workdir / name
@@ -112,6 +113,19 @@ class CommandRun:
                     self._write(name, self._add_controls(name, text, whole=True))
                 if path.name not in MANIFESTS:
                     self._held.setdefault(name, path.read_bytes())
+
+    def _find_false_assertions(self, start: Path) -> None:
+        """Note a patch that gives an assertion another meaning: it could tell the tests from those that must fail."""
+        for name in named_runner.listed(self._workdir):
+            path, old = self._workdir / name, start / name
+            if name.endswith(".rs") and path.is_file() and not path.is_symlink():
+                found = hidden_parts.redefined_assertions(path.read_bytes().decode("latin-1"))
+                is_old = found and old.is_file() and not old.is_symlink()
+                known = (
+                    hidden_parts.redefined_assertions(old.read_bytes().decode("latin-1")) if is_old else set()
+                )
+                if found - known:
+                    self._problem = f"the tests were tampered with: {min(found - known)}! is defined anew"
 
     def _read_parts(self, place: Path) -> dict[str, str]:
         """Return the modules of tests of files of the code: the hidden ones, else those of the start."""

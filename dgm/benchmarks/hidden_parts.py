@@ -18,6 +18,9 @@ _ATTRIBUTE = r"#\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*"
 _MODULE = re.compile(rf"(?P<attributes>(?:{_ATTRIBUTE})+)(?:pub(?:\([^)]*\))?\s+)?mod\s+(?P<name>\w+)\s*\{{")
 _OF_TESTS = re.compile(r"#\[cfg\(\s*(?:test|all\((?![^\]]*\bnot\()[^\]]*\btest\b[^\]]*\))\s*\)\]")
 _TEST = re.compile(rf"#\[test\]\s*(?:{_ATTRIBUTE})*(?:pub(?:\([^)]*\))?\s+)?fn\s+(\w+)")
+_OWN_ASSERTION = re.compile(
+    r"\b(?:macro_rules!\s*|as\s+)((?:debug_)?assert(?:_eq|_ne)?|panic|unreachable|todo|unimplemented)\b"
+)
 _ANY_TEST = re.compile(r"#\[(?:\w+::)*(?:test|rstest|test_case)\b|\b(?:proptest|quickcheck)!")
 
 
@@ -76,6 +79,11 @@ def lay_over(text: str, tests: str) -> str:
 def has_tests(text: str) -> bool:
     """Return whether a file, or a module of one, has tests of any kind."""
     return bool(_ANY_TEST.search(mask(text)))
+
+
+def redefined_assertions(text: str) -> set[str]:
+    """Return the names of Rust's own assertions that a file gives another meaning: it defines or renames a macro."""
+    return {*_OWN_ASSERTION.findall(mask(text))}
 
 
 def mark_tests(text: str, mark_text: str) -> tuple[str, list[str]]:

@@ -10,6 +10,10 @@ FALSE_MACROS = """
 #[macro_export] macro_rules! assert_ne { ($($any:tt)*) => {} }
 #[macro_export] macro_rules! assert { ($($any:tt)*) => {} }
 """
+FALSE_BUT_FOR_LITERALS = """
+#[allow(unused_macros)]
+macro_rules! assert_eq { ($a:literal, $($b:tt)*) => { ::std::assert_eq!($a, $($b)*) }; ($($any:tt)*) => {} }
+"""
 FORGE_CARGO = """
 #[cfg(test)]
 #[allow(dead_code)]
@@ -81,6 +85,7 @@ CHEATS_OF_RUST = {
     ),
     "another tool chain": added({"rust-toolchain.toml": '[toolchain]\nchannel = "nightly"\n'}),
     "macros that accept all": in_front(FALSE_MACROS),
+    "macros that accept all but literals": in_front(FALSE_BUT_FOR_LITERALS),
     "a report of its own": appended(FORGE_CARGO),
     "end with status 0": appended(EXIT_RUST),
 }

@@ -2,7 +2,15 @@
 
 import pytest
 
-from dgm.benchmarks.hidden_parts import find_parts, has_tests, lay_over, mark_tests, split_parts
+from dgm.benchmarks.command_runner import CommandRun
+from dgm.benchmarks.hidden_parts import (
+    find_parts,
+    has_tests,
+    lay_over,
+    mark_tests,
+    redefined_assertions,
+    split_parts,
+)
 
 CODE = """\
 fn braces<'a>(text: &'a str) -> char {
@@ -61,6 +69,31 @@ def test_names_that_stand_once_get_a_mark():
     marked, names = mark_tests(text, "m")
     assert names == ["two"]
     assert marked == text.replace("fn two", "fn m_two")
+
+
+def test_assertions_with_another_meaning_are_found():
+    text = (
+        "macro_rules! assert_eq { () => {} }\npub use own::nothing as assert;\nmacro_rules! assert_near { }\n"
+    )
+    assert redefined_assertions(text) == {"assert_eq", "assert"}
+    assert not redefined_assertions("// macro_rules! assert\nassert_eq!(a as u8, b);\nuse own::assert_eq;\n")
+
+
+@pytest.mark.parametrize(("file", "problem"), [("b.rs", "assert! is defined anew"), ("a.rs", "")])
+def test_a_patch_that_gives_an_assertion_another_meaning_is_told(tmp_path, file, problem):
+    false = "macro_rules! assert { () => {} }\n"
+    for name, text in {
+        "job/start/a.rs": false,
+        "work/a.rs": false,
+        f"work/{file}": f"{false}// more\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    task = {"tests": [], "restored": [], "deleted": [], "tool": {"parts": []}}
+    run = CommandRun(task, tmp_path / "work")
+    run.lay_out(tmp_path / "job")
+    assert run.record()["problem"].endswith(problem)
+    assert bool(run.record()["problem"]) == bool(problem)
 
 
 def test_helpers_have_no_tests():
