@@ -36,6 +36,8 @@ PROGRAMS = (
 """Files of dgm that run in the sandbox and can change a verdict."""
 VERSION = b"named tests, 1"
 """Version of the grading; it changes whenever a verdict may come out differently."""
+TAMPERED = "the tests were tampered with"
+"""Beginning of what the sandbox's side says of a patch that cheats."""
 SETUP_S = 60.0
 PIDS = 512
 OUTPUT_LIMIT = 2_000_000
@@ -319,7 +321,8 @@ def judge(tests: NamedTests, run: NamedRun) -> Grade:
         f"{broken} of {len(tests.pass_to_pass)} tests that passed are broken" if broken else "",
         problem,
     ]
-    score = 0.0 if broken or not failed else 1 - len(missing) / whole
+    is_cheat = problem.startswith(TAMPERED)
+    score = 0.0 if broken or is_cheat or not failed else 1 - len(missing) / whole
     return Grade(Verdict.UNRESOLVED, "; ".join(filter(None, said)), score, passed, failed)
 
 

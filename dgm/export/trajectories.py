@@ -22,7 +22,7 @@ from dgm.export.fresh import new_folder
 from dgm.export.tables import read_events
 from dgm.meta.trajectories import TRACE, form_of
 from dgm.publish.packing import make_scrubber
-from dgm.publish.scrubbing import LocalIdentity
+from dgm.publish.scrubbing import LocalIdentity, Scrubber
 
 INDEX = "index.jsonl"
 TASK_CHARS = 80
@@ -82,7 +82,7 @@ def write_trajectories(
             for action, evaluation in done:
                 for file in _files_of(run, action, evaluation):
                     writers[action] = file.writer
-                    name = _name_of(action, evaluation, file) if file.data else None
+                    name = _name_of(action, evaluation, file, scrubber) if file.data else None
                     if name:
                         (draft / name).write_bytes(scrubber.clean(file.data))
                     row = _index_row(run, action, evaluation, file)
@@ -170,8 +170,9 @@ def _facts_of(action: ActionId, done: Evaluation) -> dict[str, Any]:
     }
 
 
-def _name_of(action: ActionId, done: Evaluation, file: _File) -> str:
-    task = _ODD.sub("-", done.task)[:TASK_CHARS].strip("-.") or "task"
+def _name_of(action: ActionId, done: Evaluation, file: _File, scrubber: Scrubber) -> str:
+    named = scrubber.clean(done.task.encode("utf-8", "replace")).decode()
+    task = _ODD.sub("-", named)[:TASK_CHARS].strip("-.") or "task"
     tried = f".try-{file.tried}" if file.tried and _count_tries(done) > 1 else ""
     return f"agent-{done.agent}.{task}.action-{action}{tried}.{'jsonl' if file.is_lines else 'json'}"
 

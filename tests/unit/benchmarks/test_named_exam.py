@@ -9,7 +9,8 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.named_child import without_system_packages
-from dgm.benchmarks.named_exam import Survey, run_named
+from dgm.benchmarks.named_exam import NamedRun, Survey, judge, run_named
+from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import Entry, Verdict
@@ -58,6 +59,14 @@ def test_broken_test_scores_nothing(suite):
     graded = grade(suite, changing(src__sums=broken))
     assert (graded.score, graded.failed) == (0.0, PASS)
     assert graded.reason == "1 of 1 tests that passed are broken"
+
+
+def test_patch_that_cheats_scores_nothing_for_the_tests_that_pass():
+    tests = NamedTests(FAIL, PASS)
+    outcomes = dict.fromkeys((*FAIL[1:], *PASS), "passed")
+    assert judge(tests, NamedRun(outcomes)).score > 0
+    graded = judge(tests, NamedRun(outcomes, problem="the tests were tampered with: assert! is defined anew"))
+    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
 
 
 PLUGIN = """

@@ -180,6 +180,14 @@ def test_keys_and_personal_names_are_in_no_file(made, tmp_path):
     assert not any(KEY.encode() in data or b"alice" in data for data in files)
 
 
+def test_personal_names_are_in_no_name_of_a_file(made, tmp_path):
+    evaluated(made, traces={"trajectory": OWN}, task=TaskId("on-atlas-7/home/alice/x"))
+    ((row,), files) = written(made, tmp_path / "out")
+    assert [*files] == [row["file"]]
+    assert "atlas" not in row["file"]
+    assert "alice" not in row["file"]
+
+
 def test_one_agents_are_written_alone(made, tmp_path):
     child(made)
     evaluated(made, [(ASKED, Reply("x"))])
