@@ -18,6 +18,8 @@ _WITH_VALUE = frozenset({
     "run", "bench", "benchtime", "count", "timeout", "cover", "coverpkg", "coverprofile", "covermode", "parallel",
     "cpu", "skip", "shuffle", "vet", "o", "exec", "p", "ldflags", "list", *_BUILD_OPTIONS,
 }) - {"cover"}  # fmt: skip
+_OF_SHELL = ("cd", "export", "set")
+"""Steps that change the shell they run in, and each step has its own."""
 
 
 def module_name(files: Snapshot) -> str:
@@ -52,6 +54,11 @@ def find_go_call(files: Snapshot, given: str = "") -> ToolCall:
         raise ValueError(
             f"--test {given!r}: its last part must call go test, as in --test 'go test -short ./...'"
         )
+    if lost := next((step[0] for step in steps[:-1] if step and step[0] in _OF_SHELL), ""):
+        raise ValueError(
+            f"--test {given!r}: {lost} holds for one step alone; name packages as ./folder/..., and set variables "
+            "before go test"
+        )
     import shlex
 
     call = ToolCall(GO, env=tuple(sorted(env)), build=tuple(shlex.join(step) for step in steps[:-1]))
@@ -67,6 +74,8 @@ def _add_words(call: ToolCall, words: Sequence[str], given: str) -> ToolCall:
             raise ValueError(
                 f"--test {given!r}: -run is not taken over; name packages, or leave tests out by -skip"
             )
+        elif name == "args":
+            raise ValueError(f"--test {given!r}: -args is not taken over; leave it out")
         elif name in _BUILD_OPTIONS:
             flags.append(f"-{name}={value}")
         elif name in _TEST_OPTIONS:

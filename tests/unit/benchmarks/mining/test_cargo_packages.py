@@ -92,6 +92,10 @@ def test_the_usual_command_needs_a_manifest():
         ("cd a && cargo test --lib", "cd a && cargo test --no-fail-fast --lib"),
         ("cargo +stable t -- --skip x", "cargo +stable t --no-fail-fast -- --skip x"),
         ("cargo test --no-fail-fast", "cargo test --no-fail-fast"),
+        (
+            "cargo t --no-fail-fast; cargo test --doc",
+            "cargo t --no-fail-fast; cargo test --no-fail-fast --doc",
+        ),
     ],
 )
 def test_every_program_of_a_given_command_runs(given, command):
@@ -101,3 +105,5 @@ def test_every_program_of_a_given_command_runs(given, command):
 def test_a_command_whose_output_cannot_be_read_is_refused():
     with pytest.raises(ValueError, match="does not call cargo test"):
         find_command({}, "make check")
+    with pytest.raises(ValueError, match="never runs, as tests that must fail are added; use ;"):
+        find_command({}, "cargo test --lib && cargo test --test all")

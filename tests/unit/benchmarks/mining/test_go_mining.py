@@ -63,6 +63,9 @@ def test_all_packages_are_called_unless_it_is_said():
         ({}, "", "no go.mod"),
         (MODULE, "make test", "must call go test"),
         (MODULE, "go test -run TestA ./...", "-run is not taken over"),
+        (MODULE, "go test ./a -args x", "-args is not taken over"),
+        (MODULE, "cd a && go test ./...", "cd holds for one step alone"),
+        (MODULE, "go vet && export A=1 && go test", "export holds for one step alone"),
     ],
 )
 def test_other_calls_are_refused(files, given, message):
