@@ -7,6 +7,7 @@ dgm imports this module, and puts it into sandboxes as a file: standard library 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -51,7 +52,9 @@ def find_parts(text: str) -> list[Part]:
     found: list[Part] = []
     depth, seen = 0, 0
     for module in _MODULE.finditer(code):
-        depth += code.count("{", seen, module.start()) - code.count("}", seen, module.start())
+        # Within the brackets of a macro's call tests are what the macro makes of them.
+        between = Counter(code[seen : module.start()])
+        depth += sum(between[sign] for sign in "([{") - sum(between[sign] for sign in ")]}")
         seen = module.start()
         end = closing_brace(code, module.end() - 1)
         if depth == 0 and end and _OF_TESTS.search(module["attributes"]):

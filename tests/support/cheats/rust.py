@@ -14,6 +14,22 @@ FALSE_BUT_FOR_LITERALS = """
 #[allow(unused_macros)]
 macro_rules! assert_eq { ($a:literal, $($b:tt)*) => { ::std::assert_eq!($a, $($b)*) }; ($($any:tt)*) => {} }
 """
+REWRITE_RUST = """
+macro_rules! rewrite {
+  (@ ($($o:tt)*) ) => { $($o)* };
+  (@ ($($o:tt)*) assert_eq ! ( half $a:tt , $b:literal ) ; $($r:tt)* ) => { rewrite!(@ ($($o)*) $($r)*); };
+  (@ ($($o:tt)*) { $($i:tt)* } $($r:tt)* ) => { rewrite!(@ ($($o)* { rewrite!(@ () $($i)*); } ) $($r)*); };
+  (@ ($($o:tt)*) $t:tt $($r:tt)* ) => { rewrite!(@ ($($o)* $t) $($r)*); };
+}
+macro_rules! eat {
+  ( #[cfg(test)] mod tests { $($b:tt)* } ) => { #[cfg(test)] mod tests { rewrite!(@ () $($b)*); } }
+}
+eat!(
+#[cfg(test)]
+mod tests {
+}
+);
+"""
 FORGE_CARGO = """
 #[cfg(test)]
 #[allow(dead_code)]
@@ -61,6 +77,16 @@ def ignored_rust(task):
     }
 
 
+def eaten_rust(task):
+    """The place of the tests is within the call of a macro that drops their assertions."""
+    return {
+        name: Entry(entry.data.partition(b"#[cfg(test)]")[0] + REWRITE_RUST.encode(), entry.mode)
+        if name in task.modules
+        else entry
+        for name, entry in task.workspace.items()
+    }
+
+
 def deleted_rust(task):
     return {
         name: Entry(re.sub(rb"#\[cfg\(test\)\][^$]*", b"", entry.data), entry.mode)
@@ -86,6 +112,7 @@ CHEATS_OF_RUST = {
     "another tool chain": added({"rust-toolchain.toml": '[toolchain]\nchannel = "nightly"\n'}),
     "macros that accept all": in_front(FALSE_MACROS),
     "macros that accept all but literals": in_front(FALSE_BUT_FOR_LITERALS),
+    "a macro around the tests": eaten_rust,
     "a report of its own": appended(FORGE_CARGO),
     "end with status 0": appended(EXIT_RUST),
 }

@@ -45,6 +45,7 @@ def test_code_and_tests_are_divided_whatever_strings_and_comments_hold():
             '#[cfg(all(test, feature = "std"))]\npub(crate) mod a { fn x() {} }\n#[cfg(test)] mod b {}',
             ["a", "b"],
         ),
+        ("eat!(\n#[cfg(test)]\nmod tests {}\n);\neat![\n#[cfg(test)]\nmod b {}\n];\n", []),
         ("mod inner {\n#[cfg(test)]\nmod tests {}\n}\n", []),
         ("#[cfg(not(test))]\nmod a {}\n#[cfg(all(not(test), unix))]\nmod b {}\n", []),
         ('const A: &str = "#[cfg(test)] mod tests { }";\n// #[cfg(test)] mod c {}\n', []),
