@@ -61,6 +61,11 @@ SETTINGS = {
 
 
 def main() -> None:
+    """Prepare the workspace, run the command, report once."""
+    run_assignment(CommandRun)
+
+
+def run_assignment(kind: type[CommandRun]) -> None:
     """Read the assignment, prepare the workspace, run the command, report once."""
     exam_runner.hide_from_siblings()
     task = json.load(sys.stdin)
@@ -71,7 +76,7 @@ def main() -> None:
         exam_runner.report(task["nonce"], stage="refused", reason=refusal)
         return
     exam_runner.report(task["nonce"], stage="prepared", notes=notes)
-    run = CommandRun(task, workdir)
+    run = kind(task, workdir)
     run.lay_out(place)
     began = time.monotonic()
     run.perform(task["timeout_s"])

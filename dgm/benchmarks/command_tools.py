@@ -1,11 +1,15 @@
 """Named tests of a command of the user's, which builds and runs them: what is restored, and what goes into sandboxes.
 
-The sandbox's side is ``command_runner.py``; the host reads what the command reported (``command_results.py``).
+The sandbox's side is ``command_runner.py``; the host reads what the command printed (``command_results.py``). Where
+the command writes reports in JUnit's XML, the two are ``report_runner.py`` and ``report_results.py``.
 """
 
 from pathlib import Path
 
 COMMAND = "command"
+REPORT = "report"
+BY_COMMAND = (COMMAND, REPORT)
+"""What runs tests by a command: its output, or the reports that it writes, tell them."""
 COMMAND_CONFIGURATION = (
     "Cargo.toml", "Cargo.lock", ".cargo", "build.rs", "rust-toolchain", "rust-toolchain.toml",
 )  # fmt: skip
@@ -20,3 +24,13 @@ COMMAND_PROGRAMS = tuple(
     _HERE / f"{each}.py" for each in ("command_runner", "command_watcher", "tool_runner", "hidden_parts")
 )
 """Files that run in the sandbox."""
+REPORT_CONFIGURATION = (
+    "CMakeLists.txt", "*.cmake", "CMakePresets.json", "CMakeUserPresets.json", "CMakeCache.txt", "CMakeFiles",
+)  # fmt: skip
+REPORT_TEST_FILES = (
+    "test", "tests", "unittests", "testdata", "test_*.*", "*_test.*", "*_tests.*", "*_unittest.*", "*_unittests.*",
+    "*Test.*", "*Tests.*", "test.*", "tests.*",
+)  # fmt: skip
+REPORT_RESTORED = (*REPORT_CONFIGURATION, *REPORT_TEST_FILES)
+REPORT_VERSION = VERSION + (_HERE / "report_results.py").read_bytes()
+REPORT_PROGRAMS = (*COMMAND_PROGRAMS, *(_HERE / f"report_{each}.py" for each in ("runner", "controls")))

@@ -243,6 +243,21 @@ async def ask_rust(engine: SandboxEngine, image: str, labels: Mapping[str, str])
     return words
 
 
+async def ask_cpp(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the C++ compiler in an image's sandboxes, such as ``12`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``c++``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        done = await sandbox.exec(["sh", "-c", "c++ -dumpversion && uname -m"], timeout_s=_ASK_S, cwd="/")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2:
+        raise UserError(f"the sandbox image {image!r} has no c++ that runs; use the recipe cpp")
+    return words
+
+
 def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:
     """Refuse an environment that is for another version of its language's program, or another machine.
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from dgm.benchmarks.command_results import read_command
-from dgm.benchmarks.command_tools import COMMAND
+from dgm.benchmarks.command_tools import BY_COMMAND, REPORT
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
 from dgm.benchmarks.named_tests import NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
+from dgm.benchmarks.report_results import read_reports
 from dgm.benchmarks.runners import PYTEST, RUNNERS
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
@@ -177,7 +178,7 @@ async def run_named(
                 "LC_ALL": "C.UTF-8",
                 **dict(tests.env),
                 **({"PYTHONPATH": shown.mount.target} if shown and tests.runner == PYTEST else {}),
-                **({"DGM_PACKAGES": shown.mount.target} if shown and tests.runner == COMMAND else {}),
+                **({"DGM_PACKAGES": shown.mount.target} if shown and tests.runner in BY_COMMAND else {}),
             },
             stdin=json.dumps(_assignment(exam, nonce, survey)).encode(),
             output_limit=OUTPUT_LIMIT if survey is None else SURVEY_OUTPUT,
@@ -211,6 +212,7 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
             "build": tests.build,
             "command": tests.command,
             "parts": tests.parts,
+            "reports": tests.reports,
             "env": tests.env,
             "limit_s": tests.limit_s,
         },
@@ -235,6 +237,12 @@ def _exam_files(exam: NamedExam, patch: bytes) -> Snapshot:
     files |= {f"runner/test_tools/{file.name}": Entry(file.read_bytes()) for file in runner.parts}
     files |= {f"start/{name}": entry for name, entry in exam.workspace.items()}
     return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
+
+
+def _put_back(exam: NamedExam) -> Snapshot:
+    """Return the files of tests and configuration that every graded workspace has."""
+    files = {name: entry for name, entry in exam.workspace.items() if is_restored(name, exam.tests.restored)}
+    return {name: entry for name, entry in {**files, **exam.hidden}.items() if name not in exam.tests.deleted}
 
 
 def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
@@ -270,8 +278,13 @@ def _read_run(exam: NamedExam, completed: Completed, nonce: str) -> NamedRun:
     if "done" not in said:
         return NamedRun(problem=_describe_ending(completed))
     done = said["done"]
-    if exam.tests.runner == COMMAND:
-        done = {**done, "failures": {}, "foreign": (), **asdict(read_command(done["command"]))}
+    if exam.tests.runner in BY_COMMAND:
+        outcomes = (
+            read_reports(done["command"], _put_back(exam), exam.limits.workdir)
+            if exam.tests.runner == REPORT
+            else read_command(done["command"])
+        )
+        done = {**done, "failures": {}, "foreign": (), **asdict(outcomes)}
     return NamedRun(
         outcomes=done["outcomes"],
         failures={

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dgm.archive.event_fields import COMMIT
-from dgm.benchmarks.command_tools import COMMAND
+from dgm.benchmarks.command_tools import BY_COMMAND, COMMAND, REPORT
 from dgm.benchmarks.runners import PYTEST, RUNNERS
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 
@@ -33,7 +33,7 @@ class NamedTests:
     """Further arguments of pytest, or of the other tool."""
     runner: str = PYTEST
     """``pytest``, ``node`` (its own test runner), ``vitest``, ``jest``, ``mocha`` or ``go``; ``command``: a command
-    of the user's."""
+    of the user's whose output is read; ``report``: one that writes reports in JUnit's XML."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program, or of Go's build; not for pytest."""
     patterns: tuple[str, ...] = ()
@@ -41,7 +41,9 @@ class NamedTests:
     build: tuple[str, ...] = ()
     """Shell commands that run in the workspace before the tests; not for pytest."""
     command: str = ""
-    """Shell command that builds and runs the tests in the workspace; of the runner ``command`` only."""
+    """Shell command that builds and runs the tests in the workspace; of ``command`` and ``report`` only."""
+    reports: tuple[str, ...] = ()
+    """Patterns of the files that the command writes, in the workspace or below ``$DGM_BUILD/``; of ``report`` only."""
     parts: tuple[str, ...] = ()
     """Hidden files that hold only the modules of tests of a file of the code; of the runner ``command`` only."""
     limit_s: float = TEST_SECONDS
@@ -97,7 +99,8 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         runner=runner,
         flags=inner.texts("flags", ()),
         build=inner.texts("build", ()),
-        command=inner.take("command", str, *([] if runner == COMMAND else [""])),
+        command=inner.take("command", str, *([] if runner in BY_COMMAND else [""])),
+        reports=inner.texts("reports", *([] if runner == REPORT else [()])),
         parts=inner.texts("parts", ()),
         limit_s=inner.positive("limit_s", TEST_SECONDS),
         env=tuple(env.items()),
@@ -105,15 +108,7 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         memory_mb=inner.count("memory_mb", 2048, "MB"),
         disk_mb=inner.count("disk_mb", DISK_MB, "MB"),
     )
-    for key, given in (("flags", tests.flags), ("build", tests.build)):
-        if given and runner in (PYTEST, COMMAND):
-            others = ", ".join(name for name in RUNNERS if name not in (PYTEST, COMMAND))
-            raise inner.fail(key, f"is not for {runner}; it belongs to {others}")
-    for key, value in (("command", tests.command), ("parts", tests.parts)):
-        if value and runner != COMMAND:
-            raise inner.fail(key, f"is for runner = {COMMAND!r} only")
-    if runner == COMMAND and not tests.command.strip():
-        raise inner.fail("command", "is empty; give a shell command such as 'cargo test --offline'")
+    _check_runner(inner, tests)
     if not tests.fail_to_pass:
         raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
     if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:
@@ -122,6 +117,36 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         if not _is_inside(name):
             raise inner.fail(key, f"{name!r} is not a path within the workspace")
     return tests
+
+
+def _check_runner(inner: Table, tests: NamedTests) -> None:
+    """Refuse keys of the table ``[tests]`` that are not for its runner."""
+    runner = tests.runner
+    for key, given in (("flags", tests.flags), ("build", tests.build)):
+        if given and runner in (PYTEST, *BY_COMMAND):
+            others = ", ".join(name for name in RUNNERS if name not in (PYTEST, *BY_COMMAND))
+            raise inner.fail(key, f"is not for {runner}; it belongs to {others}")
+    keys = (
+        ("command", tests.command, BY_COMMAND),
+        ("parts", tests.parts, (COMMAND,)),
+        ("reports", tests.reports, (REPORT,)),
+    )
+    for key, value, runners in keys:
+        if value and runner not in runners:
+            raise inner.fail(key, f"is for runner = {' or '.join(map(repr, runners))} only")
+    if runner in BY_COMMAND and not tests.command.strip():
+        raise inner.fail("command", "is empty; give a shell command such as 'cargo test --offline'")
+    if runner == REPORT and not tests.reports:
+        raise inner.fail("reports", "names no file; give a pattern such as 'target/surefire-reports/*.xml'")
+    for pattern in tests.reports:
+        if not is_report_pattern(pattern):
+            raise inner.fail("reports", f"{pattern!r} is not a pattern within the workspace or $DGM_BUILD")
+
+
+def is_report_pattern(pattern: str) -> bool:
+    """Return whether a pattern names files in the workspace or in the build's folder."""
+    parts = pattern.removeprefix("$DGM_BUILD/").split("/")
+    return _is_inside("/".join(parts)) and not any("**" in part and part != "**" for part in parts)
 
 
 def read_provenance(table: Table) -> Provenance | None:

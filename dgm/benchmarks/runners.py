@@ -43,6 +43,12 @@ _COMMAND = Runner(
     command_tools.COMMAND_PROGRAMS,
     version=command_tools.VERSION,
 )
+_REPORT = Runner(
+    "report_runner.py",
+    command_tools.REPORT_RESTORED,
+    command_tools.REPORT_PROGRAMS,
+    version=command_tools.REPORT_VERSION,
+)
 _SCRIPTS = Runner(
     "tool_runner.py",
     script_tools.TOOL_RESTORED,
@@ -55,4 +61,5 @@ RUNNERS: Mapping[str, Runner] = {
     **dict.fromkeys(script_tools.TOOLS, _SCRIPTS),
     go_tools.GO: Runner("go_runner.py", go_tools.GO_RESTORED, go_tools.GO_PROGRAMS, version=go_tools.VERSION),
     command_tools.COMMAND: _COMMAND,
+    command_tools.REPORT: _REPORT,
 }

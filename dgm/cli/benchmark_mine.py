@@ -50,8 +50,14 @@ _LINES_MOST, _LINE_EVERY = 10, 10
     "--test", default="", metavar="CMD", help="How the tests are called, as in 'pytest -m \"not slow\"'."
 )
 @click.option(
+    "--report",
+    multiple=True,
+    metavar="GLOB",
+    help="JUnit's XML that --test writes (C++ only; repeat it for more).",
+)
+@click.option(
     "--language",
-    type=click.Choice(["python", "javascript", "go", "rust"]),
+    type=click.Choice(["python", "javascript", "go", "rust", "cpp"]),
     help="Language to mine (default: that of most test files).",
 )
 @click.option(
@@ -84,6 +90,7 @@ def mine(
     since: str,
     setup: str,
     test: str,
+    report: tuple[str, ...],
     language: str | None,
     holdout: float,
     statement_model: str,
@@ -118,6 +125,7 @@ def mine(
         since=since,
         setup=setup,
         test=test,
+        report=report,
         language=Language(language) if language else None,
         holdout=holdout,
         statement_model=statement_model,
@@ -131,11 +139,11 @@ def mine(
             return await mine(options, engine, tell, ask)
 
     with _show_progress(quiet=as_json) as tell:
-        report = asyncio.run(perform(tell))
+        done = asyncio.run(perform(tell))
     if as_json:
-        emit_json(report.record())
+        emit_json(done.record())
     else:
-        _write_report(report)
+        _write_report(done)
     return 0
 
 

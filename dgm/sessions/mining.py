@@ -34,7 +34,7 @@ from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.processes import check_given_up
 from dgm.protocols import SandboxEngine
-from dgm.sessions.mining_checks import check_counts, check_folders, parse_since
+from dgm.sessions.mining_checks import check_counts, check_folders, check_reports, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
@@ -96,6 +96,7 @@ async def open_mining(
         Infrastructure: the sandbox failed.
     """
     check_counts(options)
+    check_reports(options)
     check_folders(options.out, options.work / "journal.jsonl", update=options.update)
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
@@ -109,6 +110,7 @@ async def open_mining(
         f"{project.program} in the sandbox": f"{python.version} {python.machine}",
         "--setup": options.setup,
         "--test": options.test,
+        **({"--report": " ".join(options.report)} if options.report else {}),
         "--statement-model": options.statement_model,
         "seed": options.seed,
     }
@@ -119,7 +121,8 @@ async def open_mining(
     if project.call is None:
         bench.options = pytest_words
     else:
-        bench.call = partial(project.call, given=options.test)
+        more = {"reports": options.report} if project.by_reports else {}
+        bench.call = partial(project.call, given=options.test, **more)
     try:
         yield Mining(options, history, journal, epochs, bench, tell, language, ask)
     finally:
@@ -138,6 +141,10 @@ def find_language(history: History, options: MiningOptions) -> Language:
     if not counts[found][1]:
         known = options.language or " or ".join(PROJECTS)
         raise UserError(f"{options.repo}: no code in {known} at its newest commit")
+    if options.report and not PROJECTS[found].by_reports:
+        raise UserError(
+            f"--report {options.report[0]}: is for C++ (--language cpp), and this is {found}; leave it out"
+        )
     if options.bugs and found is not Language.PYTHON:
         raise UserError(
             f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"

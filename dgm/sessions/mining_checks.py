@@ -4,6 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from dgm.benchmarks.mining.writing import LEFT_FILE
+from dgm.benchmarks.named_tests import is_report_pattern
 from dgm.errors import UserError
 from dgm.sessions.mining_options import MiningOptions
 
@@ -16,6 +17,19 @@ def check_counts(options: MiningOptions) -> None:
     """
     if options.history == 0 and options.bugs == 0 and not options.update:
         raise UserError("--history 0 and --bugs 0: leave nothing to mine; give one of them more")
+
+
+def check_reports(options: MiningOptions) -> None:
+    """Refuse patterns of reports that lie elsewhere than in the workspace.
+
+    Raises:
+        UserError: one does.
+    """
+    for pattern in options.report:
+        if not is_report_pattern(pattern):
+            raise UserError(
+                f"--report {pattern!r}: expected files in the workspace or below $DGM_BUILD/, as in 'build/**/*.xml'"
+            )
 
 
 def check_folders(out: Path, journal: Path, *, update: bool) -> None:

@@ -29,7 +29,10 @@ class MiningOptions:
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
     """The repository's own call of pytest, whose options are taken over; in other languages a shell command, whose
-    last part calls the test tool, and all before it is the build; in Rust a shell command that calls ``cargo test``."""
+    last part calls the test tool, and all before it is the build; in Rust a shell command that calls ``cargo test``;
+    in C++ any that writes reports."""
+    report: tuple[str, ...] = ()
+    """Patterns of the reports in JUnit's XML that ``test`` writes; in C++ only."""
     language: Language | None = None
     """Language that is mined; None: the one that most files of tests are in."""
     holdout: float = 0.3

@@ -14,6 +14,7 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import INERT
 from dgm.domain import Split, Verdict
 from dgm.sandboxes.choose import choose
+from tests.support.cheats.cpp import CHEATS_OF_CPP
 from tests.support.cheats.go import CHEATS_OF_GO
 from tests.support.cheats.python import CHEATS
 from tests.support.cheats.rust import CHEATS_OF_RUST
@@ -27,7 +28,7 @@ class Target:
         self.workspace = suite.workspace(task)
         self.modules = suite.record(task).provenance.modules
         runner = suite.record(task).tests.runner
-        own = {"pytest": CHEATS, "go": CHEATS_OF_GO, "command": CHEATS_OF_RUST}
+        own = {"pytest": CHEATS, "go": CHEATS_OF_GO, "command": CHEATS_OF_RUST, "report": CHEATS_OF_CPP}
         self.cheats = own.get(runner, CHEATS_OF_SCRIPTS)
 
 

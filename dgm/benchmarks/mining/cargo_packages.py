@@ -39,6 +39,7 @@ directory = "{TARGET}/{VENDOR}"
 _OFFLINE = "\n[net]\noffline = true\n"
 _TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 _SAID = 300
+_HINT = f'; for crates: cargo vendor "$DGM_PACKAGES/{VENDOR}"'
 
 
 class CargoEpochs(Epochs):
@@ -67,13 +68,19 @@ class CargoEpochs(Epochs):
             checkout, packages = Path(folder, "checkout"), Path(folder, PACKAGES)
             write_folder(files, checkout)
             packages.mkdir()
-            run_command(self._setup, checkout, packages)
+            run_command(self._setup, checkout, packages, _HINT)
             crates = _list_crates(packages / VENDOR)
             return Installed(keep_packages(packages, crates, self._python.machine, self._suite), "by --setup")
 
 
-def run_command(command: str, checkout: Path, packages: Path) -> None:
+def run_command(command: str, checkout: Path, packages: Path, hint: str = "") -> None:
     """Run the user's own command in a checkout; it fills ``packages``.
+
+    Args:
+        command: the user's.
+        checkout: folder of the commit's files.
+        packages: folder that is filled.
+        hint: words that a complaint ends with.
 
     Raises:
         UserError: it fails, or leaves nothing.
@@ -87,9 +94,7 @@ def run_command(command: str, checkout: Path, packages: Path) -> None:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2][:_SAID]
         raise UserError(f"--setup ended with exit status {done.returncode}: {said}")
     if not any(packages.iterdir()):
-        raise UserError(
-            f'--setup left nothing in $DGM_PACKAGES; for crates: cargo vendor "$DGM_PACKAGES/{VENDOR}"'
-        )
+        raise UserError(f"--setup left nothing in $DGM_PACKAGES{hint}")
 
 
 def with_cargo(files: Snapshot) -> Snapshot:

@@ -1,12 +1,20 @@
 """The command by which a commit's tests are built and run, where no tool of its language is known whole."""
 
 import re
+from collections.abc import Sequence
 
 from dgm.benchmarks.mining.cargo_packages import MANIFEST
 from dgm.domain import Snapshot
 
 CARGO_TEST = "cargo test --offline --tests --no-fail-fast"
 """The usual command in Rust: unit and integration tests, without examples in documents."""
+CMAKE = "CMakeLists.txt"
+CMAKE_TEST = (
+    'cmake -S . -B "$DGM_BUILD" -DCMAKE_BUILD_TYPE=Debug && cmake --build "$DGM_BUILD" '
+    '&& ctest --test-dir "$DGM_BUILD" --timeout 60 --output-junit "$DGM_BUILD/dgm-ctest.xml"'
+)
+CMAKE_REPORTS = ("$DGM_BUILD/dgm-ctest.xml",)
+"""The usual command in C++, and the report that it writes."""
 _CARGO = re.compile(r"\bcargo(?: +\+\S+)? +(?:test|t)\b")
 
 
@@ -40,3 +48,30 @@ def find_command(files: Snapshot, given: str) -> str:
 
 def _missing_option(rest: str) -> str:
     return "" if "--no-fail-fast" in re.split(r"[;&|\n]", rest)[0] else " --no-fail-fast"
+
+
+def find_report_command(
+    files: Snapshot, given: str, reports: Sequence[str] = ()
+) -> tuple[str, tuple[str, ...]]:
+    """Return the command for a commit's tests in C++, and patterns of the reports that it writes.
+
+    Args:
+        files: the commit's.
+        given: the user's own command; empty: the usual one.
+        reports: the user's own patterns.
+
+    Raises:
+        ValueError: there is no usual one for the commit, or only one of command and patterns is given.
+    """
+    if given and reports:
+        return given, tuple(reports)
+    if given or reports:
+        lacking, kept = ("--report", "--test") if given else ("--test", "--report")
+        raise ValueError(
+            f"{kept} needs {lacking}, too: CMD writes reports in JUnit's XML, and GLOB names them"
+        )
+    if CMAKE not in files:
+        raise ValueError(
+            f"it has no {CMAKE}; say how its tests run, and which reports they write, with --test CMD --report GLOB"
+        )
+    return CMAKE_TEST, CMAKE_REPORTS

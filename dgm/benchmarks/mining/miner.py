@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dgm.benchmarks.command_tools import COMMAND
+from dgm.benchmarks.command_tools import BY_COMMAND
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
@@ -108,10 +108,11 @@ class Bench:
         base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
         if self.call:
             found = self.call(change.workspace if change else files or {})
-            builds = found.kind == COMMAND
+            builds = found.kind in BY_COMMAND
             base = NamedTests(
                 (), (), RUNNERS[found.kind].restored, runner=found.kind, flags=found.flags, options=found.options,
                 patterns=found.patterns, build=found.build, command=found.command, env=found.env,
+                reports=found.reports,
                 parts=change.parts if change else (), limit_s=FILE_LIMIT_S,
                 memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB,
                 disk_mb=BUILD_DISK_MB if builds else DISK_MB,

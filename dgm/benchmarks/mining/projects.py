@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.command_tools import COMMAND
-from dgm.benchmarks.environments import ask_go, ask_node, ask_python, ask_rust
+from dgm.benchmarks.command_tools import COMMAND, REPORT
+from dgm.benchmarks.environments import ask_cpp, ask_go, ask_node, ask_python, ask_rust
 from dgm.benchmarks.go_tools import GO
 from dgm.benchmarks.mining.cargo_packages import CargoEpochs, with_cargo
-from dgm.benchmarks.mining.commands import find_command
+from dgm.benchmarks.mining.command_packages import CommandEpochs
+from dgm.benchmarks.mining.commands import find_command, find_report_command
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import find_go_call
 from dgm.benchmarks.mining.go_modules import GoEpochs
@@ -41,11 +42,19 @@ class Project:
     """Patterns of tests and configuration; none: those of pytest, which depend on the workspace."""
     take_apart: Callable[[Snapshot, Snapshot, Sequence[str], Sequence[str]], Change] = take_apart
     """Divides a step into its fix and its tests."""
+    by_reports: bool = False
+    """True if ``call`` takes patterns of reports, too."""
 
 
 def find_command_call(files: Snapshot, given: str = "") -> ToolCall:
     """Return the call of a commit's tests by a command; arguments and errors are those of ``find_command``."""
     return ToolCall(COMMAND, command=find_command(files, given))
+
+
+def find_report_call(files: Snapshot, given: str = "", reports: Sequence[str] = ()) -> ToolCall:
+    """Return the call of a commit's tests by a command; arguments and errors are those of ``find_report_command``."""
+    command, patterns = find_report_command(files, given, reports)
+    return ToolCall(REPORT, command=command, reports=patterns)
 
 
 PROJECTS: Mapping[Language, Project] = {
@@ -63,6 +72,15 @@ PROJECTS: Mapping[Language, Project] = {
         with_cargo,
         RUNNERS[COMMAND].restored,
         take_apart_rust,
+    ),
+    Language.CPP: Project(
+        "cpp",
+        "C++",
+        ask_cpp,
+        CommandEpochs,
+        find_report_call,
+        restored=RUNNERS[REPORT].restored,
+        by_reports=True,
     ),
 }
 

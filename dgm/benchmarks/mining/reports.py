@@ -152,7 +152,8 @@ def _junit_result(case: ElementTree.Element) -> TestResult:
     for kind, outcome in (("error", TestOutcome.ERROR), ("failure", TestOutcome.FAILED)):
         if (blamed := case.find(kind)) is not None:
             text, message = (blamed.text or "").strip("\n"), blamed.get("message", "")
-            return TestResult(outcome, text if text.strip() else message)
+            # ctest tells nothing of a failure, but what the test printed.
+            return TestResult(outcome, text if text.strip() else message or case.findtext("system-out", ""))
     if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled", "skipped"):
         return TestResult(TestOutcome.SKIPPED)
     return TestResult(TestOutcome.FAILED if case.get("status") == "fail" else TestOutcome.PASSED)

@@ -45,7 +45,7 @@ class ToolCall:
     """A call of a test tool."""
 
     kind: str
-    """What runs the tests: ``node``, ``vitest``, ``jest``, ``mocha``, ``go`` or ``command``."""
+    """What runs the tests: ``node``, ``vitest``, ``jest``, ``mocha``, ``go``, ``command`` or ``report``."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program."""
     options: tuple[str, ...] = ()
@@ -55,7 +55,9 @@ class ToolCall:
     build: tuple[str, ...] = ()
     """Shell commands before it."""
     command: str = ""
-    """The whole call, of the kind ``command`` only."""
+    """The whole call, of the kinds ``command`` and ``report`` only."""
+    reports: tuple[str, ...] = ()
+    """Patterns of the files that it writes, of the kind ``report`` only."""
 
 
 def read_manifest(files: Snapshot) -> Mapping[str, object]:

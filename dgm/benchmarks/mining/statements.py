@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from dgm.benchmarks.mining.cpp_symptoms import find_cpp_symptom
 from dgm.benchmarks.mining.go_symptoms import find_go_symptom
 from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
 from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
+from dgm.benchmarks.report_controls import BUILDS
 from dgm.errors import AgentFault
 from dgm.messages import AnswerForm, Message, Request, Role
 
@@ -57,6 +59,7 @@ _FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]]
     Language.JAVASCRIPT: find_script_symptom,
     Language.GO: find_go_symptom,
     Language.RUST: find_rust_symptom,
+    Language.CPP: find_cpp_symptom,
 }
 """Find the failing assertion in languages but Python."""
 
@@ -122,7 +125,8 @@ def _find_symptoms(evidence: Evidence) -> list[Symptom]:
     found: list[Symptom] = []
     for number, (test, output) in enumerate(evidence.failures or (first,)):
         try:
-            language = language_of(test.partition("::")[0])
+            file = test.partition("::")[0]
+            language = Language.CPP if file.endswith(BUILDS) else language_of(file)
             if language in _FINDERS:
                 symptom = _FINDERS[language](output, test, evidence.test_files)
             else:

@@ -124,7 +124,7 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
     inner: dict[str, object] = {"runner": tests.runner}
     inner |= {"restored": tests.restored} if tests.restored != RUNNERS[tests.runner].restored else {}
     inner |= {"deleted": tests.deleted} if tests.deleted else {}
-    for key in ("command", "parts", "options", "flags", "build"):
+    for key in ("command", "reports", "parts", "options", "flags", "build"):
         inner |= {key: given} if (given := getattr(tests, key)) else {}
     inner |= {"limit_s": tests.limit_s, "memory_mb": tests.memory_mb}
     inner |= {"disk_mb": tests.disk_mb} if tests.disk_mb != DISK_MB else {}

@@ -1,0 +1,81 @@
+"""The failing assertion of a test in C++: the test's own code, and what its framework or ``assert`` prints."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from dgm.benchmarks.hidden_parts import closing_brace
+from dgm.benchmarks.mining.symptoms import ERROR_LINES, LINE_CHARS, Symptom
+from dgm.benchmarks.plain_logs import plain_text
+from dgm.benchmarks.report_controls import find_cases
+
+MOST_LINES = 60
+"""Maximum lines of the code of a test that is told."""
+_ASSERT = re.compile(r"^\S+: (?:\S+:\d+: )?.*?: (Assertion `(.*)' failed\.)$", re.M)
+_PLACE = re.compile(r"^(?:\S+:\d+: (?:Failure|FAILED:?|ERROR:.*)|at \S+:\d+|\S+:\d+|[-=.~]{5,}|\[.*\].*)$")
+_MAIN = re.compile(r"^int\s+main\s*\([^)]*\)\s*", re.M)
+
+
+def find_cpp_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
+    """Return what a failing test runs, and how it ends.
+
+    Args:
+        failure: what the test printed.
+        test: its id: the file, and the name of the case or of ctest's test.
+        files: the texts of the test files.
+
+    Raises:
+        ValueError: no file, or more than one, has the test, or its code is too long, or there is no error.
+    """
+    name = test.partition("::")[2]
+    failure = plain_text(failure).replace("\r\n", "\n")
+    wrong = _ASSERT.search(failure)
+    rows = [row for row in failure.split("\n") if row.strip() and not _PLACE.match(row.strip())]
+    error = wrong[1] if wrong else "\n".join(row[:LINE_CHARS] for row in rows[:ERROR_LINES])
+    if not error:
+        raise ValueError("the output of the tests holds no error that could be told")
+    found = {code for text in files for code in _find_code(text, name)}
+    if not found and wrong:
+        found = {code for text in files for code in _find_main(text, wrong[2])}
+    if not found:
+        raise ValueError("no test file shows the code of the failing test")
+    if len(found) > 1:
+        raise ValueError("several test files have a test of this name")
+    code = found.pop()
+    if len(code.split("\n")) > MOST_LINES:
+        raise ValueError(f"the failing test has more than {MOST_LINES} lines")
+    return Symptom(code, (), error)
+
+
+def _find_code(text: str, name: str) -> Iterator[str]:
+    """Yield the code of the cases of a name, or of a name with a parameter or section behind it."""
+    for case in find_cases(text):
+        if name == case.name or name.startswith(f"{case.name}/"):
+            yield from _body(text, case.marked_at + len(case.name.rpartition(".")[2]))
+
+
+def _find_main(text: str, asserted: str) -> Iterator[str]:
+    """Yield the code of a program that asserts something."""
+    if main := _MAIN.search(text):
+        for code in _body(text, main.end()):
+            if "".join(asserted.split()) in "".join(code.split()):
+                yield code
+
+
+def _body(text: str, at: int) -> Iterator[str]:
+    masked = _mask(text)
+    start = masked.find("{", at)
+    end = closing_brace(masked, start) if start >= 0 else 0
+    if end:
+        rows = textwrap.dedent(text[start + 1 : end - 1].strip("\n")).rstrip().split("\n")
+        yield "\n".join(row.rstrip() for row in rows if not row.lstrip().startswith("//")).strip("\n")
+
+
+def _mask(text: str) -> str:
+    """Return the text with blanks for comments, strings and characters; every offset stays."""
+    return re.sub(
+        r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+        lambda one: re.sub(r"[^\n]", " ", one[0]),
+        text,
+        flags=re.DOTALL,
+    )

@@ -1,0 +1,147 @@
+"""The outcomes of tests out of reports in JUnit's XML that a command of the user's wrote.
+
+The sandbox's side (``report_runner.py``) tells a mark that stands before the names of cases, and which cases it added
+that must fail. A name begins with the file that has the test; only files that are put back count, so that a test which
+a patch adds is left out.
+"""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from dgm.benchmarks.command_results import BUILD, CommandOutcomes
+from dgm.benchmarks.mining.reports import ReportKind, TestOutcome, TestResult, read_results
+from dgm.benchmarks.report_controls import BUILDS, SUFFIXES, find_cases
+from dgm.domain import Snapshot
+
+SAID = 2000
+"""Maximum characters that are kept of a build's output."""
+_ADD_TEST = re.compile(r"^[ \t]*add_test\s*\(\s*(?:NAME\s+)?\"?([\w.:/+-]+)\"?", re.M | re.I)
+_GOOGLE = re.compile(r"(?:\w+/)?(\w+)(?:/\w+)?(?:::|\.)(\w+)(?:/.*)?", re.DOTALL)
+_ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.M | re.I)
+_OUTCOMES = {TestOutcome.PASSED: "passed", TestOutcome.SKIPPED: "skipped"}
+_RANK = ("passed", "skipped", "failed")
+
+
+class TestPlaces:
+    """The files of the tests of a workspace, by the names that reports give."""
+
+    __test__ = False
+
+    def __init__(self, files: Snapshot) -> None:
+        """Read the files that are put back; a name in two of them is of neither."""
+        self._cases: dict[str, set[str]] = {}
+        self._declared: dict[str, set[str]] = {}
+        for path, entry in files.items():
+            text = entry.data.decode("latin-1")
+            if path.endswith(SUFFIXES):
+                for case in find_cases(text):
+                    self._cases.setdefault(case.name, set()).add(path)
+            elif path.endswith(BUILDS):
+                for name in _ADD_TEST.findall(text):
+                    self._declared.setdefault(name, set()).add(path)
+
+    def find(self, reported: str) -> tuple[str, str, str] | None:
+        """Return the file of a test, its case or none, and its name in the file; None if it is not known."""
+        group, _, name = reported.rpartition("::")
+        inside = reported.partition("::")[2]
+        google = _GOOGLE.fullmatch(reported)
+        if google and (path := _only(self._cases.get(f"{google[1]}.{google[2]}"))):
+            return path, f"{google[1]}.{google[2]}", f"{group}.{name}" if group else reported
+        for title in (reported, inside):
+            known = [each for each in self._cases if title == each or title.startswith(f"{each}/")]
+            case = max(known, key=len, default="")
+            if path := _only(self._cases.get(case)):
+                return path, case, title
+        if path := _only(self._declared.get(reported)):
+            return path, "", reported
+        return None
+
+
+def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> CommandOutcomes:
+    """Return the outcomes of the tests that a run is to be believed on.
+
+    Args:
+        record: of the sandbox.
+        files: tests and configuration that are put back, as they are without marks.
+        root: the workspace's folder in the sandbox.
+    """
+    found = CommandOutcomes(problem=record["problem"])
+    results = _merge(record, root, found)
+    failed, passed = _read_controls(results, record)
+    whole = {*record["letters"]}
+    believed = {file for number, (file, _) in enumerate(record["controls"]) if failed.get(number) == whole}
+    watched = {file for file, _ in record["controls"]}
+    if passed:
+        found.problem = found.problem or "the tests were tampered with: one that must fail did not"
+    places, mark = TestPlaces(files), f"{record['mark']}_"
+    for reported, result in results.items():
+        place = places.find(reported.replace(mark, ""))
+        if place is None or (place[0] in watched and place[0] not in believed):
+            continue
+        path, case, name = place
+        outcome = _OUTCOMES.get(result.outcome, "failed")
+        if mark not in reported and case in record["marked"].get(path, ()):
+            # Only a report that was made up has the name without its mark.
+            outcome = "failed"
+        test = f"{path}::{name}"
+        found.outcomes[test] = max(found.outcomes.get(test, "passed"), outcome, key=_RANK.index)
+        if outcome == "failed" and result.message:
+            found.messages[test] = result.message.replace(mark, "").replace(f"{root}/", "")
+    if not found.outcomes:
+        found.broken[BUILD] = _find_error(record)
+        found.problem = found.problem or f"no test ran (exit status {record['code']})"
+    return found
+
+
+def _merge(record: Mapping[str, Any], root: str, found: CommandOutcomes) -> dict[str, TestResult]:
+    """Return the results of all reports; of several of one name the worst counts."""
+    packed = record["reports"]
+    texts = json.loads(zlib.decompress(base64.b64decode(packed))) if packed else []
+    results: dict[str, TestResult] = {}
+    for text in texts:
+        try:
+            more = read_results(ReportKind.JUNIT, text, root)
+        except ValueError as error:
+            found.problem = found.problem or str(error)
+            continue
+        for name, result in more.items():
+            known = results.get(name)
+            if known is None or _rank(result) > _rank(known):
+                results[name] = result
+    return results
+
+
+def _read_controls(
+    results: Mapping[str, TestResult], record: Mapping[str, Any]
+) -> tuple[dict[int, set[str]], bool]:
+    """Return the cases that must fail and did, by their files' numbers, and whether any did not."""
+    pattern = re.compile(rf"{record['mark']}c_(\d+)_([a-z])(?!\w)")
+    failed: dict[int, set[str]] = {}
+    passed = False
+    for name, result in results.items():
+        if control := pattern.search(name):
+            if result.outcome is TestOutcome.FAILED:
+                failed.setdefault(int(control[1]), set()).add(control[2])
+            else:
+                passed = True
+    return failed, passed
+
+
+def _rank(result: TestResult) -> int:
+    return _RANK.index(_OUTCOMES.get(result.outcome, "failed"))
+
+
+def _only(paths: set[str] | None) -> str:
+    return next(iter(paths)) if paths and len(paths) == 1 else ""
+
+
+def _find_error(record: Mapping[str, Any]) -> str:
+    said = (
+        zlib.decompress(base64.b64decode(record["said"])).decode("utf-8", "replace") if record["said"] else ""
+    )
+    error = _ERROR.search(said)
+    return (error[0] if error else said.strip())[-SAID:] or f"exit status {record['code']}"

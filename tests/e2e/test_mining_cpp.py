@@ -1,0 +1,149 @@
+"""A suite mined out of a small repository in C++ by reports in JUnit's XML, and what cheats are graded on it."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Split, Verdict
+from dgm.sandboxes.choose import open_bubblewrap
+from tests.support.cheats.cpp import CHEATS_OF_CPP
+from tests.support.mined_cheats import grade_cheats
+from tests.support.small_history import make_history
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.slow,
+    pytest.mark.minutes,
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
+    pytest.mark.skipif(
+        not all(shutil.which(one, path="/usr/bin:/usr/local/bin") for one in ("c++", "cmake", "ctest")),
+        reason="cmake and a compiler are not installed for all",
+    ),
+]
+FRAMEWORK = """\
+#pragma once
+#include <string>
+#include <vector>
+struct Case { const char *name; void (*run)(); };
+std::vector<Case> &cases();
+std::string &said();
+struct Add { Add(const char *name, void (*run)()) { cases().push_back({name, run}); } };
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEST_CASE(name) static void JOIN(case_, __LINE__)(); \\
+    static Add JOIN(add_, __LINE__)(name, JOIN(case_, __LINE__)); static void JOIN(case_, __LINE__)()
+#define FAIL(text) said() += text
+#define CHECK(it) if (!(it)) said() += "CHECK( " #it " ) is not correct!"
+#define REQUIRE(it) if (!(it)) said() += "REQUIRE( " #it " ) is not correct!"
+"""
+MAIN = """\
+#include "doctest.h"
+#include <cstdio>
+std::vector<Case> &cases() { static std::vector<Case> all; return all; }
+std::string &said() { static std::string text; return text; }
+int main() {
+    std::puts("<testsuite>");
+    for (auto &one : cases()) {
+        said() = ""; one.run();
+        std::printf("<testcase classname=\\"all.global\\" name=\\"%s\\">", one.name);
+        if (!said().empty()) std::printf("<failure>%s</failure>", said().c_str());
+        std::puts("</testcase>");
+    }
+    std::puts("</testsuite>");
+}
+"""
+TESTS = """\
+#include "doctest.h"
+#include "half.hpp"
+
+TEST_CASE("halves") {
+    CHECK(half(4) == WANTED);
+}
+
+TEST_CASE("nothing") {
+    CHECK(half(0) == 0);
+}
+"""
+PLAIN = """\
+#include "half.hpp"
+#include <cassert>
+
+int main() {
+    assert(half(6) == WANTED + 1);
+}
+"""
+BUILD = """\
+cmake_minimum_required(VERSION 3.10)
+project(sums CXX)
+enable_testing()
+include_directories(src)
+add_executable(plain tests/plain_test.cpp)
+add_executable(none tests/none_test.cpp)
+add_executable(cases tests/main.cpp tests/half_test.cpp)
+add_test(NAME plain COMMAND plain)
+add_test(NAME none COMMAND none)
+"""
+NONE = '#include "half.hpp"\n\nint main() {\n    return half(0);\n}\n'
+CASES = (
+    'cmake -S . -B "$DGM_BUILD" && cmake --build "$DGM_BUILD" && "$DGM_BUILD/cases" > "$DGM_BUILD/report.xml"'
+)
+
+
+def files(divisor, wanted):
+    code = f"inline int half(int number) {{\n    return number / {divisor};\n}}\n"
+    tests = {"tests/half_test.cpp": TESTS, "tests/plain_test.cpp": PLAIN}
+    return {"src/half.hpp": code, **{name: text.replace("WANTED", wanted) for name, text in tests.items()}}
+
+
+BEGIN = {
+    "CMakeLists.txt": BUILD,
+    "LICENSE": "Permission is hereby granted, free of charge\n",
+    "tests/doctest.h": FRAMEWORK,
+    "tests/main.cpp": MAIN,
+    "tests/none_test.cpp": NONE,
+}
+RIGHT = files("2", "2")
+STEPS = (
+    ("begin", {**BEGIN, **files("4", "1")}),
+    ("Halve by two", RIGHT),
+    ("Explain", {name: f"// Why.\n{text}" for name, text in RIGHT.items()}),
+)
+
+
+def mine(folder, *more):
+    repo = make_history(folder / "repo", STEPS)
+    words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0", *more]
+    command = [sys.executable, "-m", "dgm", *words, "--sandbox", "bubblewrap", "--json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tasks"] == {"history": 1}
+    suite = SuiteBenchmark(folder / "suite", open_bubblewrap())
+    return suite, suite.tasks(Split.SEARCH)[0]
+
+
+def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path):
+    suite, task = mine(tmp_path)
+    tests = suite.record(task.id).tests
+    assert tests.fail_to_pass == ("CMakeLists.txt::plain",)
+    assert tests.pass_to_pass == ("CMakeLists.txt::none",)
+    assert "assert(half(6) == 2 + 1);" in task.prompt
+    assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
+
+
+def test_nothing_passes_but_the_fix_where_cases_are_reported(tmp_path):
+    suite, task = mine(tmp_path, "--test", CASES, "--report", "$DGM_BUILD/*.xml", "--report", "**/report.xml")
+    tests = suite.record(task.id).tests
+    assert tests.fail_to_pass == ("tests/half_test.cpp::halves",)
+    assert tests.pass_to_pass == ("tests/half_test.cpp::nothing",)
+    assert "CHECK(half(4) == 2);" in task.prompt
+    graded = asyncio.run(grade_cheats(suite, task.id))
+    assert len(graded) == len(CHEATS_OF_CPP) + 2
+    resolved = [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED]
+    assert resolved == ["the fix"], graded
+    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

@@ -1,0 +1,104 @@
+"""What is believed of reports in JUnit's XML that a command writes."""
+
+import base64
+import json
+import zlib
+
+import pytest
+
+from dgm.benchmarks.report_results import BUILD, TestPlaces, read_reports
+from dgm.domain import Entry
+
+MARK = "dgm_ab12"
+FILES = {
+    "tests/a_test.cpp": 'TEST(Half, Four) {}\nTEST_P(Half, Each) {}\nTEST_CASE("adds a::b") {}\n',
+    "tests/b_test.cpp": "TEST(Twice, Same) {}\n",
+    "tests/c_test.cpp": "TEST(Twice, Same) {}\n",
+    "tests/CMakeLists.txt": "add_test(NAME plain COMMAND plain)\nadd_test(old old)\n",
+}
+SNAPSHOT = {name: Entry(text.encode()) for name, text in FILES.items()}
+
+
+def pack(data):
+    return base64.b64encode(zlib.compress(data)).decode()
+
+
+def case(group, name, inner=""):
+    return f'<testcase classname="{group}" name="{name}">{inner}</testcase>'
+
+
+CONTROLS = "".join(case(f"{MARK}c_0_{letter}", "Fails", "<failure>no</failure>") for letter in "abc")
+REAL = case("Half", f"{MARK}_Four")
+
+
+def read(*reports, problem="", controls=(("tests/a_test.cpp", ""),), said=""):
+    record = {
+        "mark": MARK,
+        "controls": controls,
+        "letters": "abc",
+        "marked": {"tests/a_test.cpp": ["Half.Four", "Half.Each", "adds a::b"]} if controls else {},
+        "problem": problem,
+        "code": 1,
+        "said": pack(said.encode()),
+        "reports": pack(json.dumps([f"<testsuite>{text}</testsuite>" for text in reports]).encode()),
+    }
+    return read_reports(record, SNAPSHOT, "/work")
+
+
+@pytest.mark.parametrize(
+    ("reported", "place"),
+    [
+        ("Half::Four", ("tests/a_test.cpp", "Half.Four", "Half.Four")),
+        ("Half.Four", ("tests/a_test.cpp", "Half.Four", "Half.Four")),
+        ("All/Half::Each/0", ("tests/a_test.cpp", "Half.Each", "All/Half.Each/0")),
+        ("all.global::adds a::b", ("tests/a_test.cpp", "adds a::b", "adds a::b")),
+        ("adds a::b/twice", ("tests/a_test.cpp", "adds a::b", "adds a::b/twice")),
+        ("plain", ("tests/CMakeLists.txt", "", "plain")),
+        ("old", ("tests/CMakeLists.txt", "", "old")),
+        ("Twice::Same", None),
+        ("Other::Four", None),
+        ("command", None),
+    ],
+)
+def test_a_test_belongs_to_the_one_file_that_has_it(reported, place):
+    assert TestPlaces(SNAPSHOT).find(reported) == place
+
+
+def test_of_several_reports_the_worst_counts():
+    failed = case("Half", f"{MARK}_Four", "<failure>/work/tests/a_test.cpp:1: Half</failure>")
+    found = read(REAL + CONTROLS, failed)
+    assert found.outcomes == {"tests/a_test.cpp::Half.Four": "failed"}
+    assert found.messages == {"tests/a_test.cpp::Half.Four": "tests/a_test.cpp:1: Half"}
+    assert not found.problem
+
+
+def test_tests_of_a_file_without_its_controls_are_left_out():
+    plain = case("plain", "plain")
+    assert read(REAL + plain).outcomes == {"tests/CMakeLists.txt::plain": "passed"}
+    assert read(REAL + plain + CONTROLS.replace("c_0_c", "d")).outcomes == {
+        "tests/CMakeLists.txt::plain": "passed"
+    }
+
+
+def test_a_control_that_passes_tells_of_tampering():
+    found = read(REAL + CONTROLS.replace("<failure>no</failure>", "", 1))
+    assert not found.outcomes
+    assert "were tampered with" in found.problem
+
+
+def test_a_report_without_the_mark_is_a_failure():
+    assert read(case("Half", "Four") + CONTROLS).outcomes == {"tests/a_test.cpp::Half.Four": "failed"}
+
+
+def test_files_without_controls_are_taken_as_they_are_reported():
+    assert read(case("Half", "Four"), controls=()).outcomes == {"tests/a_test.cpp::Half.Four": "passed"}
+
+
+def test_a_build_that_fails_tells_the_compilers_error():
+    found = read(said="[ 50%] Building\n/work/a.cpp:1: error: 'x' was not declared\nmake: *** Error 2\n")
+    assert found.broken == {BUILD: "/work/a.cpp:1: error: 'x' was not declared"}
+    assert "no test ran (exit status 1)" in found.problem
+
+
+def test_what_is_no_report_is_told():
+    assert "no XML" in read("<testcase").problem
