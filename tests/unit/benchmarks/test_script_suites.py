@@ -56,7 +56,7 @@ def test_a_tool_has_files_of_its_own_that_are_restored(tmp_path):
         ('runner = "command"\ncommand = " "\n', "tests.command: is empty"),
         ('runner = "command"\ncommand = "x"\nbuild = ["x"]\n', "tests.build: is not for command"),
         ('runner = "command"\ncommand = "x"\nparts = ["../x"]\n', "tests.parts: '../x' is not a path"),
-        ('runner = "jest"\ncommand = "x"\n', "tests.command: is for runner = 'command' only"),
+        ('runner = "jest"\ncommand = "x"\n', "tests.command: is for runner = 'command' or 'report' only"),
     ],
 )
 def test_what_a_runner_does_not_know_is_refused(tmp_path, inner, message):
