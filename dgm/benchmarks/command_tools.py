@@ -9,7 +9,7 @@ from pathlib import Path
 COMMAND = "command"
 REPORT = "report"
 BY_COMMAND = (COMMAND, REPORT)
-"""What runs tests by a command: its output, or the reports that it writes, tell them."""
+"""Runners whose tests a command runs: its output, or the reports that it writes, tell the outcomes."""
 COMMAND_CONFIGURATION = (
     "Cargo.toml", "Cargo.lock", ".cargo", "build.rs", "rust-toolchain", "rust-toolchain.toml",
 )  # fmt: skip

@@ -24,7 +24,7 @@ ENDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
 
 class TestOutput:
-    """What a package's tests printed, and what became of them."""
+    """The output of a package's tests, and their outcomes."""
 
     def __init__(self, marked: go_marks.MarkedPackage) -> None:
         self._marked = marked

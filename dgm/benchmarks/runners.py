@@ -1,4 +1,4 @@
-"""What runs named tests, by its name in a task's ``[tests]``: programs for the sandbox, and what is put back first."""
+"""Runners of named tests by their names in ``[tests]``: programs for the sandbox, and files that are put back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ TEST_FILES = ("tests", "test", "test_*.py", "*_test.py", "tests.py")
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """What runs the tests of one kind."""
+    """The programs that run tests of one kind."""
 
     program: str
     """File of dgm that the sandbox's Python starts; it is among ``programs`` or goes into every sandbox."""

@@ -31,7 +31,7 @@ class TrajectoryForm:
     name: str
     """The name that the file gives itself (``ATIF-v1.4``, ``mini-swe-agent-1.1``), else the key of its messages."""
     is_lines: bool
-    """Whether it is one JSON value a line."""
+    """True if it is one JSON value a line."""
 
 
 def read_trajectory(data: bytes) -> Sequence[Message]:

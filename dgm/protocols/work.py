@@ -61,12 +61,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class OwnTrajectory:
-    """What an agent itself wrote of its work."""
+    """The trajectory that an agent itself wrote."""
 
     data: bytes
     """Content of its file, unchanged."""
     messages: Sequence[Message]
-    """What was read in it; at least one."""
+    """The messages that were read in it; at least one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,11 +14,11 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, TARGET, environment_digest
+from dgm.benchmarks.environments import FOLDER, PACKAGES, TARGET
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.packages import CannotInstall, Installed
-from dgm.benchmarks.mining.toml_writing import toml_text
+from dgm.benchmarks.mining.stored_environments import store_environment
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.processes import run_apart
@@ -175,24 +174,14 @@ def _list_crates(vendor: Path) -> Sequence[str]:
 def keep_packages(packages: Path | None, requirements: Sequence[str], machine: str, suite: Path) -> str:
     """Give a folder of files for a command its name among a suite's environments, and return it; None: an empty one."""
     (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=suite / FOLDER))
-    try:
-        (draft / PACKAGES / VENDOR).mkdir(parents=True)
+    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
+        kept = Path(name, PACKAGES)
+        (kept / VENDOR).mkdir(parents=True)
         if packages is not None:
-            shutil.copytree(packages, draft / PACKAGES, symlinks=True, dirs_exist_ok=True)
-        (draft / PACKAGES / VENDOR / ".keep").touch()
-        for path in [draft / PACKAGES, *(draft / PACKAGES).rglob("*")]:
+            shutil.copytree(packages, kept, symlinks=True, dirs_exist_ok=True)
+        (kept / VENDOR / ".keep").touch()
+        for path in [kept, *kept.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
         record = {"command": True, "machine": machine if packages else "", "requirements": requirements}
-        (draft / "environment.toml").write_text(toml_text(record), encoding="utf-8")
-        try:
-            name = environment_digest(draft)[:NAME_LENGTH]
-        except UserError as error:
-            raise CannotInstall(str(error)) from error
-        if not (suite / FOLDER / name).exists():
-            draft.chmod(0o755)
-            draft.replace(suite / FOLDER / name)
-        return name
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        return store_environment(kept, record, suite)

@@ -45,7 +45,7 @@ class ToolCall:
     """A call of a test tool."""
 
     kind: str
-    """What runs the tests: ``node``, ``vitest``, ``jest``, ``mocha``, ``go``, ``command`` or ``report``."""
+    """The runner: ``node``, ``vitest``, ``jest``, ``mocha``, ``go``, ``command`` or ``report``."""
     flags: tuple[str, ...] = ()
     """Arguments of node before its program."""
     options: tuple[str, ...] = ()

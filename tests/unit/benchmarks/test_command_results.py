@@ -1,4 +1,4 @@
-"""What is believed of the output of ``cargo test``."""
+"""Outcomes out of the output of ``cargo test``, and reports that are not believed."""
 
 import base64
 import zlib

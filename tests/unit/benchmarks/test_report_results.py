@@ -1,4 +1,4 @@
-"""What is believed of reports in JUnit's XML that a command writes."""
+"""Outcomes out of JUnit reports that a command writes, and reports that are not believed."""
 
 import base64
 import json

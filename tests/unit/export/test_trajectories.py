@@ -1,4 +1,4 @@
-"""What agents said and did becomes a folder of files: their own ones as they are, else the recorded calls."""
+"""Trajectories as a folder of files: the agents' own as they are, else the recorded calls."""
 
 import json
 

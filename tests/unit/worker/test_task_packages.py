@@ -1,4 +1,4 @@
-"""How the programs that an agent starts find the packages of a task."""
+"""Programs that an agent starts find the packages of a task."""
 
 import json
 from pathlib import Path
