@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from dgm.benchmarks.mining.reports import ReportKind, TestOutcome, TestResult, read_results
+from dgm.benchmarks.test_outcomes import TestOutcome, TestResult
+from dgm.benchmarks.test_reports import ReportKind, read_results
 
 BUILD = "(build)"
 """Name under which a build that fails is told."""

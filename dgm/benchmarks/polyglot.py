@@ -20,6 +20,7 @@ from dgm.benchmarks.polyglot_languages import LANGUAGES
 from dgm.benchmarks.polyglot_plan import GRADERS
 from dgm.benchmarks.polyglot_source import exercises_folder
 from dgm.benchmarks.prediction_patches import normalised_patch
+from dgm.benchmarks.storable_text import cut_middle
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import PolyglotSettings
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
@@ -45,6 +46,10 @@ _GRADERS = (
     "polyglot_compiled.py",
     "polyglot_reports.py",
     "polyglot_grading.py",
+    "test_reports.py",
+    "report_xml.py",
+    "test_outcomes.py",
+    "storable_text.py",
     "prediction_patches.py",
     "apply_patch.py",
     "plain_logs.py",
@@ -124,7 +129,7 @@ class PolyglotBenchmark:
         if grade.verdict is not Verdict.UNRESOLVED or tried >= self._settings.attempts:
             return ""
         exercise = self.exercise(task)
-        said = _cut_middle(grade.log.decode("utf-8", "replace").strip() or grade.reason)
+        said = cut_middle(grade.log.decode("utf-8", "replace").strip() or grade.reason, AGAIN_LIMIT)
         second = _prompt(
             "polyglot_again.md", reason=grade.reason, said=said, files=_join_paths(exercise.solution)
         )
@@ -224,11 +229,6 @@ def _prompt(file: str, **values: str) -> str:
 
 def _join_paths(paths: Sequence[str]) -> str:
     return ", ".join(f"`{path}`" for path in paths)
-
-
-def _cut_middle(text: str) -> str:
-    half = AGAIN_LIMIT // 2
-    return text if len(text) <= AGAIN_LIMIT else f"{text[:half]}\n[...]\n{text[-half:]}"
 
 
 def require_recipe(language: str, recipes: Path) -> None:

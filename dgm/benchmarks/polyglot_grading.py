@@ -16,8 +16,9 @@ from dgm.benchmarks.failure_kinds import known_kind
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.polyglot_exercises import Exercise
 from dgm.benchmarks.polyglot_plan import GRADERS, TESTS_S, Language, Plan, Room
-from dgm.benchmarks.polyglot_reports import CONTROL, Ran, Report, unmarked
+from dgm.benchmarks.polyglot_reports import CONTROL, Report, unmarked
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
+from dgm.benchmarks.test_outcomes import TestOutcome
 from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
@@ -186,16 +187,16 @@ def _unbuilt(language: Language, ending: Ending, mark: str) -> Grade:
 def _verdict(exercise: Exercise, report: Report, run: Ending, mark: str) -> Grade:
     results = report.results
     absent = [name for name in exercise.expected if not any(_is(each, name) for each in results)]
-    failed = [name for name, result in results.items() if result.ran is not Ran.PASSED] + absent
-    passed = [name for name, result in results.items() if result.ran is Ran.PASSED]
+    failed = [name for name, result in results.items() if result.outcome is not TestOutcome.PASSED] + absent
+    passed = [name for name, result in results.items() if result.outcome is TestOutcome.PASSED]
     total = len(results) + len(absent)
     log = _log(report, failed, run, mark)
-    if passed and not failed and report.control is Ran.FAILED:
+    if passed and not failed and report.control is TestOutcome.FAILED:
         return Grade(Verdict.RESOLVED, f"all {total} tests pass", 1.0, tuple(passed), (), log)
     # Graded code may report a test of any name.
     named = [name for name in failed if any(_is(name, each) for each in exercise.expected)]
     reason = _reason(report, run, len(failed), named, absent, total)
-    trusted = report.control is Ran.FAILED
+    trusted = report.control is TestOutcome.FAILED
     share = len(passed) / total if total and trusted and failed else 0.0
     shown = _shown(report, named)
     return Grade(
@@ -215,7 +216,7 @@ def _reason(
         return f"the tests did not end within {TESTS_S:.0f} s"
     if report.broken:
         return f"the tests could not be loaded: {_broken_kind(report.broken)}".rstrip(": ")
-    if report.control is not None and report.control is not Ran.FAILED:
+    if report.control is not None and report.control is not TestOutcome.FAILED:
         return "the tests were tampered with: one that must fail did not"
     if not total:
         return f"no test ran (exit status {run.exit_code})"

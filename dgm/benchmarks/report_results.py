@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.benchmarks.command_results import BUILD, CommandOutcomes
-from dgm.benchmarks.mining.reports import ReportKind, TestOutcome, TestResult, read_results
 from dgm.benchmarks.report_controls import BUILDS, SUFFIXES, find_cases
+from dgm.benchmarks.test_outcomes import TestOutcome, TestResult
+from dgm.benchmarks.test_reports import ReportKind, read_results
 from dgm.domain import Snapshot
 
 SAID = 2000

@@ -18,6 +18,7 @@ from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_sy
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.benchmarks.report_controls import BUILDS
+from dgm.benchmarks.storable_text import cut_middle
 from dgm.errors import AgentFault
 from dgm.messages import AnswerForm, Message, Request, Role
 
@@ -210,9 +211,9 @@ def statement_request(evidence: Evidence) -> Request:
     """Return the question for a statement; it depends on the evidence alone."""
     untold = ", ".join(untold_names("", evidence))
     values = {
-        "message": _cut(_TRAILER.sub("", evidence.message).strip(), MESSAGE_CHARS),
-        "tests": _cut(evidence.test_diff.strip(), TESTS_CHARS),
-        "output": _cut(evidence.failure.strip(), OUTPUT_CHARS),
+        "message": cut_middle(_TRAILER.sub("", evidence.message).strip(), MESSAGE_CHARS),
+        "tests": cut_middle(evidence.test_diff.strip(), TESTS_CHARS),
+        "output": cut_middle(evidence.failure.strip(), OUTPUT_CHARS),
         "untold": untold or "none",
         "skeleton": SKELETON,
     }
@@ -254,11 +255,6 @@ def _is_no(value: object) -> bool:
 
 def _line(value: object) -> str:
     return " ".join(str(value).split())
-
-
-def _cut(text: str, most: int) -> str:
-    half = most // 2
-    return text if len(text) <= most else f"{text[:half]}\n[...]\n{text[-half:]}"
 
 
 def _fill(name: str, values: Mapping[str, str]) -> str:

@@ -7,9 +7,10 @@ import pytest
 
 from dgm.benchmarks import swebench_logs
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.benchmarks.polyglot_reports import Ran, catch_xml, go_lines, rust_lines
+from dgm.benchmarks.polyglot_reports import catch_xml, go_lines, rust_lines
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.swebench_verdicts import Expected, Results, judge
+from dgm.benchmarks.test_outcomes import TestOutcome
 from dgm.domain import Verdict
 from tests.support.suite_on_disk import TASK, make_suite
 from tests.unit.benchmarks.test_suite_grading import Says
@@ -89,4 +90,4 @@ MARK = "q00"
 )
 def test_tools_of_polyglot_are_read_without_their_colours(read, results, marked):
     report = read(plain_log(results).decode(), plain_log(marked).decode(), MARK)
-    assert [result.ran for result in report.results.values()] == [Ran.FAILED]
+    assert [result.outcome for result in report.results.values()] == [TestOutcome.FAILED]

@@ -5,7 +5,6 @@ import pytest
 from dgm.benchmarks.polyglot_languages import LANGUAGES
 from dgm.benchmarks.polyglot_plan import Room
 from dgm.benchmarks.polyglot_reports import (
-    Ran,
     catch_xml,
     go_lines,
     junit_xml,
@@ -13,6 +12,7 @@ from dgm.benchmarks.polyglot_reports import (
     rust_lines,
     unmarked,
 )
+from dgm.benchmarks.test_outcomes import TestOutcome
 from dgm.domain import Entry
 
 MARK = "q0123456789abcdef"
@@ -25,7 +25,7 @@ def prepared(language, name, text):
 
 
 def outcomes(report):
-    return {name: result.ran for name, result in report.results.items()}
+    return {name: result.outcome for name, result in report.results.items()}
 
 
 def test_marks_are_taken_out_of_names():
@@ -92,9 +92,9 @@ def test_lines_of_our_reporters_count_only_under_the_mark():
         f'{MARK} {{"test": "x {MARK}_control", "outcome": "failed"}}\n'
     )
     report = reporter_lines(text, "", MARK)
-    assert outcomes(report) == {"a": Ran.PASSED, "c": Ran.FAILED}
+    assert outcomes(report) == {"a": TestOutcome.PASSED, "c": TestOutcome.FAILED}
     assert report.results["c"].message == "no"
-    assert report.control is Ran.FAILED
+    assert report.control is TestOutcome.FAILED
 
 
 def test_go_lines_with_output_before_them():
@@ -104,9 +104,9 @@ def test_go_lines_with_output_before_them():
         f"\x16--- FAIL: TestC_{MARK}_control (0.00s)\n"
     )
     report = go_lines("", text, MARK)
-    assert outcomes(report) == {"TestA": Ran.PASSED, "TestB": Ran.FAILED}
+    assert outcomes(report) == {"TestA": TestOutcome.PASSED, "TestB": TestOutcome.FAILED}
     assert report.results["TestB"].message == "fails in part_one"
-    assert report.control is Ran.FAILED
+    assert report.control is TestOutcome.FAILED
 
 
 def test_rust_events_with_output_before_them():
@@ -117,9 +117,9 @@ def test_rust_events_with_output_before_them():
         f'{{ "type": "test", "name": "{MARK}::{MARK}_control", "event": "failed" }}\n{{ "type": "test", {MARK}\n'
     )
     report = rust_lines("", text, MARK)
-    assert outcomes(report) == {"a": Ran.PASSED, "m::b": Ran.FAILED}
+    assert outcomes(report) == {"a": TestOutcome.PASSED, "m::b": TestOutcome.FAILED}
     assert report.results["m::b"].message == "panicked in m::b"
-    assert report.control is Ran.FAILED
+    assert report.control is TestOutcome.FAILED
 
 
 def test_catch_report_that_is_cut_off_counts_as_far_as_it_goes():
@@ -130,7 +130,7 @@ def test_catch_report_that_is_cut_off_counts_as_far_as_it_goes():
         f'<TestCase name="{MARK} c">'
     )
     report = catch_xml(text, "", MARK)
-    assert outcomes(report) == {"a": Ran.PASSED, "b": Ran.FAILED}
+    assert outcomes(report) == {"a": TestOutcome.PASSED, "b": TestOutcome.FAILED}
     assert report.results["b"].message == "f(1) == 2  is  1 == 2"
     assert report.control is None
 
@@ -143,8 +143,8 @@ def test_junit_report_of_several_documents():
         f'<testsuite><testcase name="fails()" classname="C{MARK}_control"><failure/></testcase></testsuite>\n\0\n'
     )
     report = junit_xml(text, "", MARK)
-    assert outcomes(report) == {"a": Ran.PASSED, "b": Ran.FAILED, "c": Ran.SKIPPED}
-    assert report.control is Ran.FAILED
+    assert outcomes(report) == {"a": TestOutcome.PASSED, "b": TestOutcome.FAILED, "c": TestOutcome.SKIPPED}
+    assert report.control is TestOutcome.FAILED
 
 
 def test_reports_with_entities_are_not_read():
@@ -169,13 +169,13 @@ def test_depth_that_no_reader_can_follow_is_no_result(language, shape):
 
 @pytest.mark.parametrize("outcome", ["", ', "outcome": "excellent"', ', "outcome": []'])
 def test_an_outcome_that_nobody_knows_is_a_failure(outcome):
-    assert outcomes(reporter_lines(f'{MARK} {{"test": "a"{outcome}}}', "", MARK)) == {"a": Ran.FAILED}
+    assert outcomes(reporter_lines(f'{MARK} {{"test": "a"{outcome}}}', "", MARK)) == {"a": TestOutcome.FAILED}
 
 
 def test_half_of_a_surrogate_pair_can_be_written_afterwards():
     line = f'{MARK} {{"test": "a\\ud800", "outcome": "failed", "message": "\\udfff"}}'
     report = reporter_lines(f'{line}\n{MARK} {{"broken": "\\ud800"}}', "", MARK)
-    assert outcomes(report) == {"a?": Ran.FAILED}
+    assert outcomes(report) == {"a?": TestOutcome.FAILED}
     assert (report.results["a?"].message, report.broken) == ("?", "?")
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from dgm.benchmarks.mining.reports import MESSAGE_CHARS, TestOutcome, read_report, read_results
+from dgm.benchmarks.test_outcomes import TestOutcome
+from dgm.benchmarks.test_reports import MESSAGE_CHARS, read_results
 
 P, S, F, E = TestOutcome.PASSED, TestOutcome.SKIPPED, TestOutcome.FAILED, TestOutcome.ERROR
 PYTEST = """<?xml version="1.0"?><testsuites name="pytest tests"><testsuite name="pytest" hostname="h">
@@ -45,10 +46,14 @@ JUNIT = {
 }  # fmt: skip
 
 
+def outcomes(kind, text, root=""):
+    return {name: result.outcome for name, result in read_results(kind, text, root).items()}
+
+
 @pytest.mark.parametrize("runner", JUNIT)
 def test_junit_of_each_runner_has_its_names(runner):
     text, expected = JUNIT[runner]
-    assert read_report("junit", text, "/work/repo") == expected
+    assert outcomes("junit", text, "/work/repo") == expected
 
 
 def test_a_failure_keeps_its_text_before_its_message():
@@ -73,7 +78,7 @@ def case(name, inner=""):
 )
 def test_of_equal_names_the_worst_counts(inner, worst):
     text = f"<testsuite>{''.join(case('a', each) for each in inner)}</testsuite>"
-    assert read_report("junit", text) == {"t::a": worst}
+    assert outcomes("junit", text) == {"t::a": worst}
 
 
 @pytest.mark.parametrize(
@@ -85,17 +90,17 @@ def test_of_equal_names_the_worst_counts(inner, worst):
     ],
 )  # fmt: skip
 def test_names_that_change_from_run_to_run_are_left_out(name):
-    assert read_report("junit", f"<testsuite>{case(name)}{case('b')}</testsuite>") == {"t::b": P}
+    assert outcomes("junit", f"<testsuite>{case(name)}{case('b')}</testsuite>") == {"t::b": P}
 
 
 def test_ordinary_names_stay():
     names = ["test_a[0x10]", "waits 100 ms", "test_a[2026-11-28]", "f(a=1)", "test_a[o0]", "objects attach"]
     text = f"<testsuite>{''.join(map(case, names))}</testsuite>"
-    assert list(read_report("junit", text)) == [f"t::{name}" for name in names]
+    assert list(outcomes("junit", text)) == [f"t::{name}" for name in names]
 
 
 def test_a_report_that_was_cut_off_counts_as_far_as_it_goes():
-    assert read_report("junit", PYTEST[: PYTEST.index("tests.test_c")]) == dict(
+    assert outcomes("junit", PYTEST[: PYTEST.index("tests.test_c")]) == dict(
         list(JUNIT["pytest"][1].items())[:3]
     )
 
@@ -113,7 +118,7 @@ def test_a_report_that_was_cut_off_counts_as_far_as_it_goes():
 )
 def test_what_is_no_report_is_refused(kind, text, problem):
     with pytest.raises(ValueError, match=problem):
-        read_report(kind, text)
+        outcomes(kind, text)
 
 
 def test_jest_names_its_files_below_the_root():
@@ -189,7 +194,7 @@ def test_cargo_prints_its_tests_and_their_panics():
 
 def test_cargo_that_does_not_build_is_an_error():
     text = "   Compiling x\nerror[E0425]: cannot find value `a`\n --> src/b.rs:1:1\n\nmore\n"
-    assert read_report("cargo", text) == {"cargo build": E}
+    assert outcomes("cargo", text) == {"cargo build": E}
 
 
 def test_long_messages_are_cut_in_the_middle():
