@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.command_tools import COMMAND, REPORT
+from dgm.benchmarks.command_tools import COMMAND, CPP_RESTORED, REPORT
 from dgm.benchmarks.environments import ask_cpp, ask_go, ask_node, ask_python, ask_rust
 from dgm.benchmarks.go_tools import GO
 from dgm.benchmarks.mining.cargo_packages import CargoEpochs, with_cargo
@@ -79,7 +79,7 @@ PROJECTS: Mapping[Language, Project] = {
         ask_cpp,
         CommandEpochs,
         find_report_call,
-        restored=RUNNERS[REPORT].restored,
+        restored=CPP_RESTORED,
         by_reports=True,
     ),
 }
