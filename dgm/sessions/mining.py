@@ -18,6 +18,7 @@ from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import module_name
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.jvm_packages import check_maven
 from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
 from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
@@ -101,6 +102,8 @@ async def open_mining(
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
+    if language is Language.JVM:
+        check_maven(await asyncio.to_thread(history.files, history.head), options.test, options.setup)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
     pytest_words = pytest_options(options.test) if PROJECTS[language].call is None else ()
