@@ -25,15 +25,33 @@ COMMAND_PROGRAMS = tuple(
     _HERE / f"{each}.py" for each in ("command_runner", "command_watcher", "tool_runner", "hidden_parts")
 )
 """Files that run in the sandbox."""
-REPORT_CONFIGURATION = (
+CPP_CONFIGURATION = (
     "CMakeLists.txt", "*.cmake", "CMakePresets.json", "CMakeUserPresets.json", "CMakeCache.txt", "CMakeFiles",
 )  # fmt: skip
-REPORT_TEST_FILES = (
+CPP_TEST_FILES = (
     "test", "tests", "unittests", "testdata", "test_*.*", "*_test.*", "*_tests.*", "*_unittest.*", "*_unittests.*",
     "*Test.*", "*Tests.*", "test.*", "tests.*",
 )  # fmt: skip
-REPORT_RESTORED = (*REPORT_CONFIGURATION, *REPORT_TEST_FILES)
+CPP_RESTORED = (*CPP_CONFIGURATION, *CPP_TEST_FILES)
+JVM_CONFIGURATION = (
+    "pom.xml", ".mvn", "mvnw", "*.gradle", "*.gradle.kts", "gradle.properties", "gradle.lockfile", "gradle/*",
+    "gradlew", "buildSrc", "build-logic", "build.xml", "ivy.xml", "*.sbt", "project/*", "testng.xml",
+    # Found on the class path by their names: what listens to tests, and what changes them while they are compiled.
+    "junit-platform.properties", "org.junit.*", "org.testng.*", "org.spockframework.*", "mockito-extensions",
+    "javax.annotation.processing.Processor", "org.codehaus.groovy.*",
+)  # fmt: skip
+JVM_TEST_FILES = (
+    "src/test", "*/src/test", "src/*Test", "*/src/*Test", "src/*-test", "*/src/*-test", "src/it", "*/src/it",
+    "src/testFixtures", "*/src/testFixtures", "test/*", "tests/*", "*/test/java", "*Test.java", "*Tests.java",
+    "*TestCase.java", "Test[A-Z]*.java", "*Test.kt", "*Tests.kt", "*Test.groovy", "*Spec.groovy", "*Test.scala",
+    "*Spec.scala", "*Suite.scala",
+)  # fmt: skip
+JVM_RESTORED = (*JVM_CONFIGURATION, *JVM_TEST_FILES)
+REPORT_RESTORED = (*CPP_RESTORED, *JVM_RESTORED)
 REPORT_VERSION = VERSION + b"".join(
     (_HERE / f"{name}.py").read_bytes() for name in ("report_results", "report_xml")
 )
-REPORT_PROGRAMS = (*COMMAND_PROGRAMS, *(_HERE / f"report_{each}.py" for each in ("runner", "controls")))
+REPORT_PROGRAMS = (
+    *COMMAND_PROGRAMS,
+    *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls")),
+)

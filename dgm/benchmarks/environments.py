@@ -33,6 +33,7 @@ NAME_LENGTH = 16
 _VERSION = re.compile(r"3\.\d{1,2}")
 _NODE_VERSION = re.compile(r"\d{1,3}")
 _GO_VERSION = re.compile(r"1\.\d{1,3}")
+_JAVA_VERSION = re.compile(r"^javac (?:1\.)?(\d+)", re.M)
 _NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
 _ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2], platform.machine())"
 _ASK_S = 120.0
@@ -256,6 +257,23 @@ async def ask_cpp(engine: SandboxEngine, image: str, labels: Mapping[str, str]) 
     if done.exit_code or len(words) != 2:
         raise UserError(f"the sandbox image {image!r} has no c++ that runs; use the recipe cpp")
     return words
+
+
+async def ask_jvm(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
+    """Return version and machine of the Java compiler in an image's sandboxes, such as ``17`` and ``x86_64``.
+
+    Raises:
+        UserError: the image has no ``javac``.
+        Infrastructure: the sandbox failed.
+    """
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        ask = ["sh", "-c", "javac -version 2>&1 && uname -m"]
+        done = await sandbox.exec(ask, timeout_s=_ASK_S, cwd="/")
+    said = done.output.decode("ascii", "replace")
+    found = _JAVA_VERSION.search(said)
+    if done.exit_code or not found:
+        raise UserError(f"the sandbox image {image!r} has no javac that runs; use the recipe jvm")
+    return [found[1], said.split()[-1]]
 
 
 def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:

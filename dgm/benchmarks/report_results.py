@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from dgm.benchmarks import cpp_controls, jvm_controls
 from dgm.benchmarks.command_results import BUILD, CommandOutcomes
-from dgm.benchmarks.report_controls import BUILDS, SUFFIXES, find_cases
 from dgm.benchmarks.test_outcomes import TestOutcome, TestResult
 from dgm.benchmarks.test_reports import ReportKind, read_results
 from dgm.domain import Snapshot
@@ -22,6 +22,7 @@ SAID = 2000
 """Maximum characters that are kept of a build's output."""
 _ADD_TEST = re.compile(r"^[ \t]*add_test\s*\(\s*(?:NAME\s+)?\"?([\w.:/+-]+)\"?", re.M | re.I)
 _GOOGLE = re.compile(r"(?:\w+/)?(\w+)(?:/\w+)?(?:::|\.)(\w+)(?:/.*)?", re.DOTALL)
+_PARAMETERS = re.compile(r"[(\[{]")
 _ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.M | re.I)
 _OUTCOMES = {TestOutcome.PASSED: "passed", TestOutcome.SKIPPED: "skipped"}
 _RANK = ("passed", "skipped", "failed")
@@ -36,12 +37,16 @@ class TestPlaces:
         """Read the files that are put back; a name in two of them is of neither."""
         self._cases: dict[str, set[str]] = {}
         self._declared: dict[str, set[str]] = {}
+        self._classes: dict[str, set[str]] = {}
         for path, entry in files.items():
-            text = entry.data.decode("latin-1")
-            if path.endswith(SUFFIXES):
-                for case in find_cases(text):
+            text = entry.data.decode("utf-8", "surrogateescape")
+            if path.endswith(cpp_controls.SUFFIXES):
+                for case in cpp_controls.find_cases(text):
                     self._cases.setdefault(case.name, set()).add(path)
-            elif path.endswith(BUILDS):
+            elif path.endswith(jvm_controls.SUFFIXES):
+                for name in jvm_controls.find_classes(text):
+                    self._classes.setdefault(name, set()).add(path)
+            elif path.endswith(cpp_controls.BUILDS):
                 for name in _ADD_TEST.findall(text):
                     self._declared.setdefault(name, set()).add(path)
 
@@ -49,6 +54,9 @@ class TestPlaces:
         """Return the file of a test, its case or none, and its name in the file; None if it is not known."""
         group, _, name = reported.rpartition("::")
         inside = reported.partition("::")[2]
+        outer, *nested = reported.partition("::")[0].split("$")
+        if inside and (path := _only(self._classes.get(outer))):
+            return path, _PARAMETERS.split(inside, maxsplit=1)[0], ".".join([*nested, inside])
         google = _GOOGLE.fullmatch(reported)
         if google and (path := _only(self._cases.get(f"{google[1]}.{google[2]}"))):
             return path, f"{google[1]}.{google[2]}", f"{group}.{name}" if group else reported
@@ -72,15 +80,17 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
     """
     found = CommandOutcomes(problem=record["problem"])
     results = _merge(record, root, found)
-    failed, passed = _read_controls(results, record)
-    whole = {*record["letters"]}
-    believed = {file for number, (file, _) in enumerate(record["controls"]) if failed.get(number) == whole}
+    controls = re.compile(rf"{record['mark']}c_(\d+)_([a-z])(?!\w)")
+    failed, passed = _read_controls(results, controls)
+    believed = {
+        file for number, (file, letters) in enumerate(record["controls"]) if failed.get(number) == {*letters}
+    }
     watched = {file for file, _ in record["controls"]}
     if passed:
         found.problem = found.problem or "the tests were tampered with: one that must fail did not"
     places, mark = TestPlaces(files), f"{record['mark']}_"
     for reported, result in results.items():
-        place = places.find(reported.replace(mark, ""))
+        place = None if controls.search(reported) else places.find(reported.replace(mark, ""))
         if place is None or (place[0] in watched and place[0] not in believed):
             continue
         path, case, name = place
@@ -117,18 +127,16 @@ def _merge(record: Mapping[str, Any], root: str, found: CommandOutcomes) -> dict
 
 
 def _read_controls(
-    results: Mapping[str, TestResult], record: Mapping[str, Any]
+    results: Mapping[str, TestResult], controls: re.Pattern[str]
 ) -> tuple[dict[int, set[str]], bool]:
-    """Return the cases that must fail and did, by their files' numbers, and whether any did not."""
-    pattern = re.compile(rf"{record['mark']}c_(\d+)_([a-z])(?!\w)")
+    """Return the cases that must fail and did, by their files' numbers, and whether any passed."""
     failed: dict[int, set[str]] = {}
     passed = False
     for name, result in results.items():
-        if control := pattern.search(name):
-            if result.outcome is TestOutcome.FAILED:
+        if control := controls.search(name):
+            if result.outcome in (TestOutcome.FAILED, TestOutcome.ERROR):
                 failed.setdefault(int(control[1]), set()).add(control[2])
-            else:
-                passed = True
+            passed = passed or result.outcome is TestOutcome.PASSED
     return failed, passed
 
 

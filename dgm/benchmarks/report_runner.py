@@ -17,17 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dgm.benchmarks import command_runner, exam_runner, named_runner, report_controls
+    from dgm.benchmarks import command_runner, cpp_controls, exam_runner, jvm_controls, named_runner
 else:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import command_runner
+    import cpp_controls
     import exam_runner
+    import jvm_controls
     import named_runner
-    import report_controls
 
 BUILD = "/tmp/dgm-build"
 """Folder for what a command builds, ``$DGM_BUILD``: what a patch brings in the workspace could pass for it."""
 BUILD_PREFIX = "$DGM_BUILD/"
+SETTINGS = {
+    "DGM_BUILD": BUILD,
+    # A module whose tests fail, as those do that must, does not keep the next one from being built.
+    "MAVEN_OPTS": "-Dmaven.test.failure.ignore=true",
+}
 MOST_REPORTS = 2000
 REPORT_BYTES = 64_000_000
 """Maximum size of all reports together."""
@@ -43,38 +49,86 @@ def main() -> None:
 class ReportRun(command_runner.CommandRun):
     """One run of the command, and the reports that it wrote."""
 
+    def __init__(self, task: dict[str, Any], workdir: Path) -> None:
+        super().__init__(task, workdir)
+        self._material: set[Path] = set()
+        """Files of tests and configuration that the patterns name, too: they are no reports."""
+
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
+        self._find_shadows(place / "start")
+        built = [path for path in self._find_built() if not (place / "start" / path).exists()]
         named_runner.put_back(place, self._workdir, self._task)
+        for name in built:
+            exam_runner.remove(self._workdir / name)
         exam_runner.remove(Path(BUILD))
         Path(BUILD).mkdir()
-        os.environ["DGM_BUILD"] = BUILD
+        os.environ.update(SETTINGS)
         for path in self._find_reports():
-            exam_runner.remove(path)
+            if named_runner.matches(path.relative_to(self._workdir).as_posix(), self._task["restored"]):
+                self._material.add(path)
+            else:
+                exam_runner.remove(path)
         names = [
             name
             for name in named_runner.listed(self._workdir)
             if named_runner.matches(name, self._task["restored"]) and not (self._workdir / name).is_symlink()
         ]
-        builds = [self._read(name) for name in names if name.endswith(report_controls.BUILDS)]
-        apart = report_controls.reports_cases(self._task["tool"]["command"], builds)
+        builds = [self._read(name) for name in names if name.endswith(cpp_controls.BUILDS)]
+        if cpp_controls.reports_cases(self._task["tool"]["command"], builds):
+            for name in names:
+                if name.endswith(cpp_controls.SUFFIXES):
+                    self._add_cases(name)
+        texts = {name: self._read(name) for name in names if name.endswith(jvm_controls.SUFFIXES)}
+        number = secrets.randbelow(10**6)
+        for file in jvm_controls.mark_files(texts, self._mark, len(self._controls), number):
+            self._marked[file.name] = file.cases
+            self._controls.append((file.name, file.letters))
+            self._write(file.name, file.text)
         for name in names:
-            if apart and name.endswith(report_controls.SUFFIXES):
-                self._add_cases(name)
             self._held.setdefault(name, (self._workdir / name).read_bytes())
 
+    def _find_shadows(self, start: Path) -> None:
+        """Note a patch that adds classes in the place of those that tests stand on."""
+        known: dict[str, str] = {}
+        found: dict[str, str] = {}
+        for root, take in ((start, known.setdefault), (self._workdir, found.setdefault)):
+            for name in named_runner.listed(root):
+                if named_runner.matches(name, self._task["restored"]) or not (root / name).is_file():
+                    continue
+                text = "" if (root / name).is_symlink() else (root / name).read_bytes().decode("latin-1")
+                if shadowed := jvm_controls.find_shadow(name, text):
+                    take(shadowed, name)
+        if more := sorted({*found} - {*known}):
+            self._problem = f"the tests were tampered with: {found[more[0]]} takes the place of {more[0]}"
+
+    def _find_built(self) -> list[str]:
+        """Return folders that build tools of the JVM fill."""
+        return [
+            f"{name.rpartition('/')[0]}/{built}".lstrip("/")
+            for name in named_runner.listed(self._workdir)
+            if name.rpartition("/")[2] in jvm_controls.BUILD_FILES
+            for built in jvm_controls.BUILT
+        ]
+
     def _read(self, name: str) -> str:
-        return (self._workdir / name).read_bytes().decode("latin-1")
+        # Names of cases may have any letters; bytes that are none come back as they were.
+        return (self._workdir / name).read_bytes().decode("utf-8", "surrogateescape")
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._workdir / name
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        self._held[name] = path.read_bytes()
 
     def _add_cases(self, name: str) -> None:
-        """Mark the cases of a file of tests, and add those that must fail."""
+        """Mark the cases of a file of tests in C++, and add those that must fail."""
         text = self._read(name)
-        framework = report_controls.find_framework(text)
-        if framework and report_controls.find_cases(text):
-            text, self._marked[name] = report_controls.mark_cases(text, self._mark)
+        framework = cpp_controls.find_framework(text)
+        if framework and cpp_controls.find_cases(text):
+            text, self._marked[name] = cpp_controls.mark_cases(text, self._mark)
             first = f"{self._mark}c_{len(self._controls)}"
-            self._controls.append((name, ""))
-            own = report_controls.make_controls(framework, first, secrets.randbelow(10**6))
+            self._controls.append((name, cpp_controls.LETTERS))
+            own = cpp_controls.make_controls(framework, first, secrets.randbelow(10**6))
             self._write(name, f"{text}\n{own}\n")
 
     def _find_reports(self) -> list[Path]:
@@ -86,7 +140,7 @@ class ReportRun(command_runner.CommandRun):
             for path in sorted(root.glob(pattern[len(BUILD_PREFIX) :] if below else pattern)):
                 # A link, or a folder that is one, could name any file of the sandbox.
                 inside = os.path.realpath(path.parent) == os.path.abspath(path.parent)  # noqa: PTH100
-                if inside and stat.S_ISREG(path.lstat().st_mode):
+                if inside and path not in self._material and stat.S_ISREG(path.lstat().st_mode):
                     found[path] = None
         return list(found)
 
@@ -106,7 +160,7 @@ class ReportRun(command_runner.CommandRun):
         if self._code > 128 or self._code < 0:
             self._problem = self._problem or f"the command was ended (exit status {self._code})"
         self.log = self.log[-SAID_BYTES:]
-        return {**super().record(), "letters": report_controls.LETTERS, "reports": packed}
+        return {**super().record(), "reports": packed}
 
 
 if __name__ == "__main__":

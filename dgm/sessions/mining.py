@@ -18,6 +18,7 @@ from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import module_name
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.jvm_packages import check_maven
 from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
 from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
@@ -101,6 +102,8 @@ async def open_mining(
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
+    if language is Language.JVM:
+        check_maven(await asyncio.to_thread(history.files, history.head), options.test, options.setup)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
     pytest_words = pytest_options(options.test) if PROJECTS[language].call is None else ()
@@ -142,9 +145,8 @@ def find_language(history: History, options: MiningOptions) -> Language:
         known = options.language or " or ".join(PROJECTS)
         raise UserError(f"{options.repo}: no code in {known} at its newest commit")
     if options.report and not PROJECTS[found].by_reports:
-        raise UserError(
-            f"--report {options.report[0]}: is for C++ (--language cpp), and this is {found}; leave it out"
-        )
+        known = " and ".join(one for one, project in PROJECTS.items() if project.by_reports)
+        raise UserError(f"--report {options.report[0]}: is for {known}, and this is {found}; leave it out")
     if options.bugs and found is not Language.PYTHON:
         raise UserError(
             f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"

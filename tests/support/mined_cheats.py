@@ -16,6 +16,7 @@ from dgm.domain import Split, Verdict
 from dgm.sandboxes.choose import choose
 from tests.support.cheats.cpp import CHEATS_OF_CPP
 from tests.support.cheats.go import CHEATS_OF_GO
+from tests.support.cheats.jvm import CHEATS_OF_JVM
 from tests.support.cheats.python import CHEATS
 from tests.support.cheats.rust import CHEATS_OF_RUST
 from tests.support.cheats.scripts import CHEATS_OF_SCRIPTS
@@ -28,7 +29,9 @@ class Target:
         self.workspace = suite.workspace(task)
         self.modules = suite.record(task).provenance.modules
         runner = suite.record(task).tests.runner
-        own = {"pytest": CHEATS, "go": CHEATS_OF_GO, "command": CHEATS_OF_RUST, "report": CHEATS_OF_CPP}
+        is_java = any(name.endswith(".java") for name in self.modules)
+        reported = CHEATS_OF_JVM if is_java else CHEATS_OF_CPP
+        own = {"pytest": CHEATS, "go": CHEATS_OF_GO, "command": CHEATS_OF_RUST, "report": reported}
         self.cheats = own.get(runner, CHEATS_OF_SCRIPTS)
 
 

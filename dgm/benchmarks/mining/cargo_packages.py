@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -72,7 +72,18 @@ class CargoEpochs(Epochs):
             return Installed(keep_packages(packages, crates, self._python.machine, self._suite), "by --setup")
 
 
-def run_command(command: str, checkout: Path, packages: Path, hint: str = "") -> None:
+def last_line(text: str) -> str:
+    """Return the last line of a text."""
+    return text.strip().rpartition("\n")[2]
+
+
+def run_command(
+    command: str,
+    checkout: Path,
+    packages: Path,
+    hint: str = "",
+    find_cause: Callable[[str], str] = last_line,
+) -> None:
     """Run the user's own command in a checkout; it fills ``packages``.
 
     Args:
@@ -80,6 +91,8 @@ def run_command(command: str, checkout: Path, packages: Path, hint: str = "") ->
         checkout: folder of the commit's files.
         packages: folder that is filled.
         hint: words that a complaint ends with.
+        find_cause: returns the line of a text that tells why the command failed; empty if none does. It is shown what
+            the command said of errors, then all else.
 
     Raises:
         UserError: it fails, or leaves nothing.
@@ -90,7 +103,9 @@ def run_command(command: str, checkout: Path, packages: Path, hint: str = "") ->
     except subprocess.TimeoutExpired as error:
         raise UserError(f"--setup took more than {INSTALL_S:.0f} s") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2][:_SAID]
+        texts = [text.decode("utf-8", "replace") for text in (done.stderr, done.stdout)]
+        causes = [find(text) for find in (find_cause, last_line) for text in texts]
+        said = next(filter(None, causes), "")[:_SAID]
         raise UserError(f"--setup ended with exit status {done.returncode}: {said}")
     if not any(packages.iterdir()):
         raise UserError(f"--setup left nothing in $DGM_PACKAGES{hint}")

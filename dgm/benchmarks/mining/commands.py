@@ -15,6 +15,11 @@ CMAKE_TEST = (
 )
 CMAKE_REPORTS = ("$DGM_BUILD/dgm-ctest.xml",)
 """The usual command in C++, and the report that it writes."""
+MAVEN, MAVEN_TEST = "pom.xml", "mvn -B -o test"
+MAVEN_REPORTS = ("target/surefire-reports/*.xml", "**/target/surefire-reports/*.xml")
+GRADLE, GRADLE_TEST = ("build.gradle", "build.gradle.kts"), "gradle --offline --no-daemon --continue test"
+GRADLE_REPORTS = ("build/test-results/**/*.xml", "**/build/test-results/**/*.xml")
+"""The usual commands on the JVM, and the reports that they write."""
 _CARGO = re.compile(r"\bcargo(?: +\+\S+)? +(?:test|t)\b")
 
 
@@ -63,6 +68,25 @@ def find_report_command(
     Raises:
         ValueError: there is no usual one for the commit, or only one of command and patterns is given.
     """
+    if own := _find_own(given, reports):
+        return own
+    if CMAKE not in files:
+        raise _lacking(CMAKE)
+    return CMAKE_TEST, CMAKE_REPORTS
+
+
+def find_jvm_command(files: Snapshot, given: str, reports: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Return the same for a language of the JVM; arguments and errors are those of ``find_report_command``."""
+    if own := _find_own(given, reports):
+        return own
+    if MAVEN in files:
+        return MAVEN_TEST, MAVEN_REPORTS
+    if any(name in files for name in GRADLE):
+        return GRADLE_TEST, GRADLE_REPORTS
+    raise _lacking(f"{MAVEN} and no {GRADLE[0]}")
+
+
+def _find_own(given: str, reports: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
     if given and reports:
         return given, tuple(reports)
     if given or reports:
@@ -70,8 +94,10 @@ def find_report_command(
         raise ValueError(
             f"{kept} needs {lacking}, too: CMD writes reports in JUnit's XML, and GLOB names them"
         )
-    if CMAKE not in files:
-        raise ValueError(
-            f"it has no {CMAKE}; say how its tests run, and which reports they write, with --test CMD --report GLOB"
-        )
-    return CMAKE_TEST, CMAKE_REPORTS
+    return None
+
+
+def _lacking(name: str) -> ValueError:
+    return ValueError(
+        f"it has no {name}; say how its tests run, and which reports they write, with --test CMD --report GLOB"
+    )

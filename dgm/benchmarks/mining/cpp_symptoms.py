@@ -4,10 +4,10 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from dgm.benchmarks.cpp_controls import find_cases
 from dgm.benchmarks.hidden_parts import closing_brace
 from dgm.benchmarks.mining.symptoms import ERROR_LINES, LINE_CHARS, Symptom
 from dgm.benchmarks.plain_logs import plain_text
-from dgm.benchmarks.report_controls import find_cases
 
 MOST_LINES = 60
 """Maximum lines of the code of a test that is told."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from dgm.benchmarks.cpp_controls import BUILDS
 from dgm.benchmarks.mining.cpp_symptoms import find_cpp_symptom
 from dgm.benchmarks.mining.go_symptoms import find_go_symptom
 from dgm.benchmarks.mining.languages import Language, language_of
@@ -17,7 +18,6 @@ from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold
 from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
 from dgm.benchmarks.mining.script_symptoms import find_script_symptom
 from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
-from dgm.benchmarks.report_controls import BUILDS
 from dgm.benchmarks.storable_text import cut_middle
 from dgm.errors import AgentFault
 from dgm.messages import AnswerForm, Message, Request, Role

@@ -25,7 +25,7 @@ BUILD = "(build)"
 """Name under which a build that fails is told."""
 _UNSTABLE = re.compile(r"0x[0-9a-fA-F]{6,}|\bat 0x|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|<object|<function|\d{10,}")
 _LONGEST_NAME = 400
-_TEST_MARK = re.compile(r"^test_|_test$|[.-](?:test|spec)$")
+_TEST_MARK = re.compile(r"^test_|_test$|[.-](?:test|spec)$|(?<=[a-z\d])(?:Tests?|TestCase|IT|Spec|Suite)$")
 """The part of a test file's name that says that it is one."""
 
 Run = Callable[[NamedExam, bytes, Survey], Awaitable[NamedRun]]

@@ -14,6 +14,9 @@ FILES = {
     "tests/a_test.cpp": 'TEST(Half, Four) {}\nTEST_P(Half, Each) {}\nTEST_CASE("adds a::b") {}\n',
     "tests/b_test.cpp": "TEST(Twice, Same) {}\n",
     "tests/c_test.cpp": "TEST(Twice, Same) {}\n",
+    "tests/d_test.cpp": 'TEST_CASE("grüßt") {}\n',
+    "src/test/java/org/x/ParserTest.java": "package org.x;\nclass ParserTest { @Nested class Inner {} }\n",
+    "src/test/kotlin/Two.kt": "package org.x\nclass TwoTest\nclass OtherTest\n",
     "tests/CMakeLists.txt": "add_test(NAME plain COMMAND plain)\nadd_test(old old)\n",
 }
 SNAPSHOT = {name: Entry(text.encode()) for name, text in FILES.items()}
@@ -31,11 +34,10 @@ CONTROLS = "".join(case(f"{MARK}c_0_{letter}", "Fails", "<failure>no</failure>")
 REAL = case("Half", f"{MARK}_Four")
 
 
-def read(*reports, problem="", controls=(("tests/a_test.cpp", ""),), said=""):
+def read(*reports, problem="", controls=(("tests/a_test.cpp", "abc"),), said=""):
     record = {
         "mark": MARK,
         "controls": controls,
-        "letters": "abc",
         "marked": {"tests/a_test.cpp": ["Half.Four", "Half.Each", "adds a::b"]} if controls else {},
         "problem": problem,
         "code": 1,
@@ -53,6 +55,14 @@ def read(*reports, problem="", controls=(("tests/a_test.cpp", ""),), said=""):
         ("All/Half::Each/0", ("tests/a_test.cpp", "Half.Each", "All/Half.Each/0")),
         ("all.global::adds a::b", ("tests/a_test.cpp", "adds a::b", "adds a::b")),
         ("adds a::b/twice", ("tests/a_test.cpp", "adds a::b", "adds a::b/twice")),
+        ("all::grüßt", ("tests/d_test.cpp", "grüßt", "grüßt")),
+        ("org.x.ParserTest::reads", ("src/test/java/org/x/ParserTest.java", "reads", "reads")),
+        (
+            "org.x.ParserTest$Inner::reads(String)[1]",
+            ("src/test/java/org/x/ParserTest.java", "reads", "Inner.reads(String)[1]"),
+        ),
+        ("org.x.OtherTest::reads x", ("src/test/kotlin/Two.kt", "reads x", "reads x")),
+        ("org.y.ParserTest::reads", None),
         ("plain", ("tests/CMakeLists.txt", "", "plain")),
         ("old", ("tests/CMakeLists.txt", "", "old")),
         ("Twice::Same", None),
@@ -84,6 +94,12 @@ def test_a_control_that_passes_tells_of_tampering():
     found = read(REAL + CONTROLS.replace("<failure>no</failure>", "", 1))
     assert not found.outcomes
     assert "were tampered with" in found.problem
+
+
+def test_a_control_that_is_skipped_leaves_its_file_out():
+    found = read(REAL + CONTROLS.replace("<failure>no</failure>", "<skipped/>"), case("plain", "plain"))
+    assert found.outcomes == {"tests/CMakeLists.txt::plain": "passed"}
+    assert not found.problem
 
 
 def test_a_report_without_the_mark_is_a_failure():

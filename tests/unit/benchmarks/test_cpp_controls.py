@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.report_controls import (
+from dgm.benchmarks.cpp_controls import (
     CATCH,
     GOOGLE,
     find_cases,

@@ -1,0 +1,282 @@
+"""Test classes of the JVM: their methods found, marked with a name of the run, and joined by methods that must fail.
+
+JUnit 3 to 6, TestNG, kotlin.test and Spock, in Java, Kotlin and Groovy. dgm imports this module, and puts it into
+sandboxes as a file: standard library only (Python >= 3.9).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+SUFFIXES = (".java", ".kt", ".groovy", ".scala")
+BUILD_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build.xml")
+BUILT = ("target", "build", "out")
+"""Folders beside a build file that tools fill: what a patch brings in them could pass for what was built."""
+FRAMEWORKS = (
+    "org.junit", "junit", "org.testng", "org.hamcrest", "org.assertj", "com.google.common.truth", "org.mockito",
+    "kotlin", "org.spockframework", "spock", "org.scalatest", "org.opentest4j", "org.apiguardian",
+    "org.apache.maven", "groovy", "org.gradle", "worker.org.gradle", "scala", "munit", "org.specs2",
+    "io.kotest",
+)  # fmt: skip
+"""Packages of the tools and libraries that tests stand on: classes of the code come before theirs."""
+ASSERTIONS = frozenset({"Assert", "Assertions", "MatcherAssert", "Truth", "TestCase", "Test"})
+"""Names of their classes: one in the tests' own package comes before one of ``import org.junit.*``."""
+_PACKAGE = re.compile(r"^[ \t]*package\s+([\w.`]+)", re.M)
+_CLASS = re.compile(r"\b(?:class|interface|object|record|enum)\s+(\w+)")
+_OF_TEST = re.compile(
+    r"@(?:[\w.]+\.)?(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Theory)\b(?!\s*\.)"
+)
+_ANNOTATION = re.compile(r"\s*@[\w.:]+\s*")
+_JAVA_METHOD = re.compile(
+    r"\s*(?:(?:public|protected|private|static|final|synchronized|default|abstract)\s+)*"
+    r"(?:<[^<>]*>\s*)?[\w.]+(?:\s*<[\w.,<>?\s]*>)?(?:\s*\[\s*\])*\s+(\w+)\s*\("
+)
+_KOTLIN_METHOD = re.compile(
+    r"\s*(?:(?:public|internal|protected|final|open|override|suspend|abstract)\s+)*fun\s+(?:<[^<>]*>\s*)?(?:`([^`\n]+)`|(\w+))\s*\("
+)
+_OLD_METHOD = re.compile(r"\bpublic\s+(?:final\s+)?void\s+(test\w+)\s*\(\s*\)")
+_SPOCK_METHOD = re.compile(
+    r"^[ \t]*(?:def|void)\s+(?:\"((?:\\.|[^\"\\\n])+)\"|'((?:\\.|[^'\\\n])+)')\s*\(", re.M
+)
+_TEST_CASE = re.compile(r"\bextends\s+(?:junit\.framework\.)?TestCase\b")
+_SPECIFICATION = re.compile(r"\bextends\s+(?:spock\.lang\.)?Specification\b")
+_NAMED = {
+    "org.junit.jupiter": re.compile(r"\borg\.junit\.jupiter\b"),
+    "org.testng": re.compile(r"\borg\.testng\b"),
+    "org.junit": re.compile(r"\borg\.junit\.(?:Test\b|\*|Assert\b)"),
+    "kotlin.test": re.compile(r"\bkotlin\.test\.(?:Test\b|\*)"),
+}
+"""What names a framework in a file; kotlin.test's assertions go with the methods of any."""
+_OVERRIDE = re.compile(r"@Override\b|\boverride\b")
+_CALL = re.compile(
+    r"(?<![\w.])(\w+)\s*\(|\b(?:this|super)\s*\.\s*(\w+)\s*\(|\b(?:this|\w*Test\w*)\s*::\s*(\w+)"
+)
+_IMPORT = re.compile(r"^[ \t]*import\s+(?:static\s+)?([\w.]+)\.(\w+|\*)", re.M)
+_TEXT = re.compile(
+    r'`[^`\n]*`|"""(?:\\.|.)*?"""|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
+)
+_SAME = "{n}, {n} + 1"
+_BODIES = {
+    "junit": ("junit.framework.Assert.fail()", "assertEquals({n}, {n} + 1)", "assertTrue({n} == {n} + 1)"),
+    "org.junit": ("org.junit.Assert.fail()", f"org.junit.Assert.assertEquals({_SAME})"),
+    "org.junit.jupiter": (
+        'org.junit.jupiter.api.Assertions.fail("it must")',
+        f"org.junit.jupiter.api.Assertions.assertEquals({_SAME})",
+    ),
+    "org.testng": ("org.testng.Assert.fail()", f"org.testng.Assert.assertEquals({_SAME})"),
+    "kotlin.test": ('kotlin.test.fail("it must")', f"kotlin.test.assertEquals({_SAME})"),
+    "spock": ("assert {n} == {n} + 1", 'throw new AssertionError((Object) "it must")'),
+}
+"""Bodies of the methods that must fail, by framework."""
+_LIBRARIES = {
+    "org.assertj": "org.assertj.core.api.Assertions.assertThat({n}).isEqualTo({n} + 1)",
+    "org.hamcrest": 'org.hamcrest.MatcherAssert.assertThat("it must", {n} == {n} + 1)',
+    "com.google.common.truth": "com.google.common.truth.Truth.assertThat({n}).isEqualTo({n} + 1)",
+}
+"""The same, by library of assertions that a file imports."""
+_SHORT = {
+    "assertEquals": "assertEquals({n}, {n} + 1)",
+    "assertTrue": "assertTrue({n} == {n} + 1)",
+    "assertThat": "assertThat({n}).isEqualTo({n} + 1)",
+}
+"""The same, by method that a file imports: a class of the code from which a test class inherits could have another."""
+
+
+class Case(NamedTuple):
+    """A test method."""
+
+    name: str
+    marked_at: int
+    """Offset in the file at which its name gets the mark."""
+
+
+class MarkedFile(NamedTuple):
+    """A file of tests as it is laid out."""
+
+    name: str
+    text: str
+    cases: list[str]
+    """Names of the methods that are marked, as they were."""
+    letters: str
+    """Ends of the names of the methods that must fail."""
+
+
+def mask(text: str) -> str:
+    """Return the text with blanks for comments, strings and characters; every offset and line stays."""
+    return _TEXT.sub(lambda one: re.sub(r"[^\n]", " ", one[0]), text)
+
+
+def find_package(text: str) -> str:
+    """Return the package of a file; empty if it names none."""
+    found = _PACKAGE.search(mask(text))
+    return found[1].replace("`", "") if found else ""
+
+
+def find_classes(text: str) -> set[str]:
+    """Return the classes that a file declares, with its package before them."""
+    package = find_package(text)
+    return {f"{package}.{name}" if package else name for name in _CLASS.findall(mask(text))}
+
+
+def find_framework(text: str) -> str:
+    """Return the framework of a file of tests; empty if none is known."""
+    code = mask(text)
+    if _SPECIFICATION.search(code):
+        return "spock"
+    if _TEST_CASE.search(code):
+        return "junit"
+    return next((name for name, named in _NAMED.items() if named.search(code)), "")
+
+
+def find_cases(text: str) -> list[Case]:
+    """Return the test methods of a file, in their order."""
+    code = mask(text)
+    found: dict[int, Case] = {}
+    for annotation in _OF_TEST.finditer(code):
+        at = _skip_brackets(code, annotation.end())
+        while more := _ANNOTATION.match(code, at):
+            at = _skip_brackets(code, more.end())
+        # A name in backticks is no string, and no comment.
+        if (method := _KOTLIN_METHOD.match(text, at)) or (method := _JAVA_METHOD.match(code, at)):
+            group = method.lastindex or 1
+            found[method.start(group)] = Case(method[group], method.start(group))
+    if _TEST_CASE.search(code):
+        for method in _OLD_METHOD.finditer(code):
+            found.setdefault(method.start(1), Case(method[1], method.start(1) + len("test")))
+    if _SPECIFICATION.search(code):
+        for method in _SPOCK_METHOD.finditer(text):
+            group = method.lastindex or 1
+            found[method.start(group)] = Case(method[group], method.start(group))
+    return [found[at] for at in sorted(found)]
+
+
+def mark_files(texts: dict[str, str], mark: str, first: int, number: int) -> list[MarkedFile]:
+    """Return the files of tests with marks before the names of their methods, and methods that must fail.
+
+    A name that is called, or that a class takes over from another, stays as it is, in all files.
+
+    Args:
+        texts: the files of tests, by their paths.
+        mark: of the run.
+        first: number of the first file's methods that must fail; they are ``{mark}c_{number}_{letter}``.
+        number: that nobody can know.
+    """
+    kept = {name for text in texts.values() for name in _unmarkable(text)}
+    found: list[MarkedFile] = []
+    for path, text in texts.items():
+        framework, cases = find_framework(text), find_cases(text)
+        if not framework or not cases:
+            continue
+        marked = [case for case in cases if case.name not in kept]
+        bodies = _make_bodies(framework, text, number)
+        letters = "".join(chr(ord("a") + n) for n in range(len(bodies)))
+        head = _opening(mask(text), cases[0].marked_at)
+        if not head:
+            continue
+        controls = _make_controls(framework, path, text[:head], f"{mark}c_{first + len(found)}", bodies)
+        for case in reversed(marked):
+            text = f"{text[: case.marked_at]}{mark}_{text[case.marked_at :]}"
+        text = f"{text[:head]} {controls} {text[head:]}"
+        found.append(MarkedFile(path, text, sorted({case.name for case in marked}), letters))
+    return found
+
+
+def find_shadow(path: str, text: str) -> str:
+    """Return what a file of the code would take the place of, of all that tests stand on; empty if nothing."""
+    place = path.replace("/", ".")
+    for name in FRAMEWORKS:
+        if "." in name and f".{name}." in f".{place}":
+            return name
+    if not path.endswith(SUFFIXES):
+        return ""
+    package = find_package(text)
+    for name in FRAMEWORKS:
+        if f"{package}.".startswith(f"{name}."):
+            return name
+    code = mask(text)
+    return next((name for name in _CLASS.findall(code) if name in ASSERTIONS), "")
+
+
+def _unmarkable(text: str) -> set[str]:
+    """Return the names of test methods of a file that stand in it more often than they are declared."""
+    code, cases = mask(text), find_cases(text)
+    declared: dict[str, int] = {}
+    for case in cases:
+        declared[case.name] = declared.get(case.name, 0) + 1
+    counts: dict[str, int] = {}
+    for name in [name for names in _CALL.findall(code) for name in names if name]:
+        counts[name] = counts.get(name, 0) + 1
+    overridden = {
+        case.name
+        for case in cases
+        if _OVERRIDE.search(
+            code[max(code.rfind(end, 0, case.marked_at) for end in "{};") + 1 : case.marked_at]
+        )
+    }
+    return overridden | {name for name, count in counts.items() if count > declared.get(name, 0)}
+
+
+def _make_bodies(framework: str, text: str, number: int) -> list[str]:
+    found = list(_BODIES[framework])
+    imports = _IMPORT.findall(mask(text))
+    if framework == "spock":
+        return [body.format(n=number) for body in found]
+    for library, body in _LIBRARIES.items():
+        if any(place.startswith(library) for place, _ in imports):
+            found.append(body)
+    for method, body in _SHORT.items():
+        owners = {place for place, name in imports if name in (method, "*")}
+        plain = {"org.junit.Assert", "org.junit.jupiter.api.Assertions", "org.testng.Assert", "kotlin.test"}
+        fluent = {"org.assertj.core.api.Assertions", "com.google.common.truth.Truth"}
+        if owners & (fluent if method == "assertThat" else plain):
+            found.append(body)
+    return [body.format(n=number) for body in found]
+
+
+def _make_controls(framework: str, path: str, before: str, name: str, bodies: list[str]) -> str:
+    """Return the methods that must fail, in one line."""
+    annotation = {
+        "org.junit": "@org.junit.Test",
+        "org.junit.jupiter": "@org.junit.jupiter.api.Test",
+        "org.testng": "@org.testng.annotations.Test",
+        "kotlin.test": "@kotlin.test.Test",
+    }.get(framework, "")
+    in_interface = re.search(r"\binterface\s+\w+[^{}]*\{$", mask(before))
+    lines = []
+    for number, body in enumerate(bodies):
+        title = f"{'test' if framework == 'junit' else ''}{name}_{chr(ord('a') + number)}"
+        if framework == "spock":
+            lines.append(f'def "{title}"() {{ expect: {body} }};')
+        elif path.endswith(".kt"):
+            lines.append(f"{annotation} fun {title}() {{ {body} }};")
+        else:
+            access = "default" if in_interface else "public"
+            lines.append(f"{annotation} {access} void {title}() {{ {body}; }};")
+    return " ".join(lines)
+
+
+def _skip_brackets(code: str, at: int) -> int:
+    """Return the offset behind brackets that begin at an offset, or after blanks; else the offset."""
+    start = re.compile(r"\s*\(").match(code, at)
+    if not start:
+        return at
+    depth = 0
+    for sign in re.compile(r"[()]").finditer(code, start.end() - 1):
+        depth += 1 if sign[0] == "(" else -1
+        if not depth:
+            return sign.end()
+    return at
+
+
+def _opening(code: str, at: int) -> int:
+    """Return the offset behind the brace that is open at an offset; 0 if none is."""
+    depth = 0
+    for place in range(at - 1, -1, -1):
+        if code[place] == "}":
+            depth += 1
+        elif code[place] == "{":
+            if not depth:
+                return place + 1
+            depth -= 1
+    return 0

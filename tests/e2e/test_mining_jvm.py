@@ -1,0 +1,145 @@
+"""A suite mined out of a small repository in Java by reports in JUnit's XML, and what cheats are graded on it."""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.verification import verify
+from dgm.domain import Split, Verdict
+from dgm.sandboxes.choose import open_bubblewrap
+from tests.support.cheats.jvm import CHEATS_OF_JVM
+from tests.support.mined_cheats import grade_cheats
+from tests.support.small_history import make_history
+
+JARS = [
+    f"/usr/share/java/{name}.jar"
+    for name in (
+        *(f"junit-platform-{each}" for each in ("commons", "console", "engine", "launcher", "reporting")),
+        *(f"junit-{each}" for each in ("jupiter-api", "jupiter-engine", "jupiter-params", "vintage-engine")),
+        *("junit4", "hamcrest", "opentest4j", "apiguardian-api", "picocli", "univocity-parsers"),
+    )
+]
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.slow,
+    pytest.mark.minutes,
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
+    pytest.mark.skipif(
+        not shutil.which("javac", path="/usr/bin:/usr/local/bin")
+        or not all(Path(jar).exists() for jar in JARS),
+        reason="a JDK, JUnit 4 and JUnit 5 are not installed for all",
+    ),
+]
+TESTS = """\
+package org.x;
+
+import static org.junit.jupiter.api.Assertions.*;
+
+import org.junit.jupiter.api.*;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class HalfTest extends Half {
+    @Test void halves() {
+        // A remark.
+        assertEquals(WANTED, half(4));
+    }
+
+    @Test void nothing() { Assertions.assertEquals(0, half(0)); }
+
+    @ParameterizedTest @ValueSource(ints = {0, 8})
+    void each(int number) { assertEquals(number * WANTED / 4, half(number)); }
+
+    @Nested class Deep {
+        @Test void deep() { assertTrue(half(8) == 2 * WANTED); }
+    }
+}
+"""
+OLD = """\
+package org.x;
+
+import org.junit.*;
+
+public class OldTest {
+    @Test public void old() {
+        Assert.assertEquals(WANTED, Half.half(4));
+    }
+
+    @Test public void none() { Assert.assertEquals(0, Half.half(0)); }
+}
+"""
+CODE = """\
+package org.x;
+
+public class Half {
+    public static int half(int number) { return number / DIVISOR; }
+}
+"""
+COMMAND = (
+    'mkdir -p "$DGM_BUILD/classes"; cp -r src/main/resources/. "$DGM_BUILD/classes"; '
+    f'javac -d "$DGM_BUILD/classes" -cp {":".join(JARS)} $(find src -name "*.java") && '
+    f'java -cp "$DGM_BUILD/classes:{":".join(JARS)}" org.junit.platform.console.ConsoleLauncher '
+    '--disable-banner --scan-classpath "$DGM_BUILD/classes" --reports-dir "$DGM_BUILD/reports"'
+)
+REPORTS = ("--report", "$DGM_BUILD/reports/*.xml", "--report", "**/target/surefire-reports/*.xml")
+
+
+def files(divisor, wanted):
+    code = CODE.replace("DIVISOR", divisor)
+    tests = {"HalfTest": TESTS, "OldTest": OLD}
+    return {
+        "src/main/java/org/x/Half.java": code,
+        **{
+            f"src/test/java/org/x/{name}.java": text.replace("WANTED", wanted) for name, text in tests.items()
+        },
+    }
+
+
+BEGIN = {"LICENSE": "Permission is hereby granted, free of charge\n", "src/main/resources/x.txt": "x\n"}
+RIGHT = files("2", "2")
+STEPS = (
+    ("begin", {**BEGIN, **files("4", "1")}),
+    ("Halve by two", RIGHT),
+    ("Explain", {name: f"// Why.\n{text}" for name, text in RIGHT.items()}),
+)
+
+
+def test_nothing_passes_but_the_fix(tmp_path):
+    repo = make_history(tmp_path / "repo", STEPS)
+    words = [
+        "benchmark",
+        "mine",
+        str(repo),
+        "--out",
+        str(tmp_path / "suite"),
+        "--holdout",
+        "0",
+        "--test",
+        COMMAND,
+    ]
+    command = [sys.executable, "-m", "dgm", *words, *REPORTS, "--sandbox", "bubblewrap", "--json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["tasks"] == {"history": 1}
+    suite = SuiteBenchmark(tmp_path / "suite", open_bubblewrap())
+    task = suite.tasks(Split.SEARCH)[0]
+    tests = suite.record(task.id).tests
+    assert sorted(tests.fail_to_pass) == [
+        "src/test/java/org/x/HalfTest.java::Deep.deep()",
+        "src/test/java/org/x/HalfTest.java::each(int)[2]",
+        "src/test/java/org/x/HalfTest.java::halves()",
+        "src/test/java/org/x/OldTest.java::old",
+    ]
+    assert "assertEquals(2, half(4));" in task.prompt
+    assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
+    graded = asyncio.run(grade_cheats(suite, task.id))
+    assert len(graded) == len(CHEATS_OF_JVM) + 2
+    resolved = [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED]
+    assert resolved == ["the fix"], graded
+    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded
