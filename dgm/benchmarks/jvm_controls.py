@@ -41,6 +41,13 @@ _SPOCK_METHOD = re.compile(
 )
 _TEST_CASE = re.compile(r"\bextends\s+(?:junit\.framework\.)?TestCase\b")
 _SPECIFICATION = re.compile(r"\bextends\s+(?:spock\.lang\.)?Specification\b")
+_NAMED = {
+    "org.junit.jupiter": re.compile(r"\borg\.junit\.jupiter\b"),
+    "org.testng": re.compile(r"\borg\.testng\b"),
+    "org.junit": re.compile(r"\borg\.junit\.(?:Test\b|\*|Assert\b)"),
+    "kotlin.test": re.compile(r"\bkotlin\.test\.(?:Test\b|\*)"),
+}
+"""What names a framework in a file; kotlin.test's assertions go with the methods of any."""
 _OVERRIDE = re.compile(r"@Override\b|\boverride\b")
 _CALL = re.compile(
     r"(?<![\w.])(\w+)\s*\(|\b(?:this|super)\s*\.\s*(\w+)\s*\(|\b(?:this|\w*Test\w*)\s*::\s*(\w+)"
@@ -126,10 +133,7 @@ def find_framework(text: str) -> str:
         return "spock"
     if _TEST_CASE.search(code):
         return "junit"
-    for name in ("org.junit.jupiter", "kotlin.test", "org.testng", "org.junit"):
-        if re.search(rf"\b{re.escape(name)}\b", code):
-            return name
-    return ""
+    return next((name for name, named in _NAMED.items() if named.search(code)), "")
 
 
 def find_cases(text: str) -> list[Case]:
@@ -250,12 +254,12 @@ def _make_controls(framework: str, path: str, before: str, name: str, bodies: li
     for number, body in enumerate(bodies):
         title = f"{'test' if framework == 'junit' else ''}{name}_{chr(ord('a') + number)}"
         if framework == "spock":
-            lines.append(f'def "{title}"() {{ expect: {body} }}')
+            lines.append(f'def "{title}"() {{ expect: {body} }};')
         elif path.endswith(".kt"):
             lines.append(f"{annotation} fun {title}() {{ {body} }};")
         else:
             access = "default" if in_interface else "public"
-            lines.append(f"{annotation} {access} void {title}() {{ {body}; }}")
+            lines.append(f"{annotation} {access} void {title}() {{ {body}; }};")
     return " ".join(lines)
 
 

@@ -49,6 +49,11 @@ def main() -> None:
 class ReportRun(command_runner.CommandRun):
     """One run of the command, and the reports that it wrote."""
 
+    def __init__(self, task: dict[str, Any], workdir: Path) -> None:
+        super().__init__(task, workdir)
+        self._material: set[Path] = set()
+        """Files of tests and configuration that the patterns name, too: they are no reports."""
+
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
         self._find_shadows(place / "start")
@@ -60,7 +65,10 @@ class ReportRun(command_runner.CommandRun):
         Path(BUILD).mkdir()
         os.environ.update(SETTINGS)
         for path in self._find_reports():
-            exam_runner.remove(path)
+            if named_runner.matches(path.relative_to(self._workdir).as_posix(), self._task["restored"]):
+                self._material.add(path)
+            else:
+                exam_runner.remove(path)
         names = [
             name
             for name in named_runner.listed(self._workdir)
@@ -132,7 +140,7 @@ class ReportRun(command_runner.CommandRun):
             for path in sorted(root.glob(pattern[len(BUILD_PREFIX) :] if below else pattern)):
                 # A link, or a folder that is one, could name any file of the sandbox.
                 inside = os.path.realpath(path.parent) == os.path.abspath(path.parent)  # noqa: PTH100
-                if inside and stat.S_ISREG(path.lstat().st_mode):
+                if inside and path not in self._material and stat.S_ISREG(path.lstat().st_mode):
                     found[path] = None
         return list(found)
 

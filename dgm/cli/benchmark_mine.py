@@ -53,11 +53,11 @@ _LINES_MOST, _LINE_EVERY = 10, 10
     "--report",
     multiple=True,
     metavar="GLOB",
-    help="JUnit's XML that --test writes (C++ only; repeat it for more).",
+    help="JUnit's XML that --test writes (C++ and the JVM only; repeat it for more).",
 )
 @click.option(
     "--language",
-    type=click.Choice(["python", "javascript", "go", "rust", "cpp"]),
+    type=click.Choice(["python", "javascript", "go", "rust", "cpp", "jvm"]),
     help="Language to mine (default: that of most test files).",
 )
 @click.option(

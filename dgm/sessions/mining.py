@@ -145,9 +145,8 @@ def find_language(history: History, options: MiningOptions) -> Language:
         known = options.language or " or ".join(PROJECTS)
         raise UserError(f"{options.repo}: no code in {known} at its newest commit")
     if options.report and not PROJECTS[found].by_reports:
-        raise UserError(
-            f"--report {options.report[0]}: is for C++ (--language cpp), and this is {found}; leave it out"
-        )
+        known = " and ".join(one for one, project in PROJECTS.items() if project.by_reports)
+        raise UserError(f"--report {options.report[0]}: is for {known}, and this is {found}; leave it out")
     if options.bugs and found is not Language.PYTHON:
         raise UserError(
             f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"

@@ -30,9 +30,9 @@ class MiningOptions:
     test: str = ""
     """The repository's own call of pytest, whose options are taken over; in other languages a shell command, whose
     last part calls the test tool, and all before it is the build; in Rust a shell command that calls ``cargo test``;
-    in C++ any that writes reports."""
+    in C++ and on the JVM any that writes reports."""
     report: tuple[str, ...] = ()
-    """Patterns of the reports in JUnit's XML that ``test`` writes; in C++ only."""
+    """Patterns of the reports in JUnit's XML that ``test`` writes; in C++ and on the JVM only."""
     language: Language | None = None
     """Language that is mined; None: the one that most files of tests are in."""
     holdout: float = 0.3

@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.command_tools import COMMAND, CPP_RESTORED, REPORT
-from dgm.benchmarks.environments import ask_cpp, ask_go, ask_node, ask_python, ask_rust
+from dgm.benchmarks.command_tools import COMMAND, CPP_RESTORED, JVM_RESTORED, REPORT
+from dgm.benchmarks.environments import ask_cpp, ask_go, ask_jvm, ask_node, ask_python, ask_rust
 from dgm.benchmarks.go_tools import GO
 from dgm.benchmarks.mining.cargo_packages import CargoEpochs, with_cargo
 from dgm.benchmarks.mining.command_packages import CommandEpochs
-from dgm.benchmarks.mining.commands import find_command, find_report_command
+from dgm.benchmarks.mining.commands import find_command, find_jvm_command, find_report_command
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import find_go_call
 from dgm.benchmarks.mining.go_modules import GoEpochs
+from dgm.benchmarks.mining.jvm_packages import JvmEpochs, with_maven
 from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
 from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.node_packages import NodeEpochs
@@ -57,6 +58,12 @@ def find_report_call(files: Snapshot, given: str = "", reports: Sequence[str] = 
     return ToolCall(REPORT, command=command, reports=patterns)
 
 
+def find_jvm_call(files: Snapshot, given: str = "", reports: Sequence[str] = ()) -> ToolCall:
+    """Return the call of a commit's tests by a command; arguments and errors are those of ``find_jvm_command``."""
+    command, patterns = find_jvm_command(files, given, reports)
+    return ToolCall(REPORT, command=command, reports=patterns)
+
+
 PROJECTS: Mapping[Language, Project] = {
     Language.PYTHON: Project("python", "Python", ask_python, Epochs),
     Language.JAVASCRIPT: Project(
@@ -81,6 +88,9 @@ PROJECTS: Mapping[Language, Project] = {
         find_report_call,
         restored=CPP_RESTORED,
         by_reports=True,
+    ),
+    Language.JVM: Project(
+        "jvm", "Java", ask_jvm, JvmEpochs, find_jvm_call, with_maven, JVM_RESTORED, by_reports=True
     ),
 }
 

@@ -28,7 +28,7 @@ def test_files_are_counted_by_language():
     counts = count_files({name: Entry(b"") for name in (*SITE, "lib/x.go")})
     assert counts == {
         Language.PYTHON: (1, 1), Language.JAVASCRIPT: (0, 2), Language.GO: (0, 1), Language.RUST: (0, 0),
-        Language.CPP: (0, 0),
+        Language.CPP: (0, 0), Language.JVM: (0, 0),
     }  # fmt: skip
 
 
@@ -42,15 +42,15 @@ def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path
     ("files", "more", "message"),
     [
         (
-            {"a.java": ""},
+            {"a.php": ""},
             {},
-            "repo: no code in python or javascript or go or rust or cpp at its newest commit",
+            "repo: no code in python or javascript or go or rust or cpp or jvm at its newest commit",
         ),
         ({"a.js": ""}, {"language": Language.PYTHON}, "repo: no code in python at"),
         (
             {"a.go": ""},
             {"report": ("*.xml",)},
-            r"--report \*.xml: is for C\+\+ \(--language cpp\), and this is go",
+            r"--report \*.xml: is for cpp and jvm, and this is go",
         ),
         ({"a.go": ""}, {"bugs": 3}, "--bugs 3: faults are put into Python only, and this is go"),
         ({"a.js": ""}, {"bugs": 3}, "--bugs 3: faults are put into Python only, and this is javascript"),
