@@ -84,8 +84,8 @@ def check_maven(repo: Path, files: Snapshot, test: str, setup: str) -> None:
     """
     if POM in files and not test and not setup:
         raise UserError(
-            f"{repo / POM}: Maven needs its plugins and packages, and sandboxes have no network; let it fetch them on this "
-            f"machine, where it runs the code of the repository: --setup '{MAVEN_SETUP}'"
+            f"{repo / POM}: Maven needs its plugins and packages, and sandboxes have no network; let it fetch them on "
+            f"this machine, where it runs the code of the repository: --setup '{MAVEN_SETUP}'"
         )
 
 
