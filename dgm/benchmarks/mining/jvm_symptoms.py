@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from dgm.benchmarks.hidden_parts import closing_brace
 from dgm.benchmarks.jvm_controls import find_classes, find_package, mask, skip_brackets, without_comments
 from dgm.benchmarks.mining.jvm_bodies import Body, find_bodies
-from dgm.benchmarks.mining.symptoms import ERROR_LINES, HELPER_LINES, LINE_CHARS, Symptom
+from dgm.benchmarks.mining.symptoms import CODE_LINES, ERROR_LINES, LINE_CHARS, Symptom
 from dgm.benchmarks.plain_logs import plain_text
 
 MOST_LINES = 60
@@ -40,6 +40,7 @@ _HOME = re.compile(
     r"^(\s*(?:Caused by: )?)(?:org\.opentest4j|org\.junit|junit\.framework|org\.spockframework\.runtime|java\.lang"
     r"|org\.assertj\.core\.error|org\.scalatest\.exceptions)\.(?=[A-Z]\w*(?::|$))", re.M
 )  # fmt: skip
+_COMPARED = re.compile(r"(.*)expected: ?<(.*)> but was: ?<(.*)>", re.DOTALL)
 _IDENTITY = re.compile(r"((?:\b[a-z_]\w*\.)+[A-Z][\w$]*)@[0-9a-f]{1,8}\b")
 _TEMPORARY = re.compile(r"/tmp/(?:junit|spock)\w*-?\w*\d/?")
 _SOURCE = re.compile(r"@(\w*Source)\b(?:\s*\(\s*(?:value\s*=\s*)?\{?\s*\"(\w+)\")?")
@@ -93,9 +94,27 @@ def _read_error(failure: str) -> str:
     if said and not any(_STACK.match(row) for row in rows):
         more = [row.removeprefix("[ERROR]").rstrip() for row in rows if _OF_SYMBOL.match(row)]
         return "\n".join([f"{NOT_COMPILED}{said[0]}", *list(dict.fromkeys(more))[:2]])
-    kept = [row.rstrip()[:LINE_CHARS] for row in rows if row.strip() and not _STACK.match(row)]
-    text = _IDENTITY.sub(r"\1", _HOME.sub(r"\1", "\n".join(kept[:ERROR_LINES])))
+    said = [_shorten(row.rstrip()) for row in rows if row.strip() and not _STACK.match(row)]
+    text = _IDENTITY.sub(r"\1", _HOME.sub(r"\1", "\n".join(said[:ERROR_LINES])))
     return _TEMPORARY.sub("", text).strip()
+
+
+def _shorten(row: str) -> str:
+    """Return a line of a message; of two long values that differ the part around their first difference."""
+    if len(row) <= LINE_CHARS:
+        return row
+    compared = _COMPARED.fullmatch(row)
+    if compared is None:
+        return f"{row[:LINE_CHARS]}…"
+    before, wanted, got = compared.groups()
+    pairs = enumerate(zip(wanted, got, strict=False))
+    differs = next((at for at, (one, other) in pairs if one != other), min(len(wanted), len(got)))
+    start = max(0, differs - LINE_CHARS // 4)
+    parts = [
+        f"{'…' if start else ''}{one[start : start + LINE_CHARS]}{'…' if len(one) > start + LINE_CHARS else ''}"
+        for one in (wanted, got)
+    ]
+    return f"{before}expected: <{parts[0]}>\n but was: <{parts[1]}>"
 
 
 def _find_lines(failure: str, file: str) -> list[int]:
@@ -262,7 +281,7 @@ def _find_values(text: str, path: str, body: Body, head: str) -> list[str]:
         raise ValueError("no test file shows the values of the failing test's parameters")
     for giver in givers:
         rows = textwrap.dedent(text[giver.begin : giver.end + 1].strip("\n")).strip().split("\n")
-        if len(rows) > HELPER_LINES:
+        if len(rows) > CODE_LINES:
             raise ValueError("the values of the failing test's parameters are too long to be told")
         shown += [*rows, ""]
     return shown

@@ -60,9 +60,9 @@ _ORDINARY = re.compile(
     r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
 _OF_LIBRARY = re.compile(
-    r"(?:List|Set|Map|Arrays|Collections|Objects|Optional|Stream|Integer|Long|Boolean|Character|Mockito)\.\w+"
+    r"(?:List|Set|Map|Arrays|Collections|Objects|Optional|Stream|Integer|Long|Boolean|Character|Files|Paths|IOUtils|Mockito)\.\w+"
 )
-"""Calls of Java's library that make values for a test."""
+"""Calls of libraries in Java that make values for a test."""
 _FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {
     Language.JAVASCRIPT: find_script_symptom,
     Language.GO: find_go_symptom,

@@ -219,6 +219,14 @@ def test_an_error_is_told_without_stack_and_places(said, error):
     assert find_jvm_symptom(trace(error=said), f"{PLACE}::once", [JAVA]).error == error
 
 
+def test_of_long_values_the_part_that_differs_is_told():
+    same, more = "s" * 400, "m" * 400
+    said = trace(error=f"x.AssertionFailedError: why ==> expected: <{same}a{more}> but was: <{same}b{more}>")
+    first, second = find_jvm_symptom(said, f"{PLACE}::once", [JAVA]).error.split("\n")
+    assert first == f"x.AssertionFailedError: why ==> expected: <…{'s' * 75}a{'m' * 224}…>"
+    assert second == f" but was: <…{'s' * 75}b{'m' * 224}…>"
+
+
 def test_a_test_is_that_of_its_own_class():
     other = JAVA.replace("ParserTest", "OtherTest").replace("f()", "g()")
     elsewhere = JAVA.replace("org.x", "org.y").replace("f()", "h()")
@@ -232,7 +240,7 @@ def test_a_test_is_that_of_its_own_class():
         ("", "once", JAVA, "no error"),
         ("wrong", "other", JAVA, "no test file shows the code"),
         ("wrong", "once", JAVA.replace("f()", "\n+ 1" * 61), "more than 60 lines"),
-        ("wrong", "some", JAVA.replace('of("a")', "of(" + "\n" * 12 + ")"), "too long to be told"),
+        ("wrong", "some", JAVA.replace('of("a")', "of(" + "\n" * 40 + ")"), "too long to be told"),
         ("wrong", "some", JAVA.replace('"cases"', '"org.y.Cases#cases"'), "shows the values"),
     ],
 )
