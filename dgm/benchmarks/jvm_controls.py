@@ -107,6 +107,13 @@ def mask(text: str) -> str:
     return _TEXT.sub(lambda one: re.sub(r"[^\n]", " ", one[0]), text)
 
 
+def without_comments(text: str) -> str:
+    """Return the text with blanks for comments; every offset and line stays."""
+    return _TEXT.sub(
+        lambda one: re.sub(r"[^\n]", " ", one[0]) if one[0].startswith(("//", "/*")) else one[0], text
+    )
+
+
 def find_package(text: str) -> str:
     """Return the package of a file; empty if it names none."""
     found = _PACKAGE.search(mask(text))
@@ -134,9 +141,9 @@ def find_cases(text: str) -> list[Case]:
     code = mask(text)
     found: dict[int, Case] = {}
     for annotation in _OF_TEST.finditer(code):
-        at = _skip_brackets(code, annotation.end())
+        at = skip_brackets(code, annotation.end())
         while more := _ANNOTATION.match(code, at):
-            at = _skip_brackets(code, more.end())
+            at = skip_brackets(code, more.end())
         # A name in backticks is no string, and no comment.
         if (method := _KOTLIN_METHOD.match(text, at)) or (method := _JAVA_METHOD.match(code, at)):
             group = method.lastindex or 1
@@ -256,7 +263,7 @@ def _make_controls(framework: str, path: str, before: str, name: str, bodies: li
     return " ".join(lines)
 
 
-def _skip_brackets(code: str, at: int) -> int:
+def skip_brackets(code: str, at: int) -> int:
     """Return the offset behind brackets that begin at an offset, or after blanks; else the offset."""
     start = re.compile(r"\s*\(").match(code, at)
     if not start:

@@ -32,7 +32,8 @@ BUILD_PREFIX = "$DGM_BUILD/"
 SETTINGS = {
     "DGM_BUILD": BUILD,
     # A module whose tests fail, as those do that must, does not keep the next one from being built.
-    "MAVEN_OPTS": "-Dmaven.test.failure.ignore=true",
+    # The other options halve Maven's processor time on small projects.
+    "MAVEN_OPTS": "-Dmaven.test.failure.ignore=true -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 MOST_REPORTS = 2000
 REPORT_BYTES = 64_000_000

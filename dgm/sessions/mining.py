@@ -103,7 +103,8 @@ async def open_mining(
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
     if language is Language.JVM:
-        check_maven(await asyncio.to_thread(history.files, history.head), options.test, options.setup)
+        files = await asyncio.to_thread(history.files, history.head)
+        check_maven(options.repo, files, options.test, options.setup)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     project = PROJECTS[language]
     pytest_words = pytest_options(options.test) if PROJECTS[language].call is None else ()

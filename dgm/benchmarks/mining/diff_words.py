@@ -1,7 +1,7 @@
 """The names, literals and lines of code that a diff adds or removes, without comments and documentation.
 
 Read with Pygments, which takes parts of files in many languages. A text over several lines that begins before its hunk
-is taken for code.
+is taken for code, but for comments of Javadoc's form.
 """
 
 import re
@@ -26,6 +26,10 @@ _LEXERS = {
     Language.JVM: "kotlin",
     Language.CPP: "cpp",
 }
+_JVM_LEXERS = {"java": "java", "kt": "kotlin", "scala": "scala", "groovy": "groovy"}
+"""Lexers of the JVM's languages by the ends of files' names."""
+_INSIDE_COMMENT = re.compile(r"\s*\*(?!/?\w)|(?:(?!/\*).)*\*/", re.DOTALL)
+"""The beginning of a text that begins within a comment."""
 _DEFINES = frozenset({
     "def", "class", "as", "for", "let", "const", "var", "func", "fn", "function", "fun", "struct", "type",
     "interface", "enum", "val",
@@ -109,7 +113,8 @@ def read_side(diff: str, mark: str) -> Side:
             continue
         kept = [row for row in hunk.rows if row[0] in (mark, " ")]
         wanted = {number for number, row in enumerate(kept) if row[0] == mark}
-        rows = _split_rows(_LEXERS[language], "\n".join(text for _, text in kept))
+        lexer = _JVM_LEXERS.get(hunk.path.rpartition(".")[2], _LEXERS[language])
+        rows = _split_rows(lexer, "\n".join(text for _, text in kept))
         for number, tokens in enumerate(rows):
             if number in wanted:
                 words += _words(tokens, number)
@@ -166,8 +171,15 @@ def _read_hunks(diff: str) -> Iterator[_Hunk]:
 def _split_rows(lexer: str, text: str) -> list[list[tuple[str, str]]]:
     """Return the tokens of each line: their kind (``name``, ``string``, ``comment`` or ``other``) and text."""
     rows: list[list[tuple[str, str]]] = [[]]
+    of_jvm = lexer in _JVM_LEXERS.values()
+    if of_jvm and _INSIDE_COMMENT.match(text):
+        text = f"/*{text}"
     for kind, value in _find_lexer(lexer).get_tokens(text):
         name = str(kind)
+        if of_jvm and "Namespace" in name and "." in value:
+            pieces = re.split(r"(\.)", value.strip(";"))
+            rows[-1] += [("name" if _NAME.fullmatch(piece) else "other", piece) for piece in pieces]
+            continue
         if "Comment" in name or "String.Doc" in name:
             sort = "comment"
         elif "String" in name and "Affix" not in name and value not in ("{", "}", "${"):

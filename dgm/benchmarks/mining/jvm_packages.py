@@ -70,10 +70,11 @@ class JvmEpochs(CommandEpochs):
         return tidy_repository(packages / REPOSITORY)
 
 
-def check_maven(files: Snapshot, test: str, setup: str) -> None:
+def check_maven(repo: Path, files: Snapshot, test: str, setup: str) -> None:
     """Refuse a project of Maven whose packages nobody gives.
 
     Args:
+        repo: the repository, for the message.
         files: of the newest commit.
         test: the user's own command for the tests; with one nothing is asked of Maven.
         setup: the user's command for packages.
@@ -83,8 +84,8 @@ def check_maven(files: Snapshot, test: str, setup: str) -> None:
     """
     if POM in files and not test and not setup:
         raise UserError(
-            f"{POM}: Maven needs its plugins and packages, and sandboxes have no network; let it fetch them on this "
-            f"machine, where it runs the code of the repository: --setup '{MAVEN_SETUP}'"
+            f"{repo / POM}: Maven needs its plugins and packages, and sandboxes have no network; let it fetch them on "
+            f"this machine, where it runs the code of the repository: --setup '{MAVEN_SETUP}'"
         )
 
 

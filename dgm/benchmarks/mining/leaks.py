@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.mining.diff_words import Side, Word, read_side
+from dgm.benchmarks.mining.diff_words import Side, read_side
+from dgm.benchmarks.mining.jvm_names import JVM_NAMES, JVM_ROOTS
 from dgm.benchmarks.mining.languages import Language, language_of
 
 SHORTEST_LINE, SHORTEST_SPAN = 10, 8
@@ -34,7 +35,7 @@ _COMMIT = re.compile(r"(?<![-\w#])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,40
 _DIFF = re.compile(r"^(?:diff --git |@@ -\d|\+\+\+ b/|--- a/)", re.M)
 _HIDDEN = re.compile(r"\b(?:hidden tests?|fail[_ ]to[_ ]pass|pass[_ ]to[_ ]pass)\b", re.I)
 _TEST_WORD = re.compile(r"\b(?:test_\w*[a-zA-Z]\w*|Test[A-Z]\w*|\w+_test\.\w+)(?:\.\w+)?")
-_TEST_DEFINED = re.compile(r"^\+.*?\b(?:def|class|func|fn)\s+(\w+)|^\+\+\+ .*?([^/\s]+)$", re.M)
+_TEST_DEFINED = re.compile(r"^\+.*?\b(?:def|class|func?|fn|void)\s+(\w+)|^\+\+\+ .*?([^/\s]+)$", re.M)
 """The name that an added line defines, or the name of a changed file."""
 _SHAPED = re.compile(r"(?=.*[^\W\d])(?:.*[a-z\d][A-Z].*|[^\W_].*_.*|_.+|.*\d.*)")
 """Names that are no words of a sentence: with an underline, a capital inside, or a digit."""
@@ -98,8 +99,7 @@ def untold_names(statement: str, evidence: Evidence) -> tuple[str, ...]:
     needs a text that stands in the code of both. Names of Python and of its library are known.
     """
     tests, fix = read_side(evidence.test_diff, "+"), read_side(evidence.fix_diff, "+")
-    foreign = {word.text for word in tests.words if _is_of_library(word)}
-    new = (tests.used & fix.names) - evidence.old_names - _KNOWN - foreign
+    new = (tests.used & fix.names) - evidence.old_names - _known_names(evidence, tests)
     names = [name for name in sorted(new) if name.strip("_") and not _has_word(statement, name)]
     old = _squeeze(_old_text(evidence.fix_diff))
     texts = [
@@ -153,6 +153,8 @@ def _tests(statement: str, evidence: Evidence) -> Iterator[str]:
 def name_parts(test: str) -> Iterator[str]:
     """Yield the parts of a test's id by which it could be found: file, class, function; or its title in words."""
     whole = re.sub(r"\[.*\]$", "", test, flags=re.DOTALL)
+    if language_of(test.partition("::")[0]) is Language.JVM:
+        whole = re.sub(r"[({].*$", "", whole, flags=re.DOTALL)
     if " " in whole:
         # Of a title only a long one is no ordinary sentence of a statement.
         if len(whole.split()) > 2 and len(whole) >= 15:
@@ -192,16 +194,18 @@ def _names_of_fix(statement: str, fix: Side, evidence: Evidence) -> Iterator[str
     tests = read_side(evidence.test_diff, "+")
     needed = tests.names | {word for text in tests.literals for word in re.findall(r"\w+", text)}
     shown = "\n".join(_code_spans(statement))
-    for name in sorted(fix.names - evidence.old_names - needed - _KNOWN):
+    for name in sorted(fix.names - evidence.old_names - needed - _known_names(evidence, fix)):
         if len(name) < 3 or _has_word(evidence.failure, name):
             continue
         if _has_word(statement if _SHAPED.fullmatch(name) else shown, name):
             yield f"names what only the fix adds: {_quote(name)}"
 
 
-def _is_of_library(word: Word) -> bool:
-    """Return whether a name is taken from a module of Python's library."""
-    return word.root != word.text and word.root in sys.stdlib_module_names
+def _known_names(evidence: Evidence, side: Side) -> frozenset[str]:
+    """Return the names that everybody knows: of the language, and those that a side takes from its library."""
+    of_jvm = language_of(next(iter(evidence.fail_to_pass), "").partition("::")[0]) is Language.JVM
+    roots, known = (JVM_ROOTS, JVM_NAMES) if of_jvm else (sys.stdlib_module_names, _KNOWN)
+    return known.union(word.text for word in side.words if word.root != word.text and word.root in roots)
 
 
 def _old_text(diff: str) -> str:

@@ -13,6 +13,7 @@ from string import Template
 from dgm.benchmarks.cpp_controls import BUILDS
 from dgm.benchmarks.mining.cpp_symptoms import find_cpp_symptom
 from dgm.benchmarks.mining.go_symptoms import find_go_symptom
+from dgm.benchmarks.mining.jvm_symptoms import ASSERTIONS, NOT_COMPILED, NOT_THROWN, find_jvm_symptom
 from dgm.benchmarks.mining.languages import Language, language_of
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
 from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
@@ -54,13 +55,21 @@ _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
     r"|Errorf?|Fatalf?|Logf?|Run|Helper|Parallel|Cleanup|Setenv|Name|append|make|func|DeepEqual|Sprintf|string|panic"
     r"|NoError|EqualError|if|for|switch|byte|rune|u?int\d*|float\d*|String|Is|As|New|recover"
+    r"|(?:is|has|does|contains)(?:Not)?(?:EqualTo\w*|Exactly\w*|True|False|Null|Same\w*|SameAs|InstanceOf|Size|Message\w*|Zero)"
+    r"|thenReturn|shouldThrow|valueOf|toString|toArray|getBytes|println|forEach|catch|try|while"
+    r"|String(?:Builder|Reader|Writer)|(?:Array|Linked)List|(?:Linked|Tree)?Hash(?:Map|Set)|ByteArray\w+Stream"
     r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )
+_OF_LIBRARY = re.compile(
+    r"(?:List|Set|Map|Arrays|Collections|Objects|Optional|Stream|Integer|Long|Boolean|Character|Files|Paths|IOUtils|Mockito)\.\w+"
+)
+"""Calls of libraries in Java that make values for a test."""
 _FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {
     Language.JAVASCRIPT: find_script_symptom,
     Language.GO: find_go_symptom,
     Language.RUST: find_rust_symptom,
     Language.CPP: find_cpp_symptom,
+    Language.JVM: find_jvm_symptom,
 }
 """Find the failing assertion in languages but Python."""
 
@@ -166,7 +175,7 @@ def _write_symptoms(symptoms: Sequence[Symptom], evidence: Evidence) -> str:
 
 def _wanted(error: str) -> str:
     """Return a sentence that says what should happen instead."""
-    if "DID NOT RAISE" in error:
+    if "DID NOT RAISE" in error or NOT_THROWN.search(error):
         return "That error should be raised."
     if NO_PANIC in error:
         return "It should panic."
@@ -224,19 +233,26 @@ def statement_request(evidence: Evidence) -> Request:
 def _title(symptom: Symptom) -> str:
     """Return a title: what is called, and how it ends."""
     called = [name for row in reversed(symptom.code.split("\n")) for name in _CALLED.findall(row)]
-    about = next((name for name in called if not _ORDINARY.fullmatch(name.rpartition(".")[2])), "")
+    about = next(
+        (
+            name
+            for name in called
+            if not _ORDINARY.fullmatch(name.rpartition(".")[2]) and not _OF_LIBRARY.fullmatch(name)
+        ),
+        "",
+    )
     return f"`{about}`: {_outcome(symptom.error)}" if about else _outcome(symptom.error).capitalize()
 
 
 def _outcome(error: str) -> str:
-    if "DID NOT RAISE" in error:
+    if "DID NOT RAISE" in error or NOT_THROWN.search(error):
         return "no error where one is expected"
     if error.startswith(("panic: ", PANICKED)):
         return "ends in a panic"
-    if _COMPILER.search(error):
+    if _COMPILER.search(error) or error.startswith(NOT_COMPILED):
         return "does not compile"
-    kind = re.match(r"(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
-    if kind and kind[1] != "AssertionError":
+    kind = re.match(r"(?:[\w.$]+[.$])?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
+    if kind and kind[1] not in ASSERTIONS:
         return f"ends in {kind[1]}"
     return OTHER_RESULT
 

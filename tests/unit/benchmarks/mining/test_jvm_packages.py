@@ -1,5 +1,7 @@
 """Packages of a commit for the JVM, and how Maven finds them in a sandbox."""
 
+from pathlib import Path
+
 import pytest
 
 from dgm.benchmarks.mining.journal import MiningJournal
@@ -87,11 +89,11 @@ def test_maven_is_told_where_its_repository_is_beside_what_it_is_told_already():
 
 
 def test_maven_without_packages_is_refused_with_the_command_that_fetches_them():
-    with pytest.raises(UserError, match=r"pom\.xml: .* --setup 'mvn .*DGM_PACKAGES/m2"):
-        check_maven(files(), "", "")
-    check_maven(files(), "javac", "")
-    check_maven(files(), "", "mvn")
-    check_maven({"build.gradle": Entry(b"")}, "", "")
+    with pytest.raises(UserError, match=r"^lib/pom\.xml: .* --setup 'mvn .*DGM_PACKAGES/m2"):
+        check_maven(Path("lib"), files(), "", "")
+    check_maven(Path("lib"), files(), "javac", "")
+    check_maven(Path("lib"), files(), "", "mvn")
+    check_maven(Path("lib"), {"build.gradle": Entry(b"")}, "", "")
 
 
 def test_two_fillings_of_a_repository_are_made_alike(tmp_path):

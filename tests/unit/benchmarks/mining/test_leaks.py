@@ -170,3 +170,33 @@ def test_hunks_are_read_by_their_sizes():
 )
 def test_the_parts_by_which_a_test_could_be_found(test, parts):
     assert set(name_parts(test)) == parts
+
+
+JAVA_TEST = """\
++++ b/src/test/java/org/x/ATest.java
+@@ -1,1 +1,5 @@
+ package org.x;
++import java.util.Optional;
++    void readsNothing() {
++        assertThrows(IllegalStateException.class, () -> reader.skipOne());
++        assertEquals(Optional.empty(), reader.peekOne());
+"""
+JAVA_FIX = """\
++++ b/src/main/java/org/x/A.java
+@@ -1,2 +1,7 @@
+  * reads one
++ * skipTwo
+  */
++import java.util.Optional;
++    Optional<String> peekOne() { return Optional.empty(); }
++    void skipOne() { throw new IllegalStateException(hiddenOne); }
+"""
+
+
+def test_names_of_the_library_of_the_jvm_are_known_and_comments_are_none():
+    test = "src/test/java/org/x/ATest.java::readsNothing(String)[1]"
+    evidence = Evidence("", JAVA_TEST, JAVA_FIX, "", (test,), frozenset({"reader", "empty"}))
+    assert untold_names("", evidence) == ("peekOne", "skipOne")
+    assert find_leaks("It returns `Optional`, or throws `IllegalStateException`; skipTwo.", evidence) == ()
+    assert find_leaks("Throw with hiddenOne.", evidence) == ("names what only the fix adds: 'hiddenOne'",)
+    assert find_leaks("Look at readsNothing.", evidence) == ("names a test: 'readsNothing'",)
