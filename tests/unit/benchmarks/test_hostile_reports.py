@@ -266,8 +266,10 @@ def reached(name):
         if (module := left.pop()) not in found:
             found.add(module)
             tree = ast.parse((GRADERS / f"{module}.py").read_text(encoding="utf-8"))
-            places = [each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
-            left += [place.rpartition(".")[2] for place in places if place.startswith("dgm.benchmarks.")]
+            for each in (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)):
+                package, _, last = (each.module or "").rpartition(".")
+                left += [last] if package == "dgm.benchmarks" else []
+                left += [alias.name for alias in each.names] if each.module == "dgm.benchmarks" else []
     return found
 
 
