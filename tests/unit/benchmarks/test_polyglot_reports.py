@@ -12,7 +12,7 @@ from dgm.benchmarks.polyglot_reports import (
     rust_lines,
     unmarked,
 )
-from dgm.benchmarks.test_outcomes import TestOutcome
+from dgm.benchmarks.test_outcomes import TestOutcome, TestResult
 from dgm.domain import Entry
 
 MARK = "q0123456789abcdef"
@@ -147,6 +147,52 @@ def test_junit_report_of_several_documents():
     assert report.control is TestOutcome.FAILED
 
 
+@pytest.mark.parametrize(
+    "outcomes_of_controls", [("passed", "failed"), ("failed", "passed"), ("failed", "skipped")]
+)
+def test_of_several_controls_the_one_that_does_not_fail_is_told(outcomes_of_controls):
+    text = "".join(
+        f'{MARK} {{"test": "{number} {MARK}_control", "outcome": "{outcome}"}}\n'
+        for number, outcome in enumerate(outcomes_of_controls)
+    )
+    assert reporter_lines(text, "", MARK).control is not TestOutcome.FAILED
+    assert reporter_lines(
+        text.replace("passed", "failed").replace("skipped", "failed"), "", MARK
+    ).control is (TestOutcome.FAILED)
+
+
+def test_a_rust_test_that_did_not_end_has_failed_however_the_others_did():
+    text = (
+        f'{{ "type": "test", "event": "started", "name": "{MARK}::made_by_a_macro" }}\n'
+        f'{{ "type": "test", "event": "started", "name": "elsewhere" }}\n'
+        f'{{ "type": "test", "name": "{MARK}::a", "event": "ok" }}\n'
+    )
+    assert outcomes(rust_lines("", text, MARK)) == {
+        "a": TestOutcome.PASSED,
+        "made_by_a_macro": TestOutcome.FAILED,
+    }
+
+
+def test_an_error_of_a_java_test_is_a_failure_with_its_message_alone():
+    case = '<testcase name="a()" classname="ATest"><error message="no">at ATest.a</error></testcase>'
+    assert junit_xml(f"<testsuite>{case}</testsuite>", "", MARK).results == {
+        "a": TestResult(TestOutcome.FAILED, "no")
+    }
+
+
+def test_marks_are_taken_out_of_messages_before_they_are_cut():
+    said = f"{MARK}::a" * 1000
+    report = reporter_lines(f'{MARK} {{"test": "a", "outcome": "failed", "message": "{said}"}}', "", MARK)
+    assert report.results["a"].message == "a" * 1000
+
+
+def test_a_document_that_is_no_report_hides_no_other():
+    text = (
+        '<!DOCTYPE a><a/>\n\0\n<a>\n\0\n<testsuite><testcase name="a()" classname="ATest"/></testsuite>\n\0\n'
+    )
+    assert outcomes(junit_xml(text, "", MARK)) == {"a": TestOutcome.PASSED}
+
+
 def test_reports_with_entities_are_not_read():
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa">]><testsuite><testcase name="a()" classname="&a;"/></testsuite>'
     assert outcomes(junit_xml(bomb, "", MARK)) == {}
@@ -180,7 +226,9 @@ def test_half_of_a_surrogate_pair_can_be_written_afterwards():
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "shift_jis", "nonsense", "utf-16"])
-@pytest.mark.parametrize("read", [catch_xml, junit_xml])
-def test_a_report_in_a_strange_encoding_is_not_read(read, encoding):
-    text = f'<?xml version="1.0" encoding="{encoding}"?><testsuite></testsuite>'
-    assert outcomes(read(text, "", MARK)) == {}
+def test_a_report_in_a_strange_encoding_is_read_as_the_text_that_came(encoding):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+    case = '<testsuite><testcase name="ä()" classname="ATest"/></testsuite>'
+    assert outcomes(junit_xml(head + case, "", MARK)) == {"ä": TestOutcome.PASSED}
+    case = f'<Catch><TestCase name="{MARK} ä"><OverallResult success="true"/></TestCase></Catch>'
+    assert outcomes(catch_xml(head + case, "", MARK)) == {"ä": TestOutcome.PASSED}
