@@ -45,6 +45,8 @@ class ReportRun(command_runner.CommandRun):
 
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
+        friends = self._find_friends(place)
+        self._find_false_macros(place / "start")
         named_runner.put_back(place, self._workdir, self._task)
         exam_runner.remove(Path(BUILD))
         Path(BUILD).mkdir()
@@ -58,23 +60,47 @@ class ReportRun(command_runner.CommandRun):
         ]
         builds = [self._read(name) for name in names if name.endswith(report_controls.BUILDS)]
         apart = report_controls.reports_cases(self._task["tool"]["command"], builds)
+        texts = {name: self._read(name) for name in names if name.endswith(report_controls.SUFFIXES)}
+        frameworks = report_controls.find_frameworks(texts) if apart else {}
         for name in names:
-            if apart and name.endswith(report_controls.SUFFIXES):
-                self._add_cases(name)
+            if name in frameworks:
+                self._add_cases(name, frameworks[name], friends)
             self._held.setdefault(name, (self._workdir / name).read_bytes())
 
     def _read(self, name: str) -> str:
         return (self._workdir / name).read_bytes().decode("latin-1")
 
-    def _add_cases(self, name: str) -> None:
+    def _find_false_macros(self, start: Path) -> None:
+        """Note a patch that gives a macro of tests another meaning: cases that must fail do not use them all."""
+        for name in named_runner.listed(self._workdir):
+            path, old = self._workdir / name, start / name
+            if path.is_symlink() or not path.is_file() or named_runner.matches(name, self._task["restored"]):
+                continue
+            data = path.read_bytes()
+            before = old.read_bytes() if old.is_file() and not old.is_symlink() else b""
+            if data != before:
+                defined = report_controls.find_false_macros(data.decode("latin-1"))
+                if new := defined - report_controls.find_false_macros(before.decode("latin-1")):
+                    self._problem = f"the tests were tampered with: {min(new)} is defined anew"
+
+    def _find_friends(self, place: Path) -> set[str]:
+        """Return the cases that code names, as it is without the patch."""
+        found: set[str] = set()
+        for folder in (place / "start", place / "hidden"):
+            for name in named_runner.listed(folder):
+                if name.endswith(report_controls.SUFFIXES) and not (folder / name).is_symlink():
+                    found |= report_controls.find_friends((folder / name).read_bytes().decode("latin-1"))
+        return found
+
+    def _add_cases(self, name: str, framework: str, friends: set[str]) -> None:
         """Mark the cases of a file of tests, and add those that must fail."""
         text = self._read(name)
-        framework = report_controls.find_framework(text)
-        if framework and report_controls.find_cases(text):
-            text, self._marked[name] = report_controls.mark_cases(text, self._mark)
+        if cases := report_controls.find_cases(text):
+            text, self._marked[name] = report_controls.mark_cases(text, self._mark, friends)
             first = f"{self._mark}c_{len(self._controls)}"
             self._controls.append((name, ""))
-            own = report_controls.make_controls(framework, first, secrets.randbelow(10**6))
+            number = secrets.randbelow(10**6)
+            own = report_controls.make_controls(framework, first, number, cases[0].prefix)
             self._write(name, f"{text}\n{own}\n")
 
     def _find_reports(self) -> list[Path]:
