@@ -34,7 +34,7 @@ _FRIEND = re.compile(r"\bFRIEND_TEST\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _MACRO = re.compile(
     r"^[ \t]*(?:#|%:)[ \t]*(?:define|undef)[ \t]+((?:GTEST_|TYPED_)?TEST(?:_[FP])?|(?:EXPECT|ASSERT|GTEST|CATCH|DOCTEST"
     r"|INTERNAL_CATCH|TEST_CASE|TEMPLATE_\w*TEST_CASE|CHECK|REQUIRE|ADD_FAILURE|SCENARIO)(?:_\w+)?|FAIL|FAIL_CHECK|SUCCEED"
-    r"|SECTION|SUBCASE|DYNAMIC_SECTION|GIVEN|WHEN|THEN|AND_\w+|GENERATE|assert)\b",
+    r"|SECTION|SUBCASE|DYNAMIC_SECTION|GIVEN|WHEN|THEN|AND_\w+|GENERATE|assert|NDEBUG)\b",
     re.M,
 )
 _SPLICED = re.compile(r"\\\r?\n|/\*.*?\*/", re.DOTALL)
