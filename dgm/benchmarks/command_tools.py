@@ -26,11 +26,18 @@ COMMAND_PROGRAMS = tuple(
 """Files that run in the sandbox."""
 REPORT_CONFIGURATION = (
     "CMakeLists.txt", "*.cmake", "CMakePresets.json", "CMakeUserPresets.json", "CMakeCache.txt", "CMakeFiles",
+    "Makefile", "makefile", "GNUmakefile", "*.mk", "Makefile.am", "Makefile.in", "configure", "configure.ac",
+    "meson.build", "meson_options.txt", "meson.options", "BUILD.bazel", "*.bzl",
 )  # fmt: skip
+REPORT_FRAMEWORKS = (
+    "gtest", "gmock", "googletest", "googlemock", "catch2", "Catch2", "doctest", "catch.hpp", "catch_amalgamated.*",
+    "doctest.h", "doctest.hpp",
+)  # fmt: skip
+"""Frameworks that a repository brings along, by the names of their files and folders."""
 REPORT_TEST_FILES = (
     "test", "tests", "unittests", "testdata", "test_*.*", "*_test.*", "*_tests.*", "*_unittest.*", "*_unittests.*",
     "*Test.*", "*Tests.*", "test.*", "tests.*",
 )  # fmt: skip
-REPORT_RESTORED = (*REPORT_CONFIGURATION, *REPORT_TEST_FILES)
+REPORT_RESTORED = (*REPORT_CONFIGURATION, *REPORT_FRAMEWORKS, *REPORT_TEST_FILES)
 REPORT_VERSION = VERSION + (_HERE / "report_results.py").read_bytes()
 REPORT_PROGRAMS = (*COMMAND_PROGRAMS, *(_HERE / f"report_{each}.py" for each in ("runner", "controls")))

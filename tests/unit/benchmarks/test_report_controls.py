@@ -2,6 +2,8 @@
 
 import pytest
 
+from dgm.benchmarks.command_tools import REPORT
+from dgm.benchmarks.named_tests import is_restored
 from dgm.benchmarks.report_controls import (
     CATCH,
     GOOGLE,
@@ -15,6 +17,7 @@ from dgm.benchmarks.report_controls import (
     mark_cases,
     reports_cases,
 )
+from dgm.benchmarks.runners import RUNNERS
 
 TEXT = """\
 TEST(Half, Four) { EXPECT_EQ(half(4), 2); }
@@ -148,3 +151,17 @@ def test_ctest_reports_cases_only_where_it_discovers_them():
     assert not reports_cases("cmake . && ctest --output-junit x.xml", ["add_test(NAME all COMMAND all)"])
     assert reports_cases("cmake . && ctest --output-junit x.xml", ["gtest_discover_tests(all)"])
     assert reports_cases("cmake . && ./all --gtest_output=xml:x.xml", [])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "lib/googletest/src/gtest.cc",
+        "third_party/Catch2/catch.cpp",
+        "include/doctest.h",
+        "Makefile",
+        "meson.build",
+    ],
+)
+def test_frameworks_and_builds_are_put_back(path):
+    assert is_restored(path, RUNNERS[REPORT].restored)
