@@ -128,6 +128,8 @@ def test_friends_of_the_code_keep_their_names():
         "#/* */define EXPECT_EQ(a, b)",
         "#def\\\nine EXPECT_EQ(a, b)",
         "%:define EXPECT_EQ",
+        "\v#define\fEXPECT_EQ",
+        'auto *a = "/*";\n#define EXPECT_EQ\nauto *b = "*/";',
     ],
 )
 def test_macros_of_tests_that_code_defines_are_found(text):
