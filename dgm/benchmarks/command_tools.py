@@ -27,12 +27,19 @@ COMMAND_PROGRAMS = tuple(
 """Files that run in the sandbox."""
 CPP_CONFIGURATION = (
     "CMakeLists.txt", "*.cmake", "CMakePresets.json", "CMakeUserPresets.json", "CMakeCache.txt", "CMakeFiles",
+    "Makefile", "makefile", "GNUmakefile", "*.mk", "Makefile.am", "Makefile.in", "configure", "configure.ac",
+    "meson.build", "meson_options.txt", "meson.options", "BUILD.bazel", "*.bzl",
 )  # fmt: skip
+CPP_FRAMEWORKS = (
+    "gtest", "gmock", "googletest", "googlemock", "catch2", "Catch2", "doctest", "catch.hpp", "catch_amalgamated.*",
+    "doctest.h", "doctest.hpp",
+)  # fmt: skip
+"""Frameworks that a repository brings along, by the names of their files and folders."""
 CPP_TEST_FILES = (
     "test", "tests", "unittests", "testdata", "test_*.*", "*_test.*", "*_tests.*", "*_unittest.*", "*_unittests.*",
     "*Test.*", "*Tests.*", "test.*", "tests.*",
 )  # fmt: skip
-CPP_RESTORED = (*CPP_CONFIGURATION, *CPP_TEST_FILES)
+CPP_RESTORED = (*CPP_CONFIGURATION, *CPP_FRAMEWORKS, *CPP_TEST_FILES)
 JVM_CONFIGURATION = (
     "pom.xml", ".mvn", "mvnw", "*.gradle", "*.gradle.kts", "gradle.properties", "gradle.lockfile", "gradle/*",
     "gradlew", "buildSrc", "build-logic", "build.xml", "ivy.xml", "*.sbt", "project/*", "testng.xml",

@@ -7,6 +7,7 @@ sandboxes as a file: standard library only (Python >= 3.9).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 SUFFIXES = (".java", ".kt", ".groovy", ".scala")
@@ -158,35 +159,56 @@ def find_cases(text: str) -> list[Case]:
     return [found[at] for at in sorted(found)]
 
 
-def mark_files(texts: dict[str, str], mark: str, first: int, number: int) -> list[MarkedFile]:
-    """Return the files of tests with marks before the names of their methods, and methods that must fail.
+def find_replaced(start: Mapping[str, str], patched: Mapping[str, str]) -> str:
+    """Return which file of a patch takes the place of classes that tests stand on.
+
+    Args:
+        start: files of the code without the patch, by their paths.
+        patched: the same with it.
+    """
+    known = {find_shadow(path, text) for path, text in start.items()}
+    changed = {path: text for path, text in patched.items() if start.get(path) != text}
+    shadows = ((path, find_shadow(path, text)) for path, text in changed.items())
+    return next(
+        (f"{path} takes the place of {shadow}" for path, shadow in shadows if shadow and shadow not in known),
+        "",
+    )
+
+
+def mark_files(
+    texts: Mapping[str, str], code: Mapping[str, str], command: str, run: tuple[str, int, int]
+) -> Iterator[MarkedFile]:
+    """Yield the files of tests with marks before the names of their methods, and methods that must fail.
 
     A name that is called, or that a class takes over from another, stays as it is, in all files.
 
     Args:
-        texts: the files of tests, by their paths.
-        mark: of the run.
-        first: number of the first file's methods that must fail; they are ``{mark}c_{number}_{letter}``.
-        number: that nobody can know.
+        texts: files of tests and configuration, by their paths.
+        code: not used.
+        command: not used.
+        run: the run's mark, number of its first file, whose methods are ``{mark}c_{number}_{letter}``, and a number
+            that nobody can know.
     """
-    kept = {name for text in texts.values() for name in _unmarkable(text)}
-    found: list[MarkedFile] = []
-    for path, text in texts.items():
+    del code, command
+    mark, number, secret = run
+    sources = {path: text for path, text in texts.items() if path.endswith(SUFFIXES)}
+    kept = {name for text in sources.values() for name in _unmarkable(text)}
+    for path, text in sources.items():
         framework, cases = find_framework(text), find_cases(text)
         if not framework or not cases:
             continue
         marked = [case for case in cases if case.name not in kept]
-        bodies = _make_bodies(framework, text, number)
+        bodies = _make_bodies(framework, text, secret)
         letters = "".join(chr(ord("a") + n) for n in range(len(bodies)))
         head = _opening(mask(text), cases[0].marked_at)
         if not head:
             continue
-        controls = _make_controls(framework, path, text[:head], f"{mark}c_{first + len(found)}", bodies)
+        controls = _make_controls(framework, path, text[:head], f"{mark}c_{number}", bodies)
         for case in reversed(marked):
             text = f"{text[: case.marked_at]}{mark}_{text[case.marked_at :]}"
         text = f"{text[:head]} {controls} {text[head:]}"
-        found.append(MarkedFile(path, text, sorted({case.name for case in marked}), letters))
-    return found
+        yield MarkedFile(path, text, sorted({case.name for case in marked}), letters)
+        number += 1
 
 
 def find_shadow(path: str, text: str) -> str:

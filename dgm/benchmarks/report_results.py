@@ -21,7 +21,7 @@ from dgm.domain import Snapshot
 SAID = 2000
 """Maximum characters that are kept of a build's output."""
 _ADD_TEST = re.compile(r"^[ \t]*add_test\s*\(\s*(?:NAME\s+)?\"?([\w.:/+-]+)\"?", re.M | re.I)
-_GOOGLE = re.compile(r"(?:\w+/)?(\w+)(?:/\w+)?(?:::|\.)(\w+)(?:/.*)?", re.DOTALL)
+_SCENARIO = "Scenario: "
 _PARAMETERS = re.compile(r"[(\[{]")
 _ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.M | re.I)
 _OUTCOMES = {TestOutcome.PASSED: "passed", TestOutcome.SKIPPED: "skipped"}
@@ -50,21 +50,24 @@ class TestPlaces:
                 for name in _ADD_TEST.findall(text):
                     self._declared.setdefault(name, set()).add(path)
 
-    def find(self, reported: str) -> tuple[str, str, str] | None:
-        """Return the file of a test, its case or none, and its name in the file; None if it is not known."""
-        group, _, name = reported.rpartition("::")
-        inside = reported.partition("::")[2]
-        outer, *nested = reported.partition("::")[0].split("$")
+    def find(self, reported: str, mark: str = "") -> tuple[str, str, str] | None:
+        """Return the file of a test, its case or none, and its name in the file; None if it is not known.
+
+        Args:
+            reported: name, with whatever a declaration or a framework puts before and behind it.
+            mark: before the names of cases.
+        """
+        plain = reported.replace(mark, "")
+        outer, *nested = plain.partition("::")[0].split("$")
+        inside = plain.partition("::")[2]
         if inside and (path := _only(self._classes.get(outer))):
             return path, _PARAMETERS.split(inside, maxsplit=1)[0], ".".join([*nested, inside])
-        google = _GOOGLE.fullmatch(reported)
-        if google and (path := _only(self._cases.get(f"{google[1]}.{google[2]}"))):
-            return path, f"{google[1]}.{google[2]}", f"{group}.{name}" if group else reported
-        for title in (reported, inside):
-            known = [each for each in self._cases if title == each or title.startswith(f"{each}/")]
-            case = max(known, key=len, default="")
+        scenario = plain.lstrip().removeprefix(_SCENARIO)
+        marked = reported.partition(mark)[2] if mark else ""
+        for title in (plain, inside, marked or scenario):
+            case, name = cpp_controls.find_case(title, self._cases)
             if path := _only(self._cases.get(case)):
-                return path, case, title
+                return path, case, name
         if path := _only(self._declared.get(reported)):
             return path, "", reported
         return None
@@ -90,7 +93,7 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
         found.problem = found.problem or "the tests were tampered with: one that must fail did not"
     places, mark = TestPlaces(files), f"{record['mark']}_"
     for reported, result in results.items():
-        place = None if controls.search(reported) else places.find(reported.replace(mark, ""))
+        place = None if controls.search(reported) else places.find(reported, mark)
         if place is None or (place[0] in watched and place[0] not in believed):
             continue
         path, case, name = place

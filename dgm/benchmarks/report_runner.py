@@ -57,7 +57,11 @@ class ReportRun(command_runner.CommandRun):
 
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
-        self._find_shadows(place / "start")
+        start = self._read_code(place / "start")
+        patched = self._read_code(self._workdir)
+        for kind in (cpp_controls, jvm_controls):
+            if replaced := kind.find_replaced(start, patched):
+                self._problem = f"the tests were tampered with: {replaced}"
         built = [path for path in self._find_built() if not (place / "start" / path).exists()]
         named_runner.put_back(place, self._workdir, self._task)
         for name in built:
@@ -70,38 +74,37 @@ class ReportRun(command_runner.CommandRun):
                 self._material.add(path)
             else:
                 exam_runner.remove(path)
-        names = [
-            name
+        self._mark_tests(start)
+
+    def _mark_tests(self, start: dict[str, str]) -> None:
+        """Mark the cases of all files of tests, and add those that must fail.
+
+        Args:
+            start: files of the code as they are without the patch.
+        """
+        texts = {
+            name: self._read(self._workdir / name)
             for name in named_runner.listed(self._workdir)
             if named_runner.matches(name, self._task["restored"]) and not (self._workdir / name).is_symlink()
-        ]
-        builds = [self._read(name) for name in names if name.endswith(cpp_controls.BUILDS)]
-        if cpp_controls.reports_cases(self._task["tool"]["command"], builds):
-            for name in names:
-                if name.endswith(cpp_controls.SUFFIXES):
-                    self._add_cases(name)
-        texts = {name: self._read(name) for name in names if name.endswith(jvm_controls.SUFFIXES)}
-        number = secrets.randbelow(10**6)
-        for file in jvm_controls.mark_files(texts, self._mark, len(self._controls), number):
-            self._marked[file.name] = file.cases
-            self._controls.append((file.name, file.letters))
-            self._write(file.name, file.text)
-        for name in names:
+        }
+        for kind in (cpp_controls, jvm_controls):
+            run = (self._mark, len(self._controls), secrets.randbelow(10**6))
+            for name, text, cases, letters in kind.mark_files(
+                texts, start, self._task["tool"]["command"], run
+            ):
+                self._marked[name] = cases
+                self._controls.append((name, letters))
+                self._write(name, text)
+        for name in texts:
             self._held.setdefault(name, (self._workdir / name).read_bytes())
 
-    def _find_shadows(self, start: Path) -> None:
-        """Note a patch that adds classes in the place of those that tests stand on."""
-        known: dict[str, str] = {}
-        found: dict[str, str] = {}
-        for root, take in ((start, known.setdefault), (self._workdir, found.setdefault)):
-            for name in named_runner.listed(root):
-                if named_runner.matches(name, self._task["restored"]) or not (root / name).is_file():
-                    continue
-                text = "" if (root / name).is_symlink() else (root / name).read_bytes().decode("latin-1")
-                if shadowed := jvm_controls.find_shadow(name, text):
-                    take(shadowed, name)
-        if more := sorted({*found} - {*known}):
-            self._problem = f"the tests were tampered with: {found[more[0]]} takes the place of {more[0]}"
+    def _read_code(self, root: Path) -> dict[str, str]:
+        """Return the texts of all files below a folder that are neither tests nor configuration."""
+        return {
+            name: self._read(root / name)
+            for name in named_runner.listed(root)
+            if not named_runner.matches(name, self._task["restored"]) and not (root / name).is_symlink()
+        }
 
     def _find_built(self) -> list[str]:
         """Return folders that build tools of the JVM fill."""
@@ -112,25 +115,14 @@ class ReportRun(command_runner.CommandRun):
             for built in jvm_controls.BUILT
         ]
 
-    def _read(self, name: str) -> str:
+    def _read(self, path: Path) -> str:
         # Names of cases may have any letters; bytes that are none come back as they were.
-        return (self._workdir / name).read_bytes().decode("utf-8", "surrogateescape")
+        return path.read_bytes().decode("utf-8", "surrogateescape")
 
     def _write(self, name: str, text: str) -> None:
         path = self._workdir / name
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         self._held[name] = path.read_bytes()
-
-    def _add_cases(self, name: str) -> None:
-        """Mark the cases of a file of tests in C++, and add those that must fail."""
-        text = self._read(name)
-        framework = cpp_controls.find_framework(text)
-        if framework and cpp_controls.find_cases(text):
-            text, self._marked[name] = cpp_controls.mark_cases(text, self._mark)
-            first = f"{self._mark}c_{len(self._controls)}"
-            self._controls.append((name, cpp_controls.LETTERS))
-            own = cpp_controls.make_controls(framework, first, secrets.randbelow(10**6))
-            self._write(name, f"{text}\n{own}\n")
 
     def _find_reports(self) -> list[Path]:
         """Return the files in the workspace and the build's folder that the patterns name, each once."""

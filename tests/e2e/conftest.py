@@ -29,6 +29,12 @@ def dgm(tmp_path_factory, shared):
         yield Program(tmp_path_factory.mktemp("archive"), warm, started)
 
 
+@pytest.fixture(scope="session", params=[pytest.param("docker", marks=pytest.mark.docker), "bubblewrap"])
+def engine_name(request):
+    """Each engine in turn."""
+    return request.param
+
+
 EVALUATIONS = 8
 SMALL = (
     "run",

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
 
@@ -11,21 +10,12 @@ import pytest
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
-from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.cheats.cpp import CHEATS_OF_CPP
+from tests.support.each_engine import find_engine
 from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import make_history
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.minutes,
-    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
-    pytest.mark.skipif(
-        not all(shutil.which(one, path="/usr/bin:/usr/local/bin") for one in ("c++", "cmake", "ctest")),
-        reason="cmake and a compiler are not installed for all",
-    ),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 FRAMEWORK = """\
 #pragma once
 #include <string>
@@ -116,19 +106,20 @@ STEPS = (
 )
 
 
-def mine(folder, *more):
+def mine(folder, engine_name, *more):
+    engine = find_engine(engine_name, "c++", "cmake", "ctest")
     repo = make_history(folder / "repo", STEPS)
     words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0", *more]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", "bubblewrap", "--json"]
+    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine_name, "--json"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(folder / "suite", open_bubblewrap())
+    suite = SuiteBenchmark(folder / "suite", engine)
     return suite, suite.tasks(Split.SEARCH)[0]
 
 
-def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path):
-    suite, task = mine(tmp_path)
+def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path, engine_name):
+    suite, task = mine(tmp_path, engine_name)
     tests = suite.record(task.id).tests
     assert tests.fail_to_pass == ("CMakeLists.txt::plain",)
     assert tests.pass_to_pass == ("CMakeLists.txt::none",)
@@ -136,8 +127,10 @@ def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path):
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
 
 
-def test_nothing_passes_but_the_fix_where_cases_are_reported(tmp_path):
-    suite, task = mine(tmp_path, "--test", CASES, "--report", "$DGM_BUILD/*.xml", "--report", "**/report.xml")
+def test_nothing_passes_but_the_fix_where_cases_are_reported(tmp_path, engine_name):
+    suite, task = mine(
+        tmp_path, engine_name, "--test", CASES, "--report", "$DGM_BUILD/*.xml", "--report", "**/report.xml"
+    )
     tests = suite.record(task.id).tests
     assert tests.fail_to_pass == ("tests/half_test.cpp::halves",)
     assert tests.pass_to_pass == ("tests/half_test.cpp::nothing",)

@@ -2,27 +2,21 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
-from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.cheats.go import CHEATS_OF_GO
+from tests.support.each_engine import find_engine
 from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import make_history
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.minutes,
-    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
-    pytest.mark.skipif(not shutil.which("go"), reason="go is not installed"),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = "package sums\n\n// Half returns half of a number.\nfunc Half(number int) int { return number / {} }\n"
 TESTS = """\
 package sums
@@ -79,19 +73,19 @@ STEPS = (
 
 
 @pytest.fixture(scope="module")
-def mined(tmp_path_factory):
+def mined(tmp_path_factory, engine_name):
+    engine = find_engine(engine_name, "go")
     folder = tmp_path_factory.mktemp("mined")
     repo = make_history(folder / "repo", STEPS)
-    words = ["--out", str(folder / "suite"), "--holdout", "0", "--sandbox", "bubblewrap", "--json"]
+    words = ["--out", str(folder / "suite"), "--holdout", "0", "--sandbox", engine_name, "--json"]
     command = [sys.executable, "-m", "dgm", "benchmark", "mine", str(repo), *words]
     done = subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return folder / "suite", json.loads(done.stdout)
+    return SuiteBenchmark(folder / "suite", engine), json.loads(done.stdout)
 
 
 def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
-    folder, report = mined
+    suite, report = mined
     assert report["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(folder, open_bubblewrap())
     (task,) = suite.tasks(Split.SEARCH)
     tests = suite.record(task.id).tests
     place = "sums/half_test.go::"
@@ -102,7 +96,7 @@ def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
     assert 'name: "of one"' not in task.prompt
     assert "got 1, want 2" in task.prompt
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
-    lines = [json.loads(line) for line in (folder / "mined.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in Path(report["suite"], "mined.jsonl").read_text().splitlines()]
     assert [line.get("reason", "a task") for line in lines] == [
         "the code changes in comments or blanks only",
         "a task",
@@ -111,7 +105,7 @@ def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
 
 
 def test_nothing_passes_but_the_fix(mined):
-    suite = SuiteBenchmark(mined[0], open_bubblewrap())
+    suite = mined[0]
     (task,) = suite.tasks(Split.SEARCH)
     graded = asyncio.run(grade_cheats(suite, task.id))
     assert len(graded) == len(CHEATS_OF_GO) + 2

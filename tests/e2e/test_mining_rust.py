@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
 
@@ -11,20 +10,12 @@ import pytest
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
-from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.cheats.rust import CHEATS_OF_RUST
+from tests.support.each_engine import find_engine
 from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import make_history
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.minutes,
-    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
-    pytest.mark.skipif(
-        not shutil.which("cargo", path="/usr/bin:/usr/local/bin"), reason="cargo is not installed for all"
-    ),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = """\
 pub mod deep;
 
@@ -83,19 +74,19 @@ STEPS = (
 
 
 @pytest.fixture(scope="module")
-def mined(tmp_path_factory):
+def mined(tmp_path_factory, engine_name):
+    engine = find_engine(engine_name, "cargo")
     folder = tmp_path_factory.mktemp("mined")
     repo = make_history(folder / "repo", STEPS)
     words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0"]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", "bubblewrap", "--json"]
+    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine_name, "--json"]
     done = subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return folder / "suite", json.loads(done.stdout)
+    return SuiteBenchmark(folder / "suite", engine), json.loads(done.stdout)
 
 
 def test_tests_beside_the_code_are_hidden_and_the_rest_is_the_fix(mined):
-    folder, report = mined
+    suite, report = mined
     assert report["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(folder, open_bubblewrap())
     (task,) = suite.tasks(Split.SEARCH)
     tests = suite.record(task.id).tests
     assert tests.fail_to_pass == ("src/lib.rs::tests::halves", "tests/halves.rs::six")
@@ -108,7 +99,7 @@ def test_tests_beside_the_code_are_hidden_and_the_rest_is_the_fix(mined):
 
 
 def test_nothing_passes_but_the_fix(mined):
-    suite = SuiteBenchmark(mined[0], open_bubblewrap())
+    suite = mined[0]
     (task,) = suite.tasks(Split.SEARCH)
     graded = asyncio.run(grade_cheats(suite, task.id))
     assert len(graded) == len(CHEATS_OF_RUST) + 2

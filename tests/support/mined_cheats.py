@@ -28,11 +28,11 @@ class Target:
     def __init__(self, suite, task):
         self.workspace = suite.workspace(task)
         self.modules = suite.record(task).provenance.modules
-        runner = suite.record(task).tests.runner
+        self.tests = suite.record(task).tests
         is_java = any(name.endswith(".java") for name in self.modules)
         reported = CHEATS_OF_JVM if is_java else CHEATS_OF_CPP
         own = {"pytest": CHEATS, "go": CHEATS_OF_GO, "command": CHEATS_OF_RUST, "report": reported}
-        self.cheats = own.get(runner, CHEATS_OF_SCRIPTS)
+        self.cheats = own.get(self.tests.runner, CHEATS_OF_SCRIPTS)
 
 
 async def grade_cheats(suite, task):

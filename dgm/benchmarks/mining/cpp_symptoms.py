@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from dgm.benchmarks.cpp_controls import find_cases
+from dgm.benchmarks.cpp_controls import find_case, find_cases
 from dgm.benchmarks.hidden_parts import closing_brace
 from dgm.benchmarks.mining.symptoms import ERROR_LINES, LINE_CHARS, Symptom
 from dgm.benchmarks.plain_logs import plain_text
@@ -12,7 +12,15 @@ from dgm.benchmarks.plain_logs import plain_text
 MOST_LINES = 60
 """Maximum lines of the code of a test that is told."""
 _ASSERT = re.compile(r"^\S+: (?:\S+:\d+: )?.*?: (Assertion `(.*)' failed\.)$", re.M)
-_PLACE = re.compile(r"^(?:\S+:\d+: (?:Failure|FAILED:?|ERROR:.*)|at \S+:\d+|\S+:\d+|[-=.~]{5,}|\[.*\].*)$")
+_PLACE = re.compile(r"^\S+:\d+:(?: |$)")
+"""File and line before what a framework says."""
+_AROUND = re.compile(
+    r"Failure|FAILED:?|at \S+:\d+|\S+:\d+|[-=.~]{5,}|\[.*\].*|Running main\(\) from .*|Note: Google Test filter = .*"
+    r"|\d+ FAILED TESTS?|Filters: .*|Randomness seeded to: .*|.* is a Catch2? v\S+ host application\."
+    r"|Run with -\? for options|(?:test cases|assertions): .*|TEST SUITE:.*"
+)
+"""Rows around a failure that say nothing of it."""
+_TITLE = re.compile(r"(?:TEST CASE:\s+)?(?:Scenario: )?")
 _MAIN = re.compile(r"^int\s+main\s*\([^)]*\)\s*", re.M)
 
 
@@ -30,7 +38,8 @@ def find_cpp_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
     name = test.partition("::")[2]
     failure = plain_text(failure).replace("\r\n", "\n")
     wrong = _ASSERT.search(failure)
-    rows = [row for row in failure.split("\n") if row.strip() and not _PLACE.match(row.strip())]
+    told = [_PLACE.sub("", row) for row in failure.split("\n")]
+    rows = [row for row in told if row.strip() and not _is_around(row.strip(), name)]
     error = wrong[1] if wrong else "\n".join(row[:LINE_CHARS] for row in rows[:ERROR_LINES])
     if not error:
         raise ValueError("the output of the tests holds no error that could be told")
@@ -47,11 +56,18 @@ def find_cpp_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
     return Symptom(code, (), error)
 
 
+def _is_around(row: str, name: str) -> bool:
+    """Return whether a row tells a place, the test's own name, or what the framework says of every run."""
+    return bool(_AROUND.fullmatch(row)) or _TITLE.sub("", row, count=1) == name
+
+
 def _find_code(text: str, name: str) -> Iterator[str]:
-    """Yield the code of the cases of a name, or of a name with a parameter or section behind it."""
-    for case in find_cases(text):
-        if name == case.name or name.startswith(f"{case.name}/"):
-            yield from _body(text, case.marked_at + len(case.name.rpartition(".")[2]))
+    """Yield the code of the cases that a test is of."""
+    cases = find_cases(text)
+    wanted, _ = find_case(name, {case.name for case in cases})
+    for case in cases:
+        if case.name == wanted:
+            yield from _body(text, case.marked_at)
 
 
 def _find_main(text: str, asserted: str) -> Iterator[str]:

@@ -100,7 +100,7 @@ def test_methods_are_found_by_their_framework(text, framework, names):
 
 def test_marks_leave_what_is_called_overridden_or_said():
     files = {"a/ParserTest.java": JUPITER, "OldTest.java": OLD, "FourTest.java": FOUR}
-    marked = {file.name: file for file in mark_files(files, "dgm_1", 3, 7)}
+    marked = {file.name: file for file in mark_files(files, {}, "", ("dgm_1", 3, 7))}
     assert marked["a/ParserTest.java"].cases == ["each", "made", "reads"]
     assert marked["OldTest.java"].cases == ["testAll", "testReads"]
     assert marked["FourTest.java"].cases == ["fails"]
@@ -112,7 +112,7 @@ def test_marks_leave_what_is_called_overridden_or_said():
 
 def test_a_name_that_another_class_overrides_is_the_same_in_both():
     files = {"A.java": FOUR.replace("@Override ", ""), "B.java": FOUR}
-    assert [file.cases for file in mark_files(files, "m", 0, 1)] == [["fails"], ["fails"]]
+    assert [file.cases for file in mark_files(files, {}, "", ("m", 0, 1))] == [["fails"], ["fails"]]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_name_that_another_class_overrides_is_the_same_in_both():
     ],
 )
 def test_methods_that_must_fail_stand_in_the_class_of_the_first_test(path, text, methods):
-    (file,) = mark_files({path: text}, "m", 0, 7)
+    (file,) = mark_files({path: text}, {}, "", ("m", 0, 7))
     assert "".join(re.findall(methods, file.text)) == file.letters
     assert len(file.letters) >= 2
     assert {case.name for case in find_cases(file.text)} >= {
@@ -137,7 +137,7 @@ def test_methods_that_must_fail_stand_in_the_class_of_the_first_test(path, text,
 
 
 def test_assertions_that_a_file_imports_are_tried_too():
-    (file,) = mark_files({"FourTest.java": FOUR}, "m", 0, 7)
+    (file,) = mark_files({"FourTest.java": FOUR}, {}, "", ("m", 0, 7))
     for body in (
         "assertThat(7).isEqualTo(7 + 1);",
         "{ assertEquals(7, 7 + 1); }",

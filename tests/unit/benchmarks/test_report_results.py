@@ -74,6 +74,21 @@ def test_a_test_belongs_to_the_one_file_that_has_it(reported, place):
     assert TestPlaces(SNAPSHOT).find(reported) == place
 
 
+@pytest.mark.parametrize(
+    ("reported", "name"),
+    [
+        (f"unit.{MARK}_adds a::b", "adds a::b"),
+        (f"  Scenario: {MARK}_adds a::b/Given: x", "adds a::b/Given: x"),
+        ("  Scenario: adds a::b", "adds a::b"),
+        (f"unit.Half.{MARK}_Four", "Half.Four"),
+    ],
+)
+def test_what_a_declaration_puts_before_a_name_is_left_out(reported, name):
+    found = TestPlaces(SNAPSHOT).find(reported, f"{MARK}_")
+    assert found
+    assert (found[0], found[2]) == ("tests/a_test.cpp", name)
+
+
 def test_of_several_reports_the_worst_counts():
     failed = case("Half", f"{MARK}_Four", "<failure>/work/tests/a_test.cpp:1: Half</failure>")
     found = read(REAL + CONTROLS, failed)

@@ -22,6 +22,58 @@ def test_a_plain_program_is_found_by_what_it_asserts():
     assert found.error == 'Assertion `half("}") == 2\' failed.'
 
 
+OF_GOOGLE = """\
+Running main() from ./gtest_main.cc
+Note: Google Test filter = Half.Four
+[ RUN ] Half.Four
+tests/a.cpp:3: Failure
+Value of: x
+ 1 FAILED TEST
+"""
+OF_CATCH = """\
+Filters: Half.Four
+unit is a Catch v2.13.10 host application.
+Run with -? for options
+
+-----
+Scenario: Half.Four
+  twice
+.....
+
+tests/a.cpp:3: FAILED:
+  CHECK( x )
+=====
+test cases: 1 | 1 failed
+"""
+OF_DOCTEST = """\
+[doctest] run with --help
+tests/a.cpp:1:
+TEST SUITE: all
+TEST CASE:  Half.Four
+
+tests/a.cpp:3: FATAL ERROR: REQUIRE( x ) is NOT correct!
+  values: REQUIRE( 1 )
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (OF_GOOGLE, "Value of: x"),
+        (OF_CATCH, "  twice\n  CHECK( x )"),
+        (OF_DOCTEST, "FATAL ERROR: REQUIRE( x ) is NOT correct!\n  values: REQUIRE( 1 )"),
+    ],
+)
+def test_names_and_rows_of_every_run_are_not_told(said, error):
+    assert find_cpp_symptom(said, "tests/a.cpp::Half.Four", [GOOGLE]).error == error
+
+
+def test_an_instance_is_shown_by_the_code_of_its_case():
+    assert (
+        find_cpp_symptom("wrong", "tests/a.cpp::All/Half.Four/2", [GOOGLE]).code == "EXPECT_EQ(half(4), 2);"
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "test", "files", "why"),
     [
