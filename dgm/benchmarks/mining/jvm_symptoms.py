@@ -41,7 +41,7 @@ _HOME = re.compile(
     r"|org\.assertj\.core\.error|org\.scalatest\.exceptions)\.(?=[A-Z]\w*(?::|$))", re.M
 )  # fmt: skip
 _COMPARED = re.compile(r"(.*)expected: ?<(.*)> but was: ?<(.*)>", re.DOTALL)
-_IDENTITY = re.compile(r"((?:\b[a-z_]\w*\.)+[A-Z][\w$]*)@[0-9a-f]{1,8}\b")
+_IDENTITY = re.compile(r"(\b(?:[a-z_]\w*\.)*[A-Z][\w$]*)@[0-9a-f]{5,8}\b")
 _TEMPORARY = re.compile(r"/tmp/(?:junit|spock)\w*-?\w*\d/?")
 _SOURCE = re.compile(r"@(\w*Source)\b(?:\s*\(\s*(?:value\s*=\s*)?\{?\s*\"(\w+)\")?")
 _ELSEWHERE = frozenset({"CsvFileSource", "ArgumentsSource"})

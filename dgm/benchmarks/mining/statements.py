@@ -56,7 +56,7 @@ _ORDINARY = re.compile(
     r"|Errorf?|Fatalf?|Logf?|Run|Helper|Parallel|Cleanup|Setenv|Name|append|make|func|DeepEqual|Sprintf|string|panic"
     r"|NoError|EqualError|if|for|switch|byte|rune|u?int\d*|float\d*|String|Is|As|New|recover"
     r"|(?:is|has|does|contains)(?:Not)?(?:EqualTo\w*|Exactly\w*|True|False|Null|Same\w*|SameAs|InstanceOf|Size|Message\w*|Zero)"
-    r"|thenReturn|shouldThrow|valueOf|toString|toArray|getBytes|println|forEach|catch|try|while"
+    r"|thenReturn|shouldThrow|valueOf|toString|toArray|length|getBytes|println|forEach|catch|try|while"
     r"|String(?:Builder|Reader|Writer)|(?:Array|Linked)List|(?:Linked|Tree)?Hash(?:Map|Set)|ByteArray\w+Stream"
     r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
 )

@@ -207,7 +207,10 @@ def test_a_title_of_scalatest_is_the_end_of_the_reported_name():
             "org.opentest4j.AssertionFailedError: \nexpected: 1\n but was: 2",
             "AssertionFailedError:\nexpected: 1\n but was: 2",
         ),
-        ("org.x.ParseException: at org.x.Node@1b2c3d", "org.x.ParseException: at org.x.Node"),
+        (
+            "org.x.ParseException: at org.x.Node@1b2c3d (Node@1b2c3d)",
+            "org.x.ParseException: at org.x.Node (Node)",
+        ),
         (
             "java.lang.RuntimeException: a\nCaused by: java.lang.Error: b",
             "RuntimeException: a\nCaused by: Error: b",
