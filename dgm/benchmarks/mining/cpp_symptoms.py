@@ -21,6 +21,12 @@ _AROUND = re.compile(
 )
 """Rows around a failure that say nothing of it."""
 _TITLE = re.compile(r"(?:TEST CASE:\s+)?(?:Scenario: )?")
+_SECTION = re.compile(
+    r'\b(?:(SECTION|SUBCASE)|(?:AND_)?(?:GIVEN|WHEN|THEN))\s*\(\s*"((?:[^"\\\n]|\\.)*)"\s*\)'
+)
+_STEP = re.compile(r"\s*(?:(?:and )?(?:given|when|then)|and): +", re.I)
+"""What frameworks put before the titles of GIVEN, WHEN and THEN."""
+_BLANKS = re.compile(r"\n(?:[ \t]*\n)+")
 _MAIN = re.compile(r"^int\s+main\s*\([^)]*\)\s*", re.M)
 
 
@@ -67,7 +73,9 @@ def _find_code(text: str, name: str) -> Iterator[str]:
     wanted, _ = find_case(name, {case.name for case in cases})
     for case in cases:
         if case.name == wanted:
-            yield from _body(text, case.marked_at)
+            section = name.removeprefix(wanted).removeprefix("/")
+            for code in _body(text, case.marked_at):
+                yield _BLANKS.sub("\n", _keep_section(code, section)).strip("\n") if section else code
 
 
 def _find_main(text: str, asserted: str) -> Iterator[str]:
@@ -76,6 +84,29 @@ def _find_main(text: str, asserted: str) -> Iterator[str]:
         for code in _body(text, main.end()):
             if "".join(asserted.split()) in "".join(code.split()):
                 yield code
+
+
+def _keep_section(code: str, section: str) -> str:
+    """Return code without the sections that do not run when one does; all of it if it has none of that name.
+
+    Args:
+        code: a case, or a section.
+        section: titles from the outermost section to the innermost, with ``/`` between them.
+    """
+    masked, kept, at, found = _mask(code), "", 0, False
+    for one in _SECTION.finditer(code):
+        start = masked.find("{", one.end())
+        end = closing_brace(masked, start) if start >= 0 else 0
+        if one.start() < at or masked[one.start()] == " " or not end:
+            continue
+        title, path = one[2].replace("\\", ""), section if one[1] else _STEP.sub("", section, count=1)
+        if not f"{path}/".startswith(f"{title}/"):
+            kept += code[at : one.start()].rstrip(" \t")
+        else:
+            inside = _keep_section(code[start + 1 : end - 1], path[len(title) + 1 :])
+            kept, found = f"{kept}{code[at : start + 1]}{inside}{code[end - 1 : end]}", True
+        at = end
+    return kept + code[at:] if found else code
 
 
 def _body(text: str, at: int) -> Iterator[str]:

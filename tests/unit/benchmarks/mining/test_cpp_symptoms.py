@@ -68,6 +68,43 @@ def test_names_and_rows_of_every_run_are_not_told(said, error):
     assert find_cpp_symptom(said, "tests/a.cpp::Half.Four", [GOOGLE]).error == error
 
 
+SECTIONS = """\
+TEST_CASE("reads") {
+    int one = 1;
+    // SECTION("short") { none }
+    SECTION("short") { CHECK(one == 2); }
+    SECTION("long") {
+        int two = 2;
+        SECTION("and \\"wide\\"") { CHECK("{" == two); }
+        SECTION("and thin") {
+            CHECK(two == 3);
+        }
+    }
+    WHEN("it ends") { CHECK(one == 3); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "code"),
+    [
+        ("short", 'int one = 1;\nSECTION("short") { CHECK(one == 2); }'),
+        (
+            "long/and thin",
+            'int one = 1;\nSECTION("long") {\nint two = 2;\nSECTION("and thin") {\nCHECK(two == 3);\n}\n}',
+        ),
+        ("   When: it ends", 'int one = 1;\nWHEN("it ends") { CHECK(one == 3); }'),
+    ],
+)
+def test_other_sections_of_a_case_are_not_shown(section, code):
+    found = find_cpp_symptom("wrong", f"tests/a.cpp::reads/{section}", [SECTIONS])
+    assert [row.strip() for row in found.code.split("\n")] == [row.strip() for row in code.split("\n")]
+
+
+def test_a_section_of_an_unknown_title_is_shown_with_all_others():
+    assert "it ends" in find_cpp_symptom("wrong", "tests/a.cpp::reads/other", [SECTIONS]).code
+
+
 def test_an_instance_is_shown_by_the_code_of_its_case():
     assert (
         find_cpp_symptom("wrong", "tests/a.cpp::All/Half.Four/2", [GOOGLE]).code == "EXPECT_EQ(half(4), 2);"
