@@ -31,7 +31,9 @@ ASSERTIONS = frozenset({
 })  # fmt: skip
 """Exceptions by which assertions fail."""
 _FRAME = re.compile(r"^\s*at .*\(([^()\n:]+\.(?:java|kt|groovy|scala)):(\d+)\)", re.M)
-_STACK = re.compile(r"^\s*(?:at \S.*\(.*\)|\.\.\. \d+ (?:more|common frames omitted)|Suppressed: .*)\s*$")
+_STACK = re.compile(
+    r"^\s*(?:at \S.*\(.*\)|at [\w$./@-]+\.[\w$<>]+|\.\.\. \d+ (?:more|common frames omitted)|Suppressed: .*)\s*$"
+)
 _COMPILER = re.compile(
     r"^(?:\[error\] |\[ERROR\] |e: )?\S+\.(?:java|kt|scala|groovy):\S*:?\s+(?:error: )?(?P<said>\S.*)$", re.I
 )
@@ -89,7 +91,8 @@ def find_jvm_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
 
 def _read_error(failure: str) -> str:
     """Return exception and message without the stack; of a compiler its messages without places."""
-    rows = failure.strip("\n").split("\n")
+    # Of a long message the middle is left out.
+    rows = failure.partition("\n[...]\n")[0].strip("\n").split("\n")
     said = [found["said"] for row in rows if (found := _COMPILER.match(row))]
     if said and not any(_STACK.match(row) for row in rows):
         more = [row.removeprefix("[ERROR]").rstrip() for row in rows if _OF_SYMBOL.match(row)]

@@ -215,6 +215,7 @@ def test_a_title_of_scalatest_is_the_end_of_the_reported_name():
             "java.lang.RuntimeException: a\nCaused by: java.lang.Error: b",
             "RuntimeException: a\nCaused by: Error: b",
         ),
+        ("x.Error: was\n\tat org.x.Parser.rea\n[...]\nser.java:3)", "x.Error: was"),
         ("java.io.IOException: /tmp/junit-123456/a.txt", "java.io.IOException: a.txt"),
     ],
 )
