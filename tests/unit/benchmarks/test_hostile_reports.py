@@ -176,11 +176,30 @@ def test_any_name_that_xml_allows_is_read(kind, name):
 
 
 @pytest.mark.parametrize("kind", XML)
-@pytest.mark.parametrize("illegal", ["\0", "]]>", "\x1b", "&a;", "&#0;", "<", "</a>", "\ufffe"])
-def test_what_xml_does_not_allow_ends_a_report(kind, illegal):
+@pytest.mark.parametrize("illegal", ["&a;", "&#0;", "<", "</a>", "<![CDATA[", "<!DOCTYPE a>"])
+def test_what_is_no_xml_ends_a_report(kind, illegal):
     text, _ = write(kind, ("one", True), ("two", True))
     place = text.index("><", text.index("two")) + 1
     assert outcomes(kind, text[:place] + illegal + text[place:]) == {"one": P}
+
+
+@pytest.mark.parametrize("kind", XML)
+@pytest.mark.parametrize(
+    "copied", ["\0", "]]>", "\x1b", "\ufffe", "\udfff", "]]]]>>", "<![CDATA[&<]]>]]>", "\x1b[31m"]
+)
+def test_what_tools_copy_although_xml_does_not_allow_it_ends_no_report(kind, copied):
+    text, whole = write(kind, ("one", True), ("two", False), ("three", True))
+    place = text.index("><", text.index("two")) + 1
+    assert outcomes(kind, text[:place] + copied + text[place:]) == whole
+    assert outcomes(kind, text + copied) == whole
+
+
+def test_the_end_of_a_section_stays_in_the_text_of_a_failure_and_colours_do_not():
+    inner = "\x1b[31ma\x1b[0m ]]> b <![CDATA[c ]] > d]]>]]> e"
+    found = read_results(
+        "junit", f'<testsuite><testcase name="a"><failure>{inner}</failure></testcase></testsuite>'
+    )
+    assert found["a"].message == "a ]]> b c ]] > d]]> e"
 
 
 @pytest.mark.parametrize("kind", XML)
