@@ -99,6 +99,7 @@ def test_a_control_that_passes_tells_of_tampering():
     found = read(REAL + CONTROLS.replace("<failure>no</failure>", "", 1))
     assert not found.outcomes
     assert "were tampered with" in found.problem
+    assert found.broken == {BUILD: found.problem}
 
 
 def test_a_report_without_the_mark_is_a_failure():
