@@ -106,7 +106,7 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
         if outcome == "failed" and result.message:
             found.messages[test] = result.message.replace(mark, "").replace(f"{root}/", "")
     if not found.outcomes:
-        found.broken[BUILD] = _find_error(record)
+        found.broken[BUILD] = _find_error(record, found.problem)
         found.problem = found.problem or f"no test ran (exit status {record['code']})"
     return found
 
@@ -151,9 +151,9 @@ def _only(paths: set[str] | None) -> str:
     return next(iter(paths)) if paths and len(paths) == 1 else ""
 
 
-def _find_error(record: Mapping[str, Any]) -> str:
+def _find_error(record: Mapping[str, Any], problem: str) -> str:
     said = (
         zlib.decompress(base64.b64decode(record["said"])).decode("utf-8", "replace") if record["said"] else ""
     )
     error = _ERROR.search(said)
-    return (error[0] if error else said.strip())[-SAID:] or f"exit status {record['code']}"
+    return (error[0] if error else problem or said.strip())[-SAID:] or f"exit status {record['code']}"

@@ -28,7 +28,7 @@ struct Add { Add(const char *name, void (*run)()) { cases().push_back({name, run
 #define JOIN(a, b) JOIN_(a, b)
 #define TEST_CASE(name) static void JOIN(case_, __LINE__)(); \\
     static Add JOIN(add_, __LINE__)(name, JOIN(case_, __LINE__)); static void JOIN(case_, __LINE__)()
-#define FAIL(text) said() += text
+#define CHECK_FALSE(it) if (it) said() += "CHECK_FALSE( " #it " ) is not correct!"
 #define CHECK(it) if (!(it)) said() += "CHECK( " #it " ) is not correct!"
 #define REQUIRE(it) if (!(it)) said() += "REQUIRE( " #it " ) is not correct!"
 """

@@ -109,6 +109,7 @@ def test_a_control_that_passes_tells_of_tampering():
     found = read(REAL + CONTROLS.replace("<failure>no</failure>", "", 1))
     assert not found.outcomes
     assert "were tampered with" in found.problem
+    assert found.broken == {BUILD: found.problem}
 
 
 def test_a_control_that_is_skipped_leaves_its_file_out():
