@@ -1,11 +1,15 @@
 """Every setting as a row for people and programs: its name, type, default and meaning, read from the records."""
 
+import ast
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from dgm.config.section import Section
 from dgm.config.settings import Settings
 
 NAME = "NAME"
@@ -50,6 +54,7 @@ def list_settings() -> Sequence[ListedSetting]:
 
 def _sections(record: type[BaseModel], name: str) -> Iterator[ListedSection]:
     schema = record.model_json_schema()
+    meanings = _read_meanings(record)
     prefix = f"{name}." if name else ""
     inner: list[tuple[str, type[BaseModel]]] = []
     rows: list[ListedSetting] = []
@@ -58,7 +63,8 @@ def _sections(record: type[BaseModel], name: str) -> Iterator[ListedSection]:
         if section is not None and not _is_mapping(field.annotation):
             inner.append((prefix + key, section))
             continue
-        rows.append(_describe_setting(prefix + key, schema["properties"][key], schema, field.is_required()))
+        described = {**schema["properties"][key], "description": meanings.get(key, "")}
+        rows.append(_describe_setting(prefix + key, described, schema, field.is_required()))
         if section is not None and _is_mapping(field.annotation):
             inner.append((f"{prefix}{key}.{NAME}", section))
     yield ListedSection(name, _plain((record.__doc__ or "").strip()), tuple(rows))
@@ -74,9 +80,22 @@ def _describe_setting(
         _type_text(schema, whole),
         schema.get("default"),
         required,
-        _plain(schema.get("description", "")),
+        _plain(schema["description"]),
         _choices(schema),
     )
+
+
+def _read_meanings(record: type[BaseModel]) -> Mapping[str, str]:
+    """Return the string under each field in the source of a record, and of those it extends, by the field's name."""
+    meanings: dict[str, str] = {}
+    for part in reversed([part for part in record.__mro__ if issubclass(part, Section)]):
+        (definition,) = ast.parse(inspect.getsource(part)).body
+        body = definition.body if isinstance(definition, ast.ClassDef) else []
+        for field, below in pairwise(body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(meaning))):
+                    meanings[name] = meaning
+    return meanings
 
 
 def _record_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401  (any type)

@@ -19,6 +19,9 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_ch
 
 
 class Section(BaseModel):
-    """A frozen record; an unknown key is an error. The string under a field is its documentation."""
+    """A frozen record; an unknown key is an error. The string under a field is its documentation.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    ``dgm.config.listing`` reads these strings from the source: pydantic would do so at each start of the program.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

@@ -76,7 +76,9 @@ def graded(shown):
     return int(re.search(r"evaluations\s+(\d+) of", shown)[1])
 
 
-@pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+@pytest.mark.skipif(
+    not (shutil.which("tmux") and shutil.which("bwrap")), reason="tmux or bubblewrap is not installed"
+)
 def test_a_search_is_followed_to_its_end(tmp_path):
     own = {"DGM_ARCHIVE": str(tmp_path), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
     environment = {**without_keys(os.environ), **own}
@@ -87,7 +89,10 @@ def test_a_search_is_followed_to_its_end(tmp_path):
     words = ["--name", "live", "--model", "offline", "--seed", "4", "--max-evaluations", str(EVALUATIONS)]
     with (tmp_path / "log").open("wb") as log:
         search = subprocess.Popen(
-            [*dgm, "run", *words, "--workers", "2"], env=environment, stdout=log, stderr=log
+            [*dgm, "run", *words, "--workers", "2", "--sandbox", "bubblewrap"],
+            env=environment,
+            stdout=log,
+            stderr=log,
         )
     terminal = None
     try:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.order import mix_modules
+from tests.support.order import LONG, mix_modules
 
 TESTS = Path("/tests")
 
@@ -35,6 +35,16 @@ def test_screens_stand_between_searches() -> None:
         "e2e/d.py",
         "unit/x/a.py",
     ]
+
+
+def test_long_modules_come_first() -> None:
+    long = LONG[0]
+    assert mixed("e2e/a.py", "docker/a.py", long) == [long, "e2e/a.py", "docker/a.py"]
+
+
+def test_long_modules_are_there() -> None:
+    tests = Path(__file__).parents[2]
+    assert [name for name in LONG if not (tests / name).is_file()] == []
 
 
 def test_all_else_stays_as_it_was() -> None:
