@@ -1,8 +1,8 @@
 """Read the reports of test tools in one shape: each test by its name, with its outcome and the text of its failure.
 
 Reads JUnit's XML as pytest, ``node --test``, vitest, jest-junit, ctest, GoogleTest, cargo-nextest, Surefire, Gradle and
-JUnit's console launcher write it; Catch2's XML; the JSON of jest and vitest; the events of ``go test -json`` and of
-Rust's libtest; the lines of Go's test programs and of ``cargo test``. Each form is read here and nowhere else.
+JUnit's console launcher write it; Catch2's XML; the events of Rust's libtest; the lines of Go's test programs and of
+``cargo test``. Each form is read here and nowhere else.
 
 Nothing in a report proves that a test ran. Whoever grades by one needs tests that bear marks, beside others that must
 fail: ``command_results``, ``report_results`` and ``polyglot_reports`` say which results count.
@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from dgm.benchmarks.plain_logs import plain_text
-from dgm.benchmarks.report_xml import path_below, read_catch, read_junit
+from dgm.benchmarks.report_xml import read_catch, read_junit
 from dgm.benchmarks.storable_text import cut_middle, mend_surrogates
 from dgm.benchmarks.test_outcomes import TestOutcome, TestResult, keep_worst
 from dgm.bounded_reading import parse_json
@@ -34,10 +34,6 @@ class ReportKind(StrEnum):
     JUNIT = "junit"
     CATCH = "catch"
     """Catch2's ``--reporter xml``."""
-    JEST = "jest"
-    """``--json`` of jest, ``--reporter=json`` of vitest."""
-    GO = "go"
-    """``go test -json``."""
     GO_LINES = "go-lines"
     """Output of a Go test program with ``-test.v``, with or without ``=test2json``."""
     CARGO = "cargo"
@@ -84,7 +80,7 @@ def read_cases(kind: str, text: str, root: str = "") -> Iterator[tuple[str, Test
 
     Args:
         kind: one of ``ReportKind``.
-        text: the report; one that breaks off counts as far as it goes, but the JSON of jest must be whole.
+        text: the report; one that breaks off counts as far as it goes.
         root: the folder in which the tests ran, which is taken out of names.
 
     Raises:
@@ -99,60 +95,6 @@ def read_cases(kind: str, text: str, root: str = "") -> Iterator[tuple[str, Test
 
 def _plain(text: str) -> str:
     return cut_middle(mend_surrogates(plain_text(text)), MESSAGE_CHARS) if text else ""
-
-
-def _read_jest(text: str, root: str) -> Iterator[tuple[str, TestResult]]:
-    start = text.find("{")
-    try:
-        files = parse_json(text[max(start, 0) :])["testResults"]
-        for file in files:
-            place = path_below(str(file["name"]), root)
-            tests = file["assertionResults"]
-            for test in tests:
-                yield f"{place}::{test['fullName']}", _jest_result(test)
-            if not tests and file.get("status") == "failed":
-                yield place, TestResult(TestOutcome.ERROR, str(file.get("message", "")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the report of the tests is not the JSON of jest or vitest: {error!r}") from error
-
-
-def _jest_result(test: Mapping[str, Any]) -> TestResult:
-    status = test["status"]
-    if status == "failed":
-        return TestResult(TestOutcome.FAILED, "\n".join(map(str, test.get("failureMessages") or [])))
-    return TestResult(TestOutcome.PASSED if status == "passed" else TestOutcome.SKIPPED)
-
-
-def _read_go(text: str, root: str) -> Iterator[tuple[str, TestResult]]:
-    del root
-    printed: dict[str, list[str]] = {}
-    failed: set[str] = set()
-    events = 0
-    for line in _lines(text):
-        event = _go_event(line)
-        if event is None:
-            continue
-        events += 1
-        package, test, action = event["Package"], event["Test"], event["Action"]
-        name = f"{package}::{test}" if test else package
-        if action in ("output", "build-output"):
-            printed.setdefault(name, []).append(event["Output"])
-        elif action in _GO_OUTCOMES and test:
-            failed.update([package] if action == "fail" else [])
-            message = "".join(printed.pop(name, [])) if action == "fail" else ""
-            yield name, TestResult(_GO_OUTCOMES[action], message)
-        elif action == "fail" and package not in failed:
-            yield name, TestResult(TestOutcome.ERROR, "".join(printed.pop(name, [])))
-    if text.strip() and not events:
-        raise ValueError("the report of the tests has no event of 'go test -json'")
-
-
-def _go_event(line: str) -> Mapping[str, str] | None:
-    event = read_object(line)
-    if event is None or "Action" not in event:
-        return None
-    package = str(event.get("Package") or event.get("ImportPath", "")).partition(" ")[0]
-    return {"Package": package, **{key: str(event.get(key, "")) for key in ("Action", "Test", "Output")}}
 
 
 def _read_go_lines(text: str, root: str) -> Iterator[tuple[str, TestResult]]:
@@ -216,8 +158,6 @@ def _lines(text: str) -> Iterator[str]:
 _READERS = {
     ReportKind.JUNIT: read_junit,
     ReportKind.CATCH: read_catch,
-    ReportKind.JEST: _read_jest,
-    ReportKind.GO: _read_go,
     ReportKind.GO_LINES: _read_go_lines,
     ReportKind.CARGO: _read_cargo,
     ReportKind.LIBTEST: _read_libtest,

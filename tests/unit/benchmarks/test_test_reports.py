@@ -1,7 +1,5 @@
 """Reports as the runners write them."""
 
-import json
-
 import pytest
 
 from dgm.benchmarks.test_outcomes import TestOutcome
@@ -110,58 +108,12 @@ def test_a_report_that_was_cut_off_counts_as_far_as_it_goes():
     [
         ("junit", "no XML", "is no XML"),
         ("junit", "<!DOCTYPE a><testsuite/>", "document type"),
-        ("jest", "oops", "not the JSON of jest"),
-        ("jest", '{"testResults": [1]}', "not the JSON of jest"),
-        ("go", "ok  \tpkg\t0.1s", "no event"),
         ("tap", "", "'tap'"),
     ],
 )
 def test_what_is_no_report_is_refused(kind, text, problem):
     with pytest.raises(ValueError, match=problem):
         outcomes(kind, text)
-
-
-def test_jest_names_its_files_below_the_root():
-    tests = [
-        {"fullName": "group keeps", "status": "passed"},
-        {"fullName": "group fails", "status": "failed", "failureMessages": ["\x1b[31mExpected\x1b[39m: 3"]},
-        {"fullName": "later", "status": "pending"},
-    ]
-    files = [
-        {"name": "/w/a.test.js", "status": "failed", "assertionResults": tests},
-        {"name": "/w/b.test.js", "status": "failed", "message": "SyntaxError", "assertionResults": []},
-    ]
-    results = read_results("jest", "noise\n" + json.dumps({"testResults": files}), "/w")
-    found = {name: (result.outcome, result.message) for name, result in results.items()}
-    assert found == {
-        "a.test.js::group keeps": (P, ""),
-        "a.test.js::group fails": (F, "Expected: 3"),
-        "a.test.js::later": (S, ""),
-        "b.test.js": (E, "SyntaxError"),
-    }
-
-
-def go(action, test="", package="x/y", **more):
-    return json.dumps({"Action": action, "Package": package, **({"Test": test} if test else {}), **more})
-
-
-def test_go_tests_keep_what_they_printed_and_a_broken_package_is_an_error():
-    text = "\n".join(
-        [
-            go("run", "TestA"), go("output", "TestA", Output="    a_test.go:3: got 2\n"), go("fail", "TestA"),
-            go("pass", "TestB/case_1"), go("skip", "TestC"), go("fail"), "# plain noise", '{"Action": 1',
-            json.dumps({"ImportPath": "x/z [x/z.test]", "Action": "build-output", "Output": "undefined: New\n"}),
-            go("fail", package="x/z"),
-        ]
-    )  # fmt: skip
-    results = read_results("go", text)
-    found = {name: (result.outcome, result.message) for name, result in results.items()}
-    assert found == {
-        "x/y::TestA": (F, "    a_test.go:3: got 2\n"),
-        "x/y::TestB/case_1": (P, ""),
-        "x/y::TestC": (S, ""),
-        "x/z": (E, "undefined: New\n"),
-    }
 
 
 CARGO = """
