@@ -4,6 +4,7 @@ One JSON object a line, appended and flushed to disk. A half-written last line, 
 off.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -28,13 +29,17 @@ class MiningJournal:
             options: everything that results depend on.
 
         Raises:
-            UserError: it was begun with other options, is damaged, or cannot be made.
+            UserError: it was begun with other options, is damaged, cannot be made, or another process writes it.
         """
         self._found: dict[str, Any] = {}
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            whole = self._read(file)
             self._file = file.open("ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            whole = self._read(file)
+        except BlockingIOError:
+            self._file.close()
+            raise UserError(f"{file}: another mining writes it; wait for its end, or name another --out") from None
         except OSError as error:
             raise UserError(
                 f"{file}: cannot be written: {error.strerror}; name another folder with --out"

@@ -38,6 +38,14 @@ def test_other_options_begin_anew_before_any_unit_was_tried(tmp_path):
     assert MiningJournal(tmp_path / "journal.jsonl", {"--test": "pytest"}).get("environment 1") is None
 
 
+def test_two_minings_do_not_write_one_journal(tmp_path):
+    journal = MiningJournal(tmp_path / "journal.jsonl", {})
+    with pytest.raises(UserError, match=r"journal\.jsonl: another mining writes it; wait"):
+        MiningJournal(tmp_path / "journal.jsonl", {})
+    journal.close()
+    MiningJournal(tmp_path / "journal.jsonl", {}).close()
+
+
 def test_damage_is_told_with_its_line(tmp_path):
     (tmp_path / "journal.jsonl").write_text("[]\n")
     with pytest.raises(UserError, match=r"journal\.jsonl:1: damaged"):
