@@ -5,6 +5,7 @@ Started anew, it takes a second of processor before it has read its first option
 commands of one such process share the seed of their hashes, so that what must not depend on it is started anew.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -13,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -112,6 +114,7 @@ def become(command: dict[str, object], streams: list[int]) -> None:
 
 def load() -> None:
     """Imports every command, and what commands import only once they know what a run needs."""
+    gc.disable()
     from dgm.cli.commands import COMMANDS
 
     targets = {command.target.partition(":")[0] for command in COMMANDS.values()}
@@ -122,6 +125,17 @@ def load() -> None:
         import_module(name)
     gc.collect()
     gc.freeze()
+    gc.enable()
+
+
+def end_at_once(code: object) -> None:
+    """Ends the process as Python does, but for taking all modules apart, which would copy them first.
+
+    That takes three quarters of the time of a short command. Commands that are started anew do it.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    os._exit(int(str(code)))
 
 
 if __name__ == "__main__":
@@ -129,4 +143,7 @@ if __name__ == "__main__":
 
     load()
     serve(socket.socket(fileno=int(sys.argv[1])))
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        end_at_once(end.code)
