@@ -45,7 +45,8 @@ JVM_CONFIGURATION = (
     "gradlew", "buildSrc", "build-logic", "build.xml", "ivy.xml", "*.sbt", "project/*", "testng.xml",
     # Found on the class path by their names: what listens to tests, and what changes them while they are compiled.
     "junit-platform.properties", "org.junit.*", "org.testng.*", "org.spockframework.*", "mockito-extensions",
-    "javax.annotation.processing.Processor", "org.codehaus.groovy.*",
+    "javax.annotation.processing.Processor", "com.sun.source.util.Plugin", "org.codehaus.groovy.*", "kotlin.test.*",
+    "org.assertj.*", "org.mockito.*", "io.kotest.*", "SpockConfig.groovy",
 )  # fmt: skip
 JVM_TEST_FILES = (
     "src/test", "*/src/test", "src/*Test", "*/src/*Test", "src/*-test", "*/src/*-test", "src/it", "*/src/it",
@@ -58,5 +59,5 @@ REPORT_RESTORED = (*CPP_RESTORED, *JVM_RESTORED)
 REPORT_VERSION = VERSION + (_HERE / "report_results.py").read_bytes()
 REPORT_PROGRAMS = (
     *COMMAND_PROGRAMS,
-    *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls")),
+    *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls", "jvm_shadows")),
 )

@@ -7,23 +7,16 @@ sandboxes as a file: standard library only (Python >= 3.9).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 SUFFIXES = (".java", ".kt", ".groovy", ".scala")
 BUILD_FILES = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build.xml")
 BUILT = ("target", "build", "out")
 """Folders beside a build file that tools fill: what a patch brings in them could pass for what was built."""
-FRAMEWORKS = (
-    "org.junit", "junit", "org.testng", "org.hamcrest", "org.assertj", "com.google.common.truth", "org.mockito",
-    "kotlin", "org.spockframework", "spock", "org.scalatest", "org.opentest4j", "org.apiguardian",
-    "org.apache.maven", "groovy", "org.gradle", "worker.org.gradle", "scala", "munit", "org.specs2",
-    "io.kotest",
-)  # fmt: skip
-"""Packages of the tools and libraries that tests stand on: classes of the code come before theirs."""
-ASSERTIONS = frozenset({"Assert", "Assertions", "MatcherAssert", "Truth", "TestCase", "Test"})
-"""Names of their classes: one in the tests' own package comes before one of ``import org.junit.*``."""
-_PACKAGE = re.compile(r"^[ \t]*package\s+([\w.`]+)", re.M)
+BINARIES = (".class", ".jar")
+"""Ends of the names of files that classes are loaded from: those that a patch brings come before what is built."""
+_PACKAGE = re.compile(r"\bpackage\s+([\w`]+(?:\s*\.\s*[\w`]+)*)")
 _CLASS = re.compile(r"\b(?:class|interface|object|record|enum)\s+(\w+)")
 _OF_TEST = re.compile(
     r"@(?:[\w.]+\.)?(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate|Theory)\b(?!\s*\.)"
@@ -40,8 +33,9 @@ _OLD_METHOD = re.compile(r"\bpublic\s+(?:final\s+)?void\s+(test\w+)\s*\(\s*\)")
 _SPOCK_METHOD = re.compile(
     r"^[ \t]*(?:def|void)\s+(?:\"((?:\\.|[^\"\\\n])+)\"|'((?:\\.|[^'\\\n])+)')\s*\(", re.M
 )
-_TEST_CASE = re.compile(r"\bextends\s+(?:junit\.framework\.)?TestCase\b")
-_SPECIFICATION = re.compile(r"\bextends\s+(?:spock\.lang\.)?Specification\b")
+_EXTENDS = re.compile(r"\bclass\s+(\w+)[^{};]*?\bextends\s+(?:\w+\.)*(\w+)")
+BASES = {"TestCase": "junit", "GroovyTestCase": "junit", "Specification": "spock"}
+"""Frameworks of classes that make those which inherit from them test classes."""
 _NAMED = {
     "org.junit.jupiter": re.compile(r"\borg\.junit\.jupiter\b"),
     "org.testng": re.compile(r"\borg\.testng\b"),
@@ -53,6 +47,11 @@ _OVERRIDE = re.compile(r"@Override\b|\boverride\b")
 _CALL = re.compile(
     r"(?<![\w.])(\w+)\s*\(|\b(?:this|super)\s*\.\s*(\w+)\s*\(|\b(?:this|\w*Test\w*)\s*::\s*(\w+)"
 )
+_STRING = re.compile(r"[\"'#.](\w+)(?:\(\))?[\"']")
+"""Name within quotes: what a test depends on, or is called by reflection."""
+_VARIABLE = re.compile(r"\b(\w+)\s+(\w+)\s*[=;]")
+_OF_OWNER = re.compile(r"\b(\w+)\s*(?:\.\s*(?:this|super)\s*)?(?:\.|::)\s*(\w+)\b")
+_OF_NEW = re.compile(r"\b(\w+)\s*\([^()]*\)\s*\.\s*(\w+)\s*\(")
 _IMPORT = re.compile(r"^[ \t]*import\s+(?:static\s+)?([\w.]+)\.(\w+|\*)", re.M)
 _TEXT = re.compile(
     r'`[^`\n]*`|"""(?:\\.|.)*?"""|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
@@ -117,8 +116,9 @@ def without_comments(text: str) -> str:
 
 def find_package(text: str) -> str:
     """Return the package of a file; empty if it names none."""
-    found = _PACKAGE.search(mask(text))
-    return found[1].replace("`", "") if found else ""
+    code = _TEXT.sub(lambda one: one[0] if one[0][0] == "`" else re.sub(r"[^\n]", " ", one[0]), text)
+    found = _PACKAGE.search(code)
+    return re.sub(r"[\s`]", "", found[1]) if found else ""
 
 
 def find_classes(text: str) -> set[str]:
@@ -127,19 +127,35 @@ def find_classes(text: str) -> set[str]:
     return {f"{package}.{name}" if package else name for name in _CLASS.findall(mask(text))}
 
 
-def find_framework(text: str) -> str:
-    """Return the framework of a file of tests; empty if none is known."""
+def find_bases(texts: Iterable[str]) -> dict[str, str]:
+    """Return the frameworks of the classes by which those that inherit from them are test classes."""
+    pairs = [pair for text in texts if "extends" in text for pair in _EXTENDS.findall(mask(text))]
+    found, more = dict(BASES), True
+    while more:
+        fresh = {name: found[base] for name, base in pairs if base in found and name not in found}
+        found.update(fresh)
+        more = bool(fresh)
+    return found
+
+
+def find_framework(text: str, bases: Mapping[str, str] = BASES) -> str:
+    """Return the framework of a file of tests; empty if none is known.
+
+    Args:
+        text: of the file.
+        bases: frameworks of the classes by which others are test classes.
+    """
     code = mask(text)
-    if _SPECIFICATION.search(code):
-        return "spock"
-    if _TEST_CASE.search(code):
-        return "junit"
+    inherited = {bases[base] for _, base in _EXTENDS.findall(code) if base in bases}
+    if inherited:
+        return max(inherited)
     return next((name for name, named in _NAMED.items() if named.search(code)), "")
 
 
-def find_cases(text: str) -> list[Case]:
-    """Return the test methods of a file, in their order."""
+def find_cases(text: str, bases: Mapping[str, str] = BASES) -> list[Case]:
+    """Return the test methods of a file, in their order; arguments are those of ``find_framework``."""
     code = mask(text)
+    inherited = {bases[base] for _, base in _EXTENDS.findall(code) if base in bases}
     found: dict[int, Case] = {}
     for annotation in _OF_TEST.finditer(code):
         at = skip_brackets(code, annotation.end())
@@ -149,30 +165,14 @@ def find_cases(text: str) -> list[Case]:
         if (method := _KOTLIN_METHOD.match(text, at)) or (method := _JAVA_METHOD.match(code, at)):
             group = method.lastindex or 1
             found[method.start(group)] = Case(method[group], method.start(group))
-    if _TEST_CASE.search(code):
+    if "junit" in inherited:
         for method in _OLD_METHOD.finditer(code):
             found.setdefault(method.start(1), Case(method[1], method.start(1) + len("test")))
-    if _SPECIFICATION.search(code):
+    if "spock" in inherited:
         for method in _SPOCK_METHOD.finditer(text):
             group = method.lastindex or 1
             found[method.start(group)] = Case(method[group], method.start(group))
     return [found[at] for at in sorted(found)]
-
-
-def find_replaced(start: Mapping[str, str], patched: Mapping[str, str]) -> str:
-    """Return which file of a patch takes the place of classes that tests stand on.
-
-    Args:
-        start: files of the code without the patch, by their paths.
-        patched: the same with it.
-    """
-    known = {find_shadow(path, text) for path, text in start.items()}
-    changed = {path: text for path, text in patched.items() if start.get(path) != text}
-    shadows = ((path, find_shadow(path, text)) for path, text in changed.items())
-    return next(
-        (f"{path} takes the place of {shadow}" for path, shadow in shadows if shadow and shadow not in known),
-        "",
-    )
 
 
 def mark_files(
@@ -192,15 +192,23 @@ def mark_files(
     del code, command
     mark, number, secret = run
     sources = {path: text for path, text in texts.items() if path.endswith(SUFFIXES)}
-    kept = {name for text in sources.values() for name in _unmarkable(text)}
+    bases = find_bases(sources.values())
+    found = {path: find_cases(text, bases) for path, text in sources.items()}
+    classes = {
+        name.rpartition(".")[2]
+        for path, text in sources.items()
+        if found[path]
+        for name in find_classes(text)
+    }
+    kept = {name for path, text in sources.items() for name in _unmarkable(text, found[path], classes)}
     for path, text in sources.items():
-        framework, cases = find_framework(text), find_cases(text)
+        framework, cases = find_framework(text, bases), found[path]
         if not framework or not cases:
             continue
         marked = [case for case in cases if case.name not in kept]
         bodies = _make_bodies(framework, text, secret)
         letters = "".join(chr(ord("a") + n) for n in range(len(bodies)))
-        head = _opening(mask(text), cases[0].marked_at)
+        head = _find_head(mask(text), cases)
         if not head:
             continue
         controls = _make_controls(framework, path, text[:head], f"{mark}c_{number}", bodies)
@@ -211,25 +219,15 @@ def mark_files(
         number += 1
 
 
-def find_shadow(path: str, text: str) -> str:
-    """Return what a file of the code would take the place of, of all that tests stand on; empty if nothing."""
-    place = path.replace("/", ".")
-    for name in FRAMEWORKS:
-        if "." in name and f".{name}." in f".{place}":
-            return name
-    if not path.endswith(SUFFIXES):
-        return ""
-    package = find_package(text)
-    for name in FRAMEWORKS:
-        if f"{package}.".startswith(f"{name}."):
-            return name
+def _unmarkable(text: str, cases: list[Case], classes: Collection[str]) -> set[str]:
+    """Return the names of test methods that a file tells in another way than by declaring them.
+
+    Args:
+        text: of the file.
+        cases: its test methods.
+        classes: names of all test classes.
+    """
     code = mask(text)
-    return next((name for name in _CLASS.findall(code) if name in ASSERTIONS), "")
-
-
-def _unmarkable(text: str) -> set[str]:
-    """Return the names of test methods of a file that stand in it more often than they are declared."""
-    code, cases = mask(text), find_cases(text)
     declared: dict[str, int] = {}
     for case in cases:
         declared[case.name] = declared.get(case.name, 0) + 1
@@ -243,7 +241,16 @@ def _unmarkable(text: str) -> set[str]:
             code[max(code.rfind(end, 0, case.marked_at) for end in "{};") + 1 : case.marked_at]
         )
     }
-    return overridden | {name for name, count in counts.items() if count > declared.get(name, 0)}
+    called = {name for name, count in counts.items() if count > declared.get(name, 0)}
+    return overridden | called | {*_STRING.findall(text)} | _find_calls(code, classes)
+
+
+def _find_calls(code: str, classes: Collection[str]) -> set[str]:
+    """Return the names of the methods that a file calls by a test class, a new object of one, or a variable."""
+    owners = set(classes)
+    owners |= {name for kind, name in _VARIABLE.findall(code) if kind in classes}
+    found = {name for owner, name in _OF_OWNER.findall(code) if owner in owners}
+    return found | {name for owner, name in _OF_NEW.findall(code) if owner in owners}
 
 
 def _make_bodies(framework: str, text: str, number: int) -> list[str]:
@@ -279,6 +286,8 @@ def _make_controls(framework: str, path: str, before: str, name: str, bodies: li
             lines.append(f'def "{title}"() {{ expect: {body} }};')
         elif path.endswith(".kt"):
             lines.append(f"{annotation} fun {title}() {{ {body} }};")
+        elif path.endswith(".scala"):
+            lines.append(f"{annotation} def {title}(): Unit = {{ {body} }};")
         else:
             access = "default" if in_interface else "public"
             lines.append(f"{annotation} {access} void {title}() {{ {body}; }};")
@@ -296,6 +305,16 @@ def skip_brackets(code: str, at: int) -> int:
         if not depth:
             return sign.end()
     return at
+
+
+def _find_head(code: str, cases: list[Case]) -> int:
+    """Return the offset behind the opening brace of the class for the methods that must fail; 0 if there is none.
+
+    Of several classes it is the outermost: one within it may be a mere example, which no run collects.
+    """
+    heads = dict.fromkeys(_opening(code, case.marked_at) for case in cases)
+    depths = {head: code.count("{", 0, head) - code.count("}", 0, head) for head in heads if head}
+    return min(depths, key=lambda head: depths[head], default=0)
 
 
 def _opening(code: str, at: int) -> int:

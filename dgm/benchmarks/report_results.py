@@ -10,6 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from dgm.benchmarks import cpp_controls, jvm_controls
@@ -38,17 +39,30 @@ class TestPlaces:
         self._cases: dict[str, set[str]] = {}
         self._declared: dict[str, set[str]] = {}
         self._classes: dict[str, set[str]] = {}
+        self._methods: dict[str, set[str]] = {}
+        sources: dict[str, str] = {}
         for path, entry in files.items():
             text = entry.data.decode("utf-8", "surrogateescape")
             if path.endswith(cpp_controls.SUFFIXES):
                 for case in cpp_controls.find_cases(text):
                     self._cases.setdefault(case.name, set()).add(path)
             elif path.endswith(jvm_controls.SUFFIXES):
+                sources[path] = text
                 for name in jvm_controls.find_classes(text):
                     self._classes.setdefault(name, set()).add(path)
             elif path.endswith(cpp_controls.BUILDS):
                 for name in _ADD_TEST.findall(text):
                     self._declared.setdefault(name, set()).add(path)
+
+        bases = jvm_controls.find_bases(sources.values())
+        for path, text in sources.items():
+            for method in jvm_controls.find_cases(text, bases):
+                self._methods.setdefault(method.name, set()).add(path)
+
+    def find_inherited(self, path: str, method: str) -> set[str]:
+        """Return the other files that may have the test method which a file inherits; none if it has its own."""
+        declared = self._methods.get(method, set())
+        return set() if path in declared else declared
 
     def find(self, reported: str, mark: str = "") -> tuple[str, str, str] | None:
         """Return the file of a test, its case or none, and its name in the file; None if it is not known.
@@ -60,7 +74,7 @@ class TestPlaces:
         plain = reported.replace(mark, "")
         outer, *nested = plain.partition("::")[0].split("$")
         inside = plain.partition("::")[2]
-        if inside and (path := _only(self._classes.get(outer))):
+        if inside and (path := _only(self._classes.get(outer), outer.rpartition(".")[2])):
             return path, _PARAMETERS.split(inside, maxsplit=1)[0], ".".join([*nested, inside])
         scenario = plain.lstrip().removeprefix(_SCENARIO)
         marked = reported.partition(mark)[2] if mark else ""
@@ -97,6 +111,10 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
         if place is None or (place[0] in watched and place[0] not in believed):
             continue
         path, case, name = place
+        origins = places.find_inherited(path, case)
+        if origins and (mark not in reported or not (origins - watched or origins & believed)):
+            # The file has no methods that must fail for it; a report that was made up has no mark.
+            continue
         outcome = _OUTCOMES.get(result.outcome, "failed")
         if mark not in reported and case in record["marked"].get(path, ()):
             # Only a report that was made up has the name without its mark.
@@ -147,7 +165,10 @@ def _rank(result: TestResult) -> int:
     return _RANK.index(_OUTCOMES.get(result.outcome, "failed"))
 
 
-def _only(paths: set[str] | None) -> str:
+def _only(paths: set[str] | None, name: str = "") -> str:
+    """Return the only path, or the only one whose file has a name; empty if there are others."""
+    if paths and len(paths) > 1 and name:
+        paths = {path for path in paths if PurePosixPath(path).stem == name}
     return next(iter(paths)) if paths and len(paths) == 1 else ""
 
 

@@ -17,13 +17,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dgm.benchmarks import command_runner, cpp_controls, exam_runner, jvm_controls, named_runner
+    from dgm.benchmarks import (
+        command_runner,
+        cpp_controls,
+        exam_runner,
+        jvm_controls,
+        jvm_shadows,
+        named_runner,
+    )
 else:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import command_runner
     import cpp_controls
     import exam_runner
     import jvm_controls
+    import jvm_shadows
     import named_runner
 
 BUILD = "/tmp/dgm-build"
@@ -59,13 +67,15 @@ class ReportRun(command_runner.CommandRun):
         """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
         start = self._read_code(place / "start")
         patched = self._read_code(self._workdir)
-        for kind in (cpp_controls, jvm_controls):
-            if replaced := kind.find_replaced(start, patched):
-                self._problem = f"the tests were tampered with: {replaced}"
         built = [path for path in self._find_built() if not (place / "start" / path).exists()]
+        self._put_binaries_back(place / "start")
         named_runner.put_back(place, self._workdir, self._task)
         for name in built:
             exam_runner.remove(self._workdir / name)
+        replaced = cpp_controls.find_replaced(start, patched)
+        replaced = replaced or jvm_shadows.find_replaced(start, patched, self._read_tests())
+        if replaced:
+            self._problem = f"the tests were tampered with: {replaced}"
         exam_runner.remove(Path(BUILD))
         Path(BUILD).mkdir()
         os.environ.update(SETTINGS)
@@ -82,11 +92,7 @@ class ReportRun(command_runner.CommandRun):
         Args:
             start: files of the code as they are without the patch.
         """
-        texts = {
-            name: self._read(self._workdir / name)
-            for name in named_runner.listed(self._workdir)
-            if named_runner.matches(name, self._task["restored"]) and not (self._workdir / name).is_symlink()
-        }
+        texts = self._read_tests()
         for kind in (cpp_controls, jvm_controls):
             run = (self._mark, len(self._controls), secrets.randbelow(10**6))
             for name, text, cases, letters in kind.mark_files(
@@ -98,13 +104,36 @@ class ReportRun(command_runner.CommandRun):
         for name in texts:
             self._held.setdefault(name, (self._workdir / name).read_bytes())
 
-    def _read_code(self, root: Path) -> dict[str, str]:
-        """Return the texts of all files below a folder that are neither tests nor configuration."""
+    def _read_tests(self) -> dict[str, str]:
+        """Return the texts of all files of tests and configuration."""
         return {
-            name: self._read(root / name)
-            for name in named_runner.listed(root)
-            if not named_runner.matches(name, self._task["restored"]) and not (root / name).is_symlink()
+            name: self._read(self._workdir / name)
+            for name in named_runner.listed(self._workdir)
+            if named_runner.matches(name, self._task["restored"]) and not (self._workdir / name).is_symlink()
         }
+
+    def _read_code(self, root: Path) -> dict[str, str]:
+        """Return the texts of all files below a folder that are neither tests nor configuration.
+
+        A link has the text of the file that it names in the folder: compilers read it under the name of the link.
+        """
+        found = {}
+        for name in named_runner.listed(root):
+            if not named_runner.matches(name, self._task["restored"]):
+                target = Path(os.path.realpath(root / name))
+                inside = target.is_relative_to(os.path.realpath(root))
+                found[name] = self._read(target) if inside and target.is_file() else ""
+        return found
+
+    def _put_binaries_back(self, start: Path) -> None:
+        """Put compiled classes and archives of them back as they are without the patch, and remove its own."""
+        for name in named_runner.listed(self._workdir):
+            if name.lower().endswith(jvm_controls.BINARIES):
+                path, old = self._workdir / name, start / name
+                if old.is_file() and not old.is_symlink():
+                    named_runner.copy(old, path)
+                else:
+                    exam_runner.remove(path)
 
     def _find_built(self) -> list[str]:
         """Return folders that build tools of the JVM fill."""

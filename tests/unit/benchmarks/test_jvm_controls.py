@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from dgm.benchmarks.jvm_controls import find_cases, find_classes, find_framework, find_shadow, mark_files
+from dgm.benchmarks.jvm_controls import (
+    find_bases,
+    find_cases,
+    find_classes,
+    find_framework,
+    find_package,
+    mark_files,
+)
 
 JUPITER = """\
 package org.x;
@@ -149,20 +156,52 @@ def test_assertions_that_a_file_imports_are_tried_too():
 def test_a_class_is_known_by_its_package():
     assert find_classes(JUPITER) == {"org.x.ParserTest", "org.x.Inner"}
     assert find_classes("class A {}") == {"A"}
+    assert find_package("\ufeff/* of */ package org . `x`\n") == "org.x"
+
+
+CALLED = """\
+import org.testng.annotations.Test;
+public class CalledTest {
+    @Test public void first() {}
+    @Test(dependsOnMethods = "first") public void second() {}
+    @Test public void third() {}
+    @Test public void fourth() { parser.fourth(); }
+    @Test public void fifth() {}
+    static void main(String[] words) { new CalledTest().third(); CalledTest it = null; it.fifth(); }
+}
+"""
+
+
+def test_names_that_others_call_or_depend_on_stay():
+    (file,) = mark_files({"CalledTest.java": CALLED}, {}, "", ("m", 0, 1))
+    assert file.cases == ["fourth", "second"]
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "shadowed"),
+    ("base", "text", "framework", "names"),
     [
-        ("src/main/java/org/junit/Assert.java", "class X {}", "org.junit"),
-        ("src/main/java/X.java", "package org.junit.jupiter.api;\nclass X {}", "org.junit"),
-        ("src/main/java/X.kt", "package kotlin.test", "kotlin"),
-        ("src/main/resources/org/assertj/core/api/Assertions.class", "", "org.assertj"),
-        ("src/main/java/org/x/Assert.java", "package org.x;\npublic class Assert {}", "Assert"),
-        ("src/main/java/org/x/Parser.java", "package org.x;\n// class Assert\npublic class Parser {}", ""),
-        ("src/main/java/org/junitx/Parser.java", "package org.junitx;\npublic class Parser {}", ""),
-        ("README.md", "class Assert {}", ""),
+        ("class Base extends junit.framework.TestCase {}", OLD, "junit", ["testReads", "testAll", "testOne"]),
+        ("class Base extends Specification {}", SPOCK, "spock", ['reads \\"x\\" of it', "reads more"]),
     ],
 )
-def test_classes_in_the_place_of_a_frameworks_are_seen(path, text, shadowed):
-    assert find_shadow(path, text) == shadowed
+def test_a_test_class_may_inherit_by_another(base, text, framework, names):
+    text = text.replace("import junit.framework.TestCase;\n", "")
+    text = text.replace("extends TestCase", "extends Base").replace("extends Specification", "extends Base")
+    bases = find_bases([text, base])
+    assert find_framework(text, bases) == framework
+    assert [case.name for case in find_cases(text, bases)] == names
+
+
+def test_methods_that_must_fail_stand_in_the_outermost_class_of_tests():
+    text = "import org.junit.Test;\n"
+    text += (
+        "class ATest {\n  static class Tried { @Test public void x() {} }\n  @Test public void y() {}\n}\n"
+    )
+    (file,) = mark_files({"ATest.java": text}, {}, "", ("m", 0, 7))
+    assert file.text.split("\n")[1].startswith("class ATest { @org.junit.Test public void mc_0_a()")
+
+
+def test_methods_that_must_fail_are_of_the_language():
+    text = "import org.junit.Test\nclass ATest {\n  @Test def reads(): Unit = {}\n}\n"
+    (file,) = mark_files({"ATest.scala": text}, {}, "", ("m", 0, 7))
+    assert "@org.junit.Test def mc_0_a(): Unit = { org.junit.Assert.fail() };" in file.text

@@ -134,3 +134,41 @@ def test_a_build_that_fails_tells_the_compilers_error():
 
 def test_what_is_no_report_is_told():
     assert "no XML" in read("<testcase").problem
+
+
+JAVA = {
+    "test/BaseTest.java": "package x;\nimport org.junit.Test;\nabstract class BaseTest { @Test public void a() {} }\n",
+    "test/SubTest.java": "package x;\nclass SubTest extends BaseTest {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "controls", "told"),
+    [
+        ((f"{MARK}_a",), "ab", ["test/SubTest.java::a"]),
+        (("a",), "ab", []),
+        ((f"{MARK}_a",), "a", []),
+    ],
+)
+def test_inherited_tests_count_with_their_mark_and_the_controls_of_their_class(names, controls, told):
+    cases = [case("x.SubTest", name) for name in names]
+    cases += [case("x.SubTest", f"{MARK}c_0_{letter}", "<failure>no</failure>") for letter in controls]
+    record = {
+        "mark": MARK,
+        "controls": [("test/BaseTest.java", "ab")],
+        "marked": {"test/BaseTest.java": ["a"]},
+        "problem": "",
+        "code": 1,
+        "said": "",
+        "reports": pack(json.dumps([f"<testsuite>{''.join(cases)}</testsuite>"]).encode()),
+    }
+    files = {name: Entry(text.encode()) for name, text in JAVA.items()}
+    assert sorted(read_reports(record, files, "/work").outcomes) == told
+
+
+def test_of_two_classes_of_a_name_that_of_the_file_counts():
+    files = {
+        "A.java": Entry(b"class A { static class BTest {} }\n"),
+        "BTest.java": Entry(b"class BTest {}\n"),
+    }
+    assert TestPlaces(files).find("BTest::b") == ("BTest.java", "b", "b")
