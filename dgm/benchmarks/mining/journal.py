@@ -39,7 +39,9 @@ class MiningJournal:
             whole = self._read(file)
         except BlockingIOError:
             self._file.close()
-            raise UserError(f"{file}: another mining writes it; wait for its end, or name another --out") from None
+            raise UserError(
+                f"{file}: another mining writes it; wait for its end, or name another --out"
+            ) from None
         except OSError as error:
             raise UserError(
                 f"{file}: cannot be written: {error.strerror}; name another folder with --out"
