@@ -173,7 +173,7 @@ def test_frameworks_and_builds_are_put_back(path):
 @pytest.mark.parametrize(
     ("text", "framework"),
     [
-        ("template <> AssertionResult testing::internal::CmpHelperEQ<int, int>(int a, int b);", "testing"),
+        ("template <> AssertionResult testing::internal::Own<int, int>(int a, int b);", "testing"),
         ("namespace testing { namespace internal { int a; } }", "testing"),
         ("namespace testing::internal { int a; }", "testing"),
         ("namespace testing { int a; namespace internal { int b; } }", "testing"),
