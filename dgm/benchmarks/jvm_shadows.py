@@ -77,7 +77,7 @@ def find_shadow(path: str, text: str) -> str:
     """Return the framework whose classes a file of the code would replace; empty if it is of none."""
     place = path.replace("/", ".")
     for name in FRAMEWORKS:
-        if "." in name and f".{name}." in f".{place}":
+        if "." in name and f".{name}." in f".{place}.":
             return name
     packages = _find_packages(path, text) if path.endswith(jvm_controls.SUFFIXES) else set()
     return next(

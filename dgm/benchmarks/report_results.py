@@ -129,12 +129,16 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
     return found
 
 
+def _read_texts(record: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the reports."""
+    packed = record["reports"]
+    return json.loads(zlib.decompress(base64.b64decode(packed))) if packed else []
+
+
 def _merge(record: Mapping[str, Any], root: str, found: CommandOutcomes) -> dict[str, TestResult]:
     """Return the results of all reports; of several of one name the worst counts."""
-    packed = record["reports"]
-    texts = json.loads(zlib.decompress(base64.b64decode(packed))) if packed else []
     results: dict[str, TestResult] = {}
-    for text in texts:
+    for text in _read_texts(record):
         try:
             more = read_results(ReportKind.JUNIT, text, root)
         except ValueError as error:
@@ -177,4 +181,6 @@ def _find_error(record: Mapping[str, Any], problem: str) -> str:
         zlib.decompress(base64.b64decode(record["said"])).decode("utf-8", "replace") if record["said"] else ""
     )
     error = _ERROR.search(said)
+    if not error and not problem and not _read_texts(record):
+        return f"the command wrote no file that --report names (exit status {record['code']})"
     return (error[0] if error else problem or said.strip())[-SAID:] or f"exit status {record['code']}"

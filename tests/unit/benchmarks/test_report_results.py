@@ -172,3 +172,8 @@ def test_of_two_classes_of_a_name_that_of_the_file_counts():
         "BTest.java": Entry(b"class BTest {}\n"),
     }
     assert TestPlaces(files).find("BTest::b") == ("BTest.java", "b", "b")
+
+
+def test_a_command_that_writes_no_report_is_told():
+    found = read()
+    assert found.broken == {BUILD: "the command wrote no file that --report names (exit status 1)"}
