@@ -40,7 +40,7 @@ _MACRO = re.compile(
 _INSIDE = re.compile(
     r"\bnamespace\s+((?:testing\s*::\s*internal|testing\s*\{[^}]*?\bnamespace\s+internal|Catch|doctest)\b)"
     r"|<\s*>[^;{}]*?\b(testing\s*::\s*internal|Catch|doctest)\s*::"
-    r"|\b(CmpHelper\w+|EqHelper|AssertHelper|compareEqual|AssertionHandler|ResultBuilder|TestAssert\w*)\b"
+    r"|\b(CmpHelper[A-Z]\w*|EqHelper)\b"
 )
 """The inside of a framework, or a specialisation of something in it."""
 _SPLICE = re.compile(r"\\\r?\n")
