@@ -37,6 +37,12 @@ _MACRO = re.compile(
     r"|SECTION|SUBCASE|DYNAMIC_SECTION|GIVEN|WHEN|THEN|AND_(?:GIVEN|WHEN|THEN)|GENERATE|assert|NDEBUG)\b",
     re.M,
 )
+_INSIDE = re.compile(
+    r"\bnamespace\s+((?:testing\s*::\s*internal|testing\s*\{[^}]*?\bnamespace\s+internal|Catch|doctest)\b)"
+    r"|<\s*>[^;{}]*?\b(testing\s*::\s*internal|Catch|doctest)\s*::"
+    r"|\b(CmpHelper[A-Z]\w*|EqHelper)\b"
+)
+"""The inside of a framework, or a specialisation of something in it."""
 _SPLICE = re.compile(r"\\\r?\n")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _WORD = re.compile(r"\w+")
@@ -161,8 +167,14 @@ def find_false_macros(text: str) -> set[str]:
     return {*_MACRO.findall(text), *_MACRO.findall(_COMMENT.sub(" ", text))}
 
 
+def find_inside(text: str) -> set[str]:
+    """Return the namespaces of frameworks to whose inside a file of the code adds."""
+    found = _INSIDE.findall(_COMMENT.sub(" ", _SPLICE.sub("", text)))
+    return {re.split(r"\W", name)[0] for names in found for name in names if name}
+
+
 def find_replaced(start: Mapping[str, str], patched: Mapping[str, str]) -> str:
-    """Return which macro of tests a patch gives another meaning: cases that must fail do not use them all.
+    """Return what of a framework a patch gives another meaning: cases that must fail do not use all of it.
 
     Args:
         start: files of the code without the patch, by their paths.
@@ -172,6 +184,8 @@ def find_replaced(start: Mapping[str, str], patched: Mapping[str, str]) -> str:
         before = start.get(path, "")
         if text != before and (new := find_false_macros(text) - find_false_macros(before)):
             return f"{min(new)} is defined anew"
+        if text != before and (new := find_inside(text) - find_inside(before)):
+            return f"{path} adds to {min(new)}"
     return ""
 
 

@@ -29,7 +29,9 @@ _JAVA_METHOD = re.compile(
 _KOTLIN_METHOD = re.compile(
     r"\s*(?:(?:public|internal|protected|final|open|override|suspend|abstract)\s+)*fun\s+(?:<[^<>]*>\s*)?(?:`([^`\n]+)`|(\w+))\s*\("
 )
-_OLD_METHOD = re.compile(r"\bpublic\s+(?:final\s+)?void\s+(test\w+)\s*\(\s*\)")
+_OLD_METHOD = re.compile(r"\b(?:public\s+)?(?:final\s+)?void\s+(test\w+)\s*\(\s*\)")
+_OF_CLASS = re.compile(r"\s*(?:(?:public|final|abstract|static)\s+)*class\s+\w+[^{};]*\{")
+_PUBLIC_METHOD = re.compile(r"\bpublic\s+(?:final\s+|synchronized\s+)*void\s+(\w+)\s*\(")
 _SPOCK_METHOD = re.compile(
     r"^[ \t]*(?:def|void)\s+(?:\"((?:\\.|[^\"\\\n])+)\"|'((?:\\.|[^'\\\n])+)')\s*\(", re.M
 )
@@ -165,6 +167,8 @@ def find_cases(text: str, bases: Mapping[str, str] = BASES) -> list[Case]:
         if (method := _KOTLIN_METHOD.match(text, at)) or (method := _JAVA_METHOD.match(code, at)):
             group = method.lastindex or 1
             found[method.start(group)] = Case(method[group], method.start(group))
+        elif head := _OF_CLASS.match(code, at):
+            found.update({case.marked_at: case for case in _find_public(code, head.end())})
     if "junit" in inherited:
         for method in _OLD_METHOD.finditer(code):
             found.setdefault(method.start(1), Case(method[1], method.start(1) + len("test")))
@@ -173,6 +177,21 @@ def find_cases(text: str, bases: Mapping[str, str] = BASES) -> list[Case]:
             group = method.lastindex or 1
             found[method.start(group)] = Case(method[group], method.start(group))
     return [found[at] for at in sorted(found)]
+
+
+def _find_public(code: str, start: int) -> Iterator[Case]:
+    """Yield the public methods of a class that TestNG takes for tests as the whole class is annotated.
+
+    Args:
+        code: a text without comments and strings.
+        start: offset behind the opening brace of the class.
+    """
+    methods = list(_PUBLIC_METHOD.finditer(code, start))
+    around = _find_open(code, [method.start() for method in methods])
+    for method, opened in zip(methods, around):  # noqa: B905  (Python 3.9)
+        before = code[max(code.rfind(end, 0, method.start()) for end in "{};") + 1 : method.start()]
+        if opened[-1:] == [start] and "@" not in before:
+            yield Case(method[1], method.start(1))
 
 
 def mark_files(
@@ -312,19 +331,20 @@ def _find_head(code: str, cases: list[Case]) -> int:
 
     Of several classes it is the outermost: one within it may be a mere example, which no run collects.
     """
-    heads = dict.fromkeys(_opening(code, case.marked_at) for case in cases)
-    depths = {head: code.count("{", 0, head) - code.count("}", 0, head) for head in heads if head}
-    return min(depths, key=lambda head: depths[head], default=0)
+    around = [open_ones for open_ones in _find_open(code, [case.marked_at for case in cases]) if open_ones]
+    return min(around, key=len)[-1] if around else 0
 
 
-def _opening(code: str, at: int) -> int:
-    """Return the offset behind the brace that is open at an offset; 0 if none is."""
-    depth = 0
-    for place in range(at - 1, -1, -1):
-        if code[place] == "}":
-            depth += 1
-        elif code[place] == "{":
-            if not depth:
-                return place + 1
-            depth -= 1
-    return 0
+def _find_open(code: str, places: list[int]) -> Iterator[list[int]]:
+    """Yield for each of ascending offsets those behind the braces that are open at it, the outermost first."""
+    braces = re.compile(r"[{}]")
+    opened: list[int] = []
+    done = 0
+    for place in places:
+        for brace in braces.finditer(code, done, place):
+            if brace[0] == "{":
+                opened.append(brace.end())
+            elif opened:
+                opened.pop()
+        done = place
+        yield opened.copy()

@@ -52,6 +52,8 @@ class _Declared(NamedTuple):
     """Classes, and functions outside of them."""
     members: list[str]
     """Classes and methods, one entry for each declaration."""
+    supertypes: set[str]
+    """Words of what its classes inherit from."""
 
 
 def find_replaced(start: Mapping[str, str], patched: Mapping[str, str], tests: Mapping[str, str]) -> str:
@@ -77,7 +79,7 @@ def find_shadow(path: str, text: str) -> str:
     """Return the framework whose classes a file of the code would replace; empty if it is of none."""
     place = path.replace("/", ".")
     for name in FRAMEWORKS:
-        if "." in name and f".{name}." in f".{place}":
+        if "." in name and f".{name}." in f".{place}.":
             return name
     packages = _find_packages(path, text) if path.endswith(jvm_controls.SUFFIXES) else set()
     return next(
@@ -87,71 +89,104 @@ def find_shadow(path: str, text: str) -> str:
 
 def _find_captured(start: Mapping[str, str], changed: Mapping[str, str], tests: Mapping[str, str]) -> str:
     """Return which file brings a class or function that a test would use from now on in the place of another."""
-    old = {path: _read_declared(path, text) for path, text in start.items()}
-    new = {path: _read_declared(path, text) for path, text in changed.items()}
-    known = {(package, name) for one in old.values() for package in one.packages for name in one.top}
     codes = {
         path: jvm_controls.mask(text) for path, text in tests.items() if path.endswith(jvm_controls.SUFFIXES)
     }
-    own = {
-        (jvm_controls.find_package(tests[path]), name) for path, code in codes.items() for name in _tops(code)
+    new = {path: _read_declared(path, text) for path, text in changed.items()}
+    statics = {name for code in codes.values() for name in _STATIC.findall(code)}
+    fresh = {
+        path: _find_fresh(one, _read_declared(path, start.get(path, "")), statics)
+        for path, one in new.items()
     }
-    names = {name for one in (*old.values(), *new.values()) for name in one.top}
-    inheriting = _find_inheriting(codes, names)
+    called = any(names - new[path].top for path, names in fresh.items())
+    names = {name for each in fresh.values() for name in each}
+    # To read all of the code takes seconds where there is much.
+    old = {
+        path: _read_declared(path, text)
+        for path, text in start.items()
+        if path in changed or called or any(name in text for name in names)
+    }
+    packages = {path: jvm_controls.find_package(tests[path]) for path in codes}
+    known = {(package, name) for one in old.values() for package in one.packages for name in one.top}
+    known |= {(packages[path], name) for path, code in codes.items() for name in _CLASS.findall(code)}
+    inheriting, inherited = _find_inherited(codes, {**old, **new})
     for test, code in codes.items():
-        package, imported = jvm_controls.find_package(tests[test]), set(_IMPORTED.findall(code))
-        body = _IMPORT.sub("", code)
+        body, imports = _IMPORT.sub("", code), set(_STATIC.findall(code))
+        imported = set(_IMPORTED.findall(code))
         for path, one in new.items():
-            fresh = {name for name in one.top if (package, name) not in known | own} - imported
-            captured = [name for name in fresh if package in one.packages and _uses(body, name)]
-            if test in inheriting:
-                before = old[path].members if path in old else []
-                more = {name for name in one.members if one.members.count(name) > before.count(name)}
-                imports = {*_STATIC.findall(code)}
-                captured += [
-                    name
-                    for name in more
-                    if (name in imports or _ASSERTION.fullmatch(name)) and _uses(body, name)
-                ]
-            if captured:
-                return f"{path} gives {min(captured)} in {test} another meaning"
+            captured = {
+                name
+                for name in one.top - imported
+                if packages[test] in one.packages and (packages[test], name) not in known
+            }
+            if test in inheriting and path in inherited:
+                before = old.get(path, _Declared(set(), set(), [], set()))
+                captured |= _find_fresh(one._replace(top=set()), before, imports)
+            if used := [name for name in captured if _uses(body, name)]:
+                return f"{path} gives {min(used)} in {test} another meaning"
     return ""
 
 
-def _find_inheriting(codes: Mapping[str, str], names: set[str]) -> set[str]:
-    """Return the files of tests that have a class which inherits, by whatever other tests, from one of the code."""
-    supers = {
-        path: {word for found in _SUPERTYPES.findall(code) for word in re.findall(r"\w+", found)}
-        for path, code in codes.items()
-    }
+def _find_fresh(one: _Declared, before: _Declared, imports: set[str]) -> set[str]:
+    """Return the names outside of braces that a file has now, and the methods that tests could call by their names.
+
+    Args:
+        one: the file as it is.
+        before: the file as it was.
+        imports: names that tests import from classes.
+    """
+    more = {name for name in one.members if one.members.count(name) > before.members.count(name)}
+    called = {name for name in more if name in imports or _ASSERTION.fullmatch(name)}
+    moved = one.top if one.packages != before.packages else one.top - before.top
+    return called | moved
+
+
+def _find_inherited(codes: Mapping[str, str], files: Mapping[str, _Declared]) -> tuple[set[str], set[str]]:
+    """Return the files of tests that inherit from classes of the code, and the files of those classes.
+
+    Args:
+        codes: files of tests.
+        files: all of the code.
+    """
+    supers = {path: _find_supertypes(code) for path, code in codes.items()}
+    classes = {name for words in supers.values() for name in words}
     found: set[str] = set()
-    known, more = set(names), True
-    while more:
-        fresh = {path for path, words in supers.items() if path not in found and words & known}
+    while fresh := {path for path, one in files.items() if path not in found and classes & set(one.members)}:
         found |= fresh
-        known |= {name for path in fresh for name in _CLASS.findall(codes[path])}
-        more = bool(fresh)
-    return found
+        classes |= {name for path in fresh for name in files[path].supertypes}
+    known = {name for path in found for name in files[path].members}
+    inheriting = set()
+    while more := {path for path, words in supers.items() if path not in inheriting and words & known}:
+        inheriting |= more
+        known |= {name for path in more for name in _CLASS.findall(codes[path])}
+    return inheriting, found
+
+
+def _find_supertypes(code: str) -> set[str]:
+    return {word for found in _SUPERTYPES.findall(code) for word in re.findall(r"\w+", found)}
 
 
 def _uses(code: str, name: str) -> bool:
     """Return whether a text has a name that no other stands before with a dot, and does not declare it."""
     if re.search(rf"\b(?:class|interface|object|record|enum|fun|void)\s+{name}\b", code):
         return False
-    return bool(re.search(rf"(?<![\w.$@]){name}\b|(?<!\w)@{name}\b", code)) or bool(
-        re.match(r"assert|expect|should", name) and re.search(rf"\.\s*{name}\b", code)
-    )
+    if re.match(r"assert|expect|should", name):
+        return bool(re.search(rf"\b{name}\b", code))
+    # Variables have names like functions.
+    behind = r"\s*(?:<[^<>]*>\s*)?[({]" if name[0].islower() else r"\b"
+    return bool(re.search(rf"(?<![\w.$]){name}{behind}", code))
 
 
 def _read_declared(path: str, text: str) -> _Declared:
     if not path.endswith(jvm_controls.SUFFIXES):
-        return _Declared(set(), set(), [])
+        return _Declared(set(), set(), [], set())
     code = next(_readings(path, text))
     methods = [name for before, name in _METHOD.findall(code) if before not in _NO_TYPES]
     return _Declared(
         _find_packages(path, text) or {""},
         _tops(code) | set(_EXTENSION.findall(code)),
         [*_CLASS.findall(code), *methods],
+        _find_supertypes(code),
     )
 
 
@@ -175,7 +210,8 @@ def _find_packages(path: str, text: str) -> set[str]:
 def _readings(path: str, text: str) -> Iterator[str]:
     """Yield the code of a file as its compiler may read it; of Kotlin and others, whose comments nest, in each way."""
     # Java's compiler passes over such characters within names, and reads escapes before all else.
-    text = "".join(sign for sign in text if sign.isascii() or unicodedata.category(sign) != "Cf")
+    if not text.isascii():
+        text = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
     text = re.sub(r"[\0-\x08\x0e-\x1b\x7f-\x9f]", "", text)
     if path.endswith(".java"):
         text = _ESCAPE.sub(lambda found: found[1] + chr(int(found[2], 16)), text)

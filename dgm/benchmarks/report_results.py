@@ -40,6 +40,7 @@ class TestPlaces:
         self._declared: dict[str, set[str]] = {}
         self._classes: dict[str, set[str]] = {}
         self._methods: dict[str, set[str]] = {}
+        self._places: dict[tuple[str, str], int] = {}
         sources: dict[str, str] = {}
         for path, entry in files.items():
             text = entry.data.decode("utf-8", "surrogateescape")
@@ -58,6 +59,15 @@ class TestPlaces:
         for path, text in sources.items():
             for method in jvm_controls.find_cases(text, bases):
                 self._methods.setdefault(method.name, set()).add(path)
+                self._places.setdefault((path, method.name), method.marked_at)
+
+    def rank(self, test: str) -> tuple[str, int, str]:
+        """Return the place of a test in the order of those of the JVM: marks change that in which they run."""
+        path, _, name = test.partition("::")
+        if not path.endswith(jvm_controls.SUFFIXES):
+            return "", 0, ""
+        method = _PARAMETERS.split(name, maxsplit=1)[0].rpartition(".")[2]
+        return path, self._places.get((path, method), 0), name
 
     def find_inherited(self, path: str, method: str) -> set[str]:
         """Return the other files that may have the test method which a file inherits; none if it has its own."""
@@ -123,18 +133,23 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
         found.outcomes[test] = max(found.outcomes.get(test, "passed"), outcome, key=_RANK.index)
         if outcome == "failed" and result.message:
             found.messages[test] = result.message.replace(mark, "").replace(f"{root}/", "")
+    found.outcomes = {test: found.outcomes[test] for test in sorted(found.outcomes, key=places.rank)}
     if not found.outcomes:
         found.broken[BUILD] = _find_error(record, found.problem)
         found.problem = found.problem or f"no test ran (exit status {record['code']})"
     return found
 
 
+def _read_texts(record: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the reports."""
+    packed = record["reports"]
+    return json.loads(zlib.decompress(base64.b64decode(packed))) if packed else []
+
+
 def _merge(record: Mapping[str, Any], root: str, found: CommandOutcomes) -> dict[str, TestResult]:
     """Return the results of all reports; of several of one name the worst counts."""
-    packed = record["reports"]
-    texts = json.loads(zlib.decompress(base64.b64decode(packed))) if packed else []
     results: dict[str, TestResult] = {}
-    for text in texts:
+    for text in _read_texts(record):
         try:
             more = read_results(ReportKind.JUNIT, text, root)
         except ValueError as error:
@@ -177,4 +192,6 @@ def _find_error(record: Mapping[str, Any], problem: str) -> str:
         zlib.decompress(base64.b64decode(record["said"])).decode("utf-8", "replace") if record["said"] else ""
     )
     error = _ERROR.search(said)
+    if not error and not problem and not _read_texts(record):
+        return f"the command wrote no file that --report names (exit status {record['code']})"
     return (error[0] if error else problem or said.strip())[-SAID:] or f"exit status {record['code']}"

@@ -7,6 +7,7 @@ Standard library only (Python >= 3.9). dgm does not import it but puts it into t
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import secrets
@@ -60,11 +61,11 @@ class ReportRun(command_runner.CommandRun):
 
     def __init__(self, task: dict[str, Any], workdir: Path) -> None:
         super().__init__(task, workdir)
-        self._material: set[Path] = set()
-        """Files of tests and configuration that the patterns name, too: they are no reports."""
+        self._material: dict[Path, bytes] = {}
+        """SHA-256 of files that the patterns name and that are there before the command runs: they are no reports."""
 
     def lay_out(self, place: Path) -> None:
-        """Put tests and configuration back, add the cases that must fail, and remove reports that are there."""
+        """Put tests and configuration back, add the cases that must fail, and note what could pass for reports."""
         start = self._read_code(place / "start")
         patched = self._read_code(self._workdir)
         built = [path for path in self._find_built() if not (place / "start" / path).exists()]
@@ -79,12 +80,8 @@ class ReportRun(command_runner.CommandRun):
         exam_runner.remove(Path(BUILD))
         Path(BUILD).mkdir()
         os.environ.update(SETTINGS)
-        for path in self._find_reports():
-            if named_runner.matches(path.relative_to(self._workdir).as_posix(), self._task["restored"]):
-                self._material.add(path)
-            else:
-                exam_runner.remove(path)
         self._mark_tests(start)
+        self._material = {path: _digest(path) for path in self._find_reports()}
 
     def _mark_tests(self, start: dict[str, str]) -> None:
         """Mark the cases of all files of tests, and add those that must fail.
@@ -154,7 +151,7 @@ class ReportRun(command_runner.CommandRun):
         self._held[name] = path.read_bytes()
 
     def _find_reports(self) -> list[Path]:
-        """Return the files in the workspace and the build's folder that the patterns name, each once."""
+        """Return the files that the patterns name, each once, but for those that stay as they were before."""
         found: dict[Path, None] = {}
         for pattern in self._task["tool"]["reports"]:
             below = pattern.startswith(BUILD_PREFIX)
@@ -162,7 +159,9 @@ class ReportRun(command_runner.CommandRun):
             for path in sorted(root.glob(pattern[len(BUILD_PREFIX) :] if below else pattern)):
                 # A link, or a folder that is one, could name any file of the sandbox.
                 inside = os.path.realpath(path.parent) == os.path.abspath(path.parent)  # noqa: PTH100
-                if inside and path not in self._material and stat.S_ISREG(path.lstat().st_mode):
+                if not inside or not stat.S_ISREG(path.lstat().st_mode):
+                    continue
+                if path not in self._material or _digest(path) != self._material[path]:
                     found[path] = None
         return list(found)
 
@@ -183,6 +182,10 @@ class ReportRun(command_runner.CommandRun):
             self._problem = self._problem or f"the command was ended (exit status {self._code})"
         self.log = self.log[-SAID_BYTES:]
         return {**super().record(), "reports": packed}
+
+
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 if __name__ == "__main__":

@@ -217,9 +217,8 @@ async def newest_environment(mining: Mining) -> Environment:
     try:
         environment = await run_in_thread(mining.epochs.environment, files, head.day)
     except CannotInstall as error:
-        raise UserError(
-            f"{repo}: its packages cannot be installed: {error} (give a command with --setup)"
-        ) from error
+        hint = "" if mining.options.setup else " (give a command with --setup)"
+        raise UserError(f"{repo}: its packages cannot be installed: {error}{hint}") from error
     key = f"health {head.commit}"
     known = mining.journal.get(key)
     if known is None:

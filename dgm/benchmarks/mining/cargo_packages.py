@@ -106,7 +106,7 @@ def run_command(
         texts = [text.decode("utf-8", "replace") for text in (done.stderr, done.stdout)]
         causes = [find(text) for find in (find_cause, last_line) for text in texts]
         said = next(filter(None, causes), "")[:_SAID]
-        raise UserError(f"--setup ended with exit status {done.returncode}: {said}")
+        raise UserError(f"--setup ended with exit status {done.returncode}{said and f': {said}'}")
     if not any(packages.iterdir()):
         raise UserError(f"--setup left nothing in $DGM_PACKAGES{hint}")
 

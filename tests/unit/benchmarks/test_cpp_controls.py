@@ -12,6 +12,7 @@ from dgm.benchmarks.cpp_controls import (
     find_framework,
     find_frameworks,
     find_friends,
+    find_replaced,
     make_controls,
     mark_cases,
     reports_cases,
@@ -167,3 +168,24 @@ def test_ctest_reports_cases_only_where_it_discovers_them():
 )
 def test_frameworks_and_builds_are_put_back(path):
     assert is_restored(path, RUNNERS[REPORT].restored)
+
+
+@pytest.mark.parametrize(
+    ("text", "framework"),
+    [
+        ("template <> AssertionResult testing::internal::Own<int, int>(int a, int b);", "testing"),
+        ("namespace testing { namespace internal { int a; } }", "testing"),
+        ("namespace testing::internal { int a; }", "testing"),
+        ("namespace testing { int a; namespace internal { int b; } }", "testing"),
+        ("template <> int CmpHelperEQ<int, int>(int a, int b);", "CmpHelperEQ"),
+        ("namespace Catch { int a; template <> bool same(int const &a); }", "Catch"),
+        ("namespace doctest /* a */ { }", "doctest"),
+        ("namespace own::testing { int a; }  // namespace testing", ""),
+        ("namespace own { namespace testing { int a; } }", ""),
+        ("using testing::Test;", ""),
+    ],
+)
+def test_code_that_adds_to_a_framework_is_refused(text, framework):
+    replaced = find_replaced({"a.h": "int x;\n"}, {"a.h": f"int x;\n{text}\n"})
+    assert replaced == (f"a.h adds to {framework}" if framework else "")
+    assert find_replaced({"a.h": text}, {"a.h": f"{text}\n"}) == ""

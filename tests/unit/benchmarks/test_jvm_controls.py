@@ -84,6 +84,17 @@ TESTNG = """\
 import org.testng.annotations.Test;
 @Test public class NgTest { @Test(groups = {"a"}) public void one() {} }
 """
+WHOLE = """\
+import org.testng.annotations.*;
+@Test public class WholeTest {
+    @BeforeMethod public void before() {}
+    public void one() { Object it = new Object() { public void inner() {} }; }
+    @Test(groups = "a") public void two() {}
+    public int three() { return 3; }
+}
+class Other { public void four() {} }
+"""
+GROOVY = "class GTest extends GroovyTestCase { void testA() {} }\n"
 INTERFACE = "import org.junit.jupiter.api.Test;\ninterface Contract {\n    @Test default void holds() {}\n}\n"
 
 
@@ -96,6 +107,8 @@ INTERFACE = "import org.junit.jupiter.api.Test;\ninterface Contract {\n    @Test
         (KOTLIN, "kotlin.test", ['doesn\'t read "x"', "plain"]),
         (SPOCK, "spock", ['reads \\"x\\" of it', "reads more"]),
         (TESTNG, "org.testng", ["one"]),
+        (WHOLE, "org.testng", ["one", "two"]),
+        (GROOVY, "junit", ["testA"]),
         (INTERFACE, "org.junit.jupiter", ["holds"]),
         ("class Plain { void test() {} }", "", []),
     ],

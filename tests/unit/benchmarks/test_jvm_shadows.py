@@ -14,9 +14,10 @@ public class ATest {
     class Own {}
 }
 """
+PARSER_OF = "package org.x;\nclass Parser extends Base { static int half(int a) { return a; } }\n"
 INHERITING = (
     "package org.x;\nimport static org.junit.Assert.*;\n"
-    "class BTest extends Parser { void b() { assertEquals(2, half(4)); } }\n"
+    "class BTest extends Parser { void b() { int count = 2; assertEquals(count, half(4)); } }\n"
 )
 KOTLIN = (
     "package org.x\nimport kotlin.test.*\nclass CTest { @Test fun reads() { assertEquals(2, half(4)) } }\n"
@@ -73,6 +74,8 @@ def test_names_that_tests_take_from_elsewhere_are_not_given_by_a_patch(path, tex
         ("src/List.java", "package org.x;\nclass List {}"),
         ("src/Reader.java", "package org.x;\nclass Reader { class Integer {} }"),
         ("src/Own.java", "package org.x;\nclass Own {}"),
+        ("src/Other.java", "package org.x;\nclass Other { void assertEquals(int a, int b) {} }"),
+        ("src/Other.kt", "package org.x\nfun count() = 1\n"),
         ("src/Parser.java", PARSER.replace("return a", "return a / 2")),
         ("src/Parser.java", PARSER.replace("{ static", "{ void parse() { assertEquals(1, 2); } static")),
     ],
@@ -87,3 +90,9 @@ def test_what_is_there_already_is_no_shadow():
         find_replaced(start, {**start, "src/Assert.java": "package org.x;\nclass Assert { int a; }"}, TESTS)
         == ""
     )
+
+
+def test_an_assertion_may_be_inherited_by_several_classes():
+    base = "package org.x;\nclass Base { static void assertEquals(int a, int b) {} }\n"
+    replaced = find_replaced(START, {"src/Parser.java": PARSER_OF, "src/Base.java": base}, TESTS)
+    assert replaced == "src/Base.java gives assertEquals in test/BTest.java another meaning"

@@ -172,3 +172,26 @@ def test_of_two_classes_of_a_name_that_of_the_file_counts():
         "BTest.java": Entry(b"class BTest {}\n"),
     }
     assert TestPlaces(files).find("BTest::b") == ("BTest.java", "b", "b")
+
+
+def test_a_command_that_writes_no_report_is_told():
+    found = read()
+    assert found.broken == {BUILD: "the command wrote no file that --report names (exit status 1)"}
+
+
+def test_tests_of_the_jvm_stand_in_the_order_of_their_files():
+    text = "import org.junit.Test;\nclass ATest { @Test void b() {} @Test void a() {} }\n"
+    names = (f"{MARK}_a", f"{MARK}_b[1]", f"{MARK}_b[0]")
+    record = {
+        "mark": MARK,
+        "controls": [],
+        "marked": {"ATest.java": ["a", "b"]},
+        "problem": "",
+        "code": 0,
+        "said": "",
+        "reports": pack(
+            json.dumps([f"<testsuite>{''.join(case('ATest', name) for name in names)}</testsuite>"]).encode()
+        ),
+    }
+    outcomes = read_reports(record, {"ATest.java": Entry(text.encode())}, "/work").outcomes
+    assert list(outcomes) == [f"ATest.java::{name}" for name in ("b[0]", "b[1]", "a")]
