@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
-from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.cheats.jvm import CHEATS_OF_JVM
+from tests.support.each_engine import find_engine
 from tests.support.mined_cheats import grade_cheats
 from tests.support.small_history import make_history
 
@@ -25,17 +24,7 @@ JARS = [
         *("junit4", "hamcrest", "opentest4j", "apiguardian-api", "picocli", "univocity-parsers"),
     )
 ]
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.slow,
-    pytest.mark.minutes,
-    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
-    pytest.mark.skipif(
-        not shutil.which("javac", path="/usr/bin:/usr/local/bin")
-        or not all(Path(jar).exists() for jar in JARS),
-        reason="a JDK, JUnit 4 and JUnit 5 are not installed for all",
-    ),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 TESTS = """\
 package org.x;
 
@@ -110,7 +99,10 @@ STEPS = (
 )
 
 
-def test_nothing_passes_but_the_fix(tmp_path):
+def test_nothing_passes_but_the_fix(tmp_path, engine_name):
+    engine = find_engine(engine_name, "javac")
+    if engine_name == "bubblewrap" and not all(Path(jar).exists() for jar in JARS):
+        pytest.skip("NOT RUN with bubblewrap: JUnit 4 and JUnit 5 are not installed for all")
     repo = make_history(tmp_path / "repo", STEPS)
     words = [
         "benchmark",
@@ -123,11 +115,11 @@ def test_nothing_passes_but_the_fix(tmp_path):
         "--test",
         COMMAND,
     ]
-    command = [sys.executable, "-m", "dgm", *words, *REPORTS, "--sandbox", "bubblewrap", "--json"]
+    command = [sys.executable, "-m", "dgm", *words, *REPORTS, "--sandbox", engine_name, "--json"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(tmp_path / "suite", open_bubblewrap())
+    suite = SuiteBenchmark(tmp_path / "suite", engine)
     task = suite.tasks(Split.SEARCH)[0]
     tests = suite.record(task.id).tests
     assert sorted(tests.fail_to_pass) == [
