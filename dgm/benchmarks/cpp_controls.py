@@ -52,7 +52,7 @@ _OF_GOOGLE_CASE = re.compile(
 )
 """Reported name of GoogleTest's: with what an instance has before it, its parameter or type behind it."""
 _BEHIND = re.compile(r"/|<| - ")
-"""What stands between the title of a case and a section or type."""
+"""Sign between the title of a case and a section or type."""
 _DISCOVERS = re.compile(r"\b(?:gtest|catch|doctest)_discover_tests\s*\(|\bgtest_add_tests\s*\(", re.I)
 _CTEST = re.compile(r"\bctest\b")
 _BODIES = {
@@ -79,7 +79,7 @@ class Case(NamedTuple):
     marked_at: int
     """Offset of the name, or of the title within its quotes."""
     prefix: str = ""
-    """What stands before the macro's usual name, as in ``CATCH_TEST_CASE``."""
+    """Beginning of the macro before its usual name, as in ``CATCH_TEST_CASE``."""
     is_abstract: bool = False
     """True if the name stands a second time where the suite is registered."""
 

@@ -203,10 +203,8 @@ async def ask_node(engine: SandboxEngine, image: str, labels: Mapping[str, str])
         UserError: the image has no ``node``.
         Infrastructure: the sandbox failed.
     """
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        done = await sandbox.exec(["sh", "-c", "node --version && uname -m"], timeout_s=_ASK_S, cwd="/")
-    words = done.output.decode("ascii", "replace").split()
-    if done.exit_code or len(words) != 2 or not words[0].startswith("v"):
+    words = (await _ask_sandbox(engine, image, labels, "node --version && uname -m")).split()
+    if len(words) != 2 or not words[0].startswith("v"):
         raise UserError(f"the sandbox image {image!r} has no node that runs; use the recipe node")
     return [words[0].removeprefix("v").split(".")[0], words[1]]
 
@@ -218,11 +216,9 @@ async def ask_go(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -
         UserError: the image has no ``go``.
         Infrastructure: the sandbox failed.
     """
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        command = ["sh", "-c", "HOME=/tmp GOTOOLCHAIN=local go env GOVERSION && uname -m"]
-        done = await sandbox.exec(command, timeout_s=_ASK_S, cwd="/")
-    words = done.output.decode("ascii", "replace").split()
-    found = re.match(r"go(1\.\d+)", words[0]) if words and not done.exit_code else None
+    command = "HOME=/tmp GOTOOLCHAIN=local go env GOVERSION && uname -m"
+    words = (await _ask_sandbox(engine, image, labels, command)).split()
+    found = re.match(r"go(1\.\d+)", words[0]) if words else None
     if found is None:
         raise UserError(f"the sandbox image {image!r} has no go that runs; use the recipe polyglot-go")
     return [found[1], words[-1]]
@@ -235,11 +231,9 @@ async def ask_rust(engine: SandboxEngine, image: str, labels: Mapping[str, str])
         UserError: the image has no ``cargo`` or ``rustc``.
         Infrastructure: the sandbox failed.
     """
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        ask = "cargo --version >/dev/null 2>&1 && rustc --version | cut -d' ' -f2 && uname -m"
-        done = await sandbox.exec(["sh", "-c", ask], timeout_s=_ASK_S, cwd="/")
-    words = done.output.decode("ascii", "replace").split()
-    if done.exit_code or len(words) != 2:
+    command = "cargo --version >/dev/null 2>&1 && rustc --version | cut -d' ' -f2 && uname -m"
+    words = (await _ask_sandbox(engine, image, labels, command)).split()
+    if len(words) != 2:
         raise UserError(f"the sandbox image {image!r} has no cargo that runs; use the recipe polyglot-rust")
     return words
 
@@ -251,10 +245,8 @@ async def ask_cpp(engine: SandboxEngine, image: str, labels: Mapping[str, str]) 
         UserError: the image has no ``c++``.
         Infrastructure: the sandbox failed.
     """
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        done = await sandbox.exec(["sh", "-c", "c++ -dumpversion && uname -m"], timeout_s=_ASK_S, cwd="/")
-    words = done.output.decode("ascii", "replace").split()
-    if done.exit_code or len(words) != 2:
+    words = (await _ask_sandbox(engine, image, labels, "c++ -dumpversion && uname -m")).split()
+    if len(words) != 2:
         raise UserError(f"the sandbox image {image!r} has no c++ that runs; use the recipe cpp")
     return words
 
@@ -266,14 +258,18 @@ async def ask_jvm(engine: SandboxEngine, image: str, labels: Mapping[str, str]) 
         UserError: the image has no ``javac``.
         Infrastructure: the sandbox failed.
     """
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        ask = ["sh", "-c", "javac -version 2>&1 && uname -m"]
-        done = await sandbox.exec(ask, timeout_s=_ASK_S, cwd="/")
-    said = done.output.decode("ascii", "replace")
+    said = await _ask_sandbox(engine, image, labels, "javac -version 2>&1 && uname -m")
     found = _JAVA_VERSION.search(said)
-    if done.exit_code or not found:
+    if not found:
         raise UserError(f"the sandbox image {image!r} has no javac that runs; use the recipe jvm")
     return [found[1], said.split()[-1]]
+
+
+async def _ask_sandbox(engine: SandboxEngine, image: str, labels: Mapping[str, str], command: str) -> str:
+    """Return what a shell command prints in a sandbox of an image; empty if it fails."""
+    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        done = await sandbox.exec(["sh", "-c", command], timeout_s=_ASK_S, cwd="/")
+    return "" if done.exit_code else done.output.decode("ascii", "replace")
 
 
 def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:

@@ -44,7 +44,7 @@ _NAMED = {
     "org.junit": re.compile(r"\borg\.junit\.(?:Test\b|\*|Assert\b)"),
     "kotlin.test": re.compile(r"\bkotlin\.test\.(?:Test\b|\*)"),
 }
-"""What names a framework in a file; kotlin.test's assertions go with the methods of any."""
+"""Names by which a file tells its framework; kotlin.test's assertions go with the methods of any."""
 _OVERRIDE = re.compile(r"@Override\b|\boverride\b")
 _CALL = re.compile(
     r"(?<![\w.])(\w+)\s*\(|\b(?:this|super)\s*\.\s*(\w+)\s*\(|\b(?:this|\w*Test\w*)\s*::\s*(\w+)"

@@ -1,19 +1,14 @@
 """A suite mined out of a small repository in C++ by reports in JUnit's XML, and what cheats are graded on it."""
 
 import asyncio
-import json
-import subprocess
-import sys
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
 from tests.support.cheats.cpp import CHEATS_OF_CPP
-from tests.support.each_engine import find_engine
+from tests.support.each_engine import find_engine, mine_steps
 from tests.support.mined_cheats import grade_cheats
-from tests.support.small_history import make_history
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 FRAMEWORK = """\
@@ -108,13 +103,8 @@ STEPS = (
 
 def mine(folder, engine_name, *more):
     engine = find_engine(engine_name, "c++", "cmake", "ctest")
-    repo = make_history(folder / "repo", STEPS)
-    words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0", *more]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine_name, "--json"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(folder / "suite", engine)
+    suite, report = mine_steps(folder, STEPS, engine, *more)
+    assert report["tasks"] == {"history": 1}
     return suite, suite.tasks(Split.SEARCH)[0]
 
 

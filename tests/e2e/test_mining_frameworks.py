@@ -1,16 +1,11 @@
 """Suites mined out of small repositories in C++ whose tests are those of real frameworks, as ctest discovers them."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split
-from tests.support.each_engine import find_engine
-from tests.support.small_history import make_history
+from tests.support.each_engine import find_engine, mine_steps
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = """\
@@ -143,23 +138,8 @@ def test_cases_of_a_framework_are_named_and_watched(tmp_path, engine_name, frame
     engine = find_engine(engine_name, "c++", "cmake", "ctest")
     if engine_name == "bubblewrap" and not Path("/usr/include", framework).is_dir():
         pytest.skip(f"NOT RUN with bubblewrap: {framework} is not installed")
-    repo = make_history(tmp_path / "repo", make_steps(framework))
-    words = [
-        "benchmark",
-        "mine",
-        str(repo),
-        "--out",
-        str(tmp_path / "suite"),
-        "--holdout",
-        "0",
-        "--language",
-        "cpp",
-    ]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine_name, "--json"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(tmp_path / "suite", engine)
+    suite, report = mine_steps(tmp_path, make_steps(framework), engine, "--language", "cpp")
+    assert report["tasks"] == {"history": 1}
     (task,) = suite.tasks(Split.SEARCH)
     tests = suite.record(task.id).tests
     wanted = FRAMEWORKS[framework][3]

@@ -2,19 +2,15 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
 from tests.support.cheats.go import CHEATS_OF_GO
-from tests.support.each_engine import find_engine
+from tests.support.each_engine import find_engine, mine_steps
 from tests.support.mined_cheats import grade_cheats
-from tests.support.small_history import make_history
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = "package sums\n\n// Half returns half of a number.\nfunc Half(number int) int { return number / {} }\n"
@@ -76,11 +72,7 @@ STEPS = (
 def mined(tmp_path_factory, engine_name):
     engine = find_engine(engine_name, "go")
     folder = tmp_path_factory.mktemp("mined")
-    repo = make_history(folder / "repo", STEPS)
-    words = ["--out", str(folder / "suite"), "--holdout", "0", "--sandbox", engine_name, "--json"]
-    command = [sys.executable, "-m", "dgm", "benchmark", "mine", str(repo), *words]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return SuiteBenchmark(folder / "suite", engine), json.loads(done.stdout)
+    return mine_steps(folder, STEPS, engine)
 
 
 def test_the_change_with_a_test_is_a_task_that_is_verified(mined):

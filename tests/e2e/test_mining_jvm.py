@@ -1,20 +1,15 @@
 """A suite mined out of a small repository in Java by reports in JUnit's XML, and what cheats are graded on it."""
 
 import asyncio
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
 from tests.support.cheats.jvm import CHEATS_OF_JVM
-from tests.support.each_engine import find_engine
+from tests.support.each_engine import find_engine, mine_steps
 from tests.support.mined_cheats import grade_cheats
-from tests.support.small_history import make_history
 
 JARS = [
     f"/usr/share/java/{name}.jar"
@@ -103,23 +98,8 @@ def test_nothing_passes_but_the_fix(tmp_path, engine_name):
     engine = find_engine(engine_name, "javac")
     if engine_name == "bubblewrap" and not all(Path(jar).exists() for jar in JARS):
         pytest.skip("NOT RUN with bubblewrap: JUnit 4 and JUnit 5 are not installed for all")
-    repo = make_history(tmp_path / "repo", STEPS)
-    words = [
-        "benchmark",
-        "mine",
-        str(repo),
-        "--out",
-        str(tmp_path / "suite"),
-        "--holdout",
-        "0",
-        "--test",
-        COMMAND,
-    ]
-    command = [sys.executable, "-m", "dgm", *words, *REPORTS, "--sandbox", engine_name, "--json"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["tasks"] == {"history": 1}
-    suite = SuiteBenchmark(tmp_path / "suite", engine)
+    suite, report = mine_steps(tmp_path, STEPS, engine, "--test", COMMAND, *REPORTS)
+    assert report["tasks"] == {"history": 1}
     task = suite.tasks(Split.SEARCH)[0]
     tests = suite.record(task.id).tests
     assert sorted(tests.fail_to_pass) == [

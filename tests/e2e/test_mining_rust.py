@@ -1,19 +1,14 @@
 """A suite mined out of a small repository in Rust with tests beside the code, and what cheats are graded on it."""
 
 import asyncio
-import json
-import subprocess
-import sys
 
 import pytest
 
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Split, Verdict
 from tests.support.cheats.rust import CHEATS_OF_RUST
-from tests.support.each_engine import find_engine
+from tests.support.each_engine import find_engine, mine_steps
 from tests.support.mined_cheats import grade_cheats
-from tests.support.small_history import make_history
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = """\
@@ -77,11 +72,7 @@ STEPS = (
 def mined(tmp_path_factory, engine_name):
     engine = find_engine(engine_name, "cargo")
     folder = tmp_path_factory.mktemp("mined")
-    repo = make_history(folder / "repo", STEPS)
-    words = ["benchmark", "mine", str(repo), "--out", str(folder / "suite"), "--holdout", "0"]
-    command = [sys.executable, "-m", "dgm", *words, "--sandbox", engine_name, "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return SuiteBenchmark(folder / "suite", engine), json.loads(done.stdout)
+    return mine_steps(folder, STEPS, engine)
 
 
 def test_tests_beside_the_code_are_hidden_and_the_rest_is_the_fix(mined):

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from dgm.benchmarks.cpp_controls import find_case, find_cases
 from dgm.benchmarks.hidden_parts import closing_brace
-from dgm.benchmarks.mining.symptoms import ERROR_LINES, LINE_CHARS, Symptom
+from dgm.benchmarks.mining.symptoms import ERROR_LINES, LINE_CHARS, Symptom, only_code
 from dgm.benchmarks.plain_logs import plain_text
 
-MOST_LINES = 60
-"""Maximum lines of the code of a test that is told."""
 _ASSERT = re.compile(r"^\S+: (?:\S+:\d+: )?.*?: (Assertion `(.*)' failed\.)$", re.M)
 _PLACE = re.compile(r"^\S+:\d+:(?: |$)")
 """File and line before what a framework says."""
@@ -25,7 +23,7 @@ _SECTION = re.compile(
     r'\b(?:(SECTION|SUBCASE)|(?:AND_)?(?:GIVEN|WHEN|THEN))\s*\(\s*"((?:[^"\\\n]|\\.)*)"\s*\)'
 )
 _STEP = re.compile(r"\s*(?:(?:and )?(?:given|when|then)|and): +", re.I)
-"""What frameworks put before the titles of GIVEN, WHEN and THEN."""
+"""Words that frameworks put before the titles of GIVEN, WHEN and THEN."""
 _BLANKS = re.compile(r"\n(?:[ \t]*\n)+")
 _MAIN = re.compile(r"^int\s+main\s*\([^)]*\)\s*", re.M)
 
@@ -52,14 +50,7 @@ def find_cpp_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
     found = {code for text in files for code in _find_code(text, name)}
     if not found and wrong:
         found = {code for text in files for code in _find_main(text, wrong[2])}
-    if not found:
-        raise ValueError("no test file shows the code of the failing test")
-    if len(found) > 1:
-        raise ValueError("several test files have a test of this name")
-    code = found.pop()
-    if len(code.split("\n")) > MOST_LINES:
-        raise ValueError(f"the failing test has more than {MOST_LINES} lines")
-    return Symptom(code, (), error)
+    return Symptom(only_code(found), (), error)
 
 
 def _is_around(row: str, name: str) -> bool:

@@ -11,11 +11,9 @@ from pathlib import PurePosixPath
 from dgm.benchmarks.hidden_parts import closing_brace
 from dgm.benchmarks.jvm_controls import find_classes, find_package, mask, skip_brackets, without_comments
 from dgm.benchmarks.mining.jvm_bodies import Body, find_bodies
-from dgm.benchmarks.mining.symptoms import CODE_LINES, ERROR_LINES, LINE_CHARS, Symptom
+from dgm.benchmarks.mining.symptoms import CODE_LINES, ERROR_LINES, LINE_CHARS, Symptom, only_code
 from dgm.benchmarks.plain_logs import plain_text
 
-MOST_LINES = 60
-"""Maximum lines of the code of a test that is told."""
 NOT_COMPILED = "does not compile: "
 NOT_THROWN = re.compile(
     r"but (?:nothing|no exception) was thrown|^(?:\S+: )?Expected exception: |Expecting code to raise a throwable"
@@ -79,14 +77,7 @@ def find_jvm_symptom(failure: str, test: str, files: Sequence[str]) -> Symptom:
         for text in _choose_files(path, files)
         for body in _choose_bodies(text, path, name, lines)
     }
-    if not found:
-        raise ValueError("no test file shows the code of the failing test")
-    if len(found) > 1:
-        raise ValueError("several test files have a test of this name")
-    code = found.pop()
-    if len(code.split("\n")) > MOST_LINES:
-        raise ValueError(f"the failing test has more than {MOST_LINES} lines")
-    return Symptom(code, (), error)
+    return Symptom(only_code(found), (), error)
 
 
 def _read_error(failure: str) -> str:

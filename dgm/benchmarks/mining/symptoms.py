@@ -7,7 +7,7 @@ are taken out; the rest is as it was printed.
 import ast
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from dgm.benchmarks.mining.diff_words import added_blocks, new_rows
@@ -16,6 +16,8 @@ from dgm.syntax import parse
 
 CODE_LINES, ERROR_LINES, LINE_CHARS = 40, 20, 300
 """Maximum lines of code and of an error, and characters of a line, that are kept."""
+MOST_TEST_LINES = 60
+"""Maximum lines of a test whose code is told whole."""
 _TEXT_LINES = 100
 """Maximum lines of a text in a test that is not indented."""
 HELPER_LINES = 12
@@ -80,6 +82,22 @@ class Symptom:
     """``name = value`` of the test's parameters."""
     error: str
     """The error, without a stack."""
+
+
+def only_code(found: Collection[str]) -> str:
+    """Return the code of a failing test, of all that its name was found for.
+
+    Raises:
+        ValueError: it was not found, is not the only one, or has more than ``MOST_TEST_LINES`` lines.
+    """
+    if not found:
+        raise ValueError("no test file shows the code of the failing test")
+    if len({*found}) > 1:
+        raise ValueError("several test files have a test of this name")
+    code = next(iter(found))
+    if len(code.split("\n")) > MOST_TEST_LINES:
+        raise ValueError(f"the failing test has more than {MOST_TEST_LINES} lines")
+    return code
 
 
 def find_symptom(failure: str, test_diff: str, test: str = "", files: Sequence[str] = ()) -> Symptom:
