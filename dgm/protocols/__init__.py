@@ -4,6 +4,7 @@ This package has interfaces only, no behaviour. Values that cross a seam come fr
 """
 
 from dgm.protocols.benchmark import Benchmark, Grade, HasEnvironments
+from dgm.protocols.builds import Builder, BuildError, BuildRun, BuildSandbox
 from dgm.protocols.model import (
     Checked,
     Delivery,
@@ -41,6 +42,10 @@ from dgm.protocols.work import InImage, Job, JobKind, OwnTrajectory, TaskEnviron
 __all__ = [
     "Benchmark",
     "Brief",
+    "BuildError",
+    "BuildRun",
+    "BuildSandbox",
+    "Builder",
     "Case",
     "Checked",
     "Completed",

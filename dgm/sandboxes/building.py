@@ -1,0 +1,259 @@
+"""Package managers at work: in an ordinary sandbox that reaches package indexes and nothing else.
+
+A build has no network, no variable and no file of this machine. Its one way out is the socket of an ``IndexProxy``, by
+which its result comes back too: a folder of a stranger's, of which only files and inner links are kept.
+"""
+
+import importlib.metadata
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from dgm.domain import Entry, Snapshot
+from dgm.errors import AgentFault, UserError
+from dgm.folders import resolve_below
+from dgm.paths import cache_folder
+from dgm.protocols import (
+    BuildError,
+    BuildRun,
+    BuildSandbox,
+    Mount,
+    Sandbox,
+    SandboxEngine,
+    SandboxSpec,
+    SharedSocket,
+)
+from dgm.sandboxes.building_inside import PORT, TOOLS
+from dgm.sandboxes.index_proxy import NAME, IndexProxy
+from dgm.sandboxes.index_settings import BUNDLES, IndexSettings, read_certificates, read_index_settings
+from dgm.sandboxes.threads import finish_work
+
+CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 2.0, 4096, 8192, 512, 3600.0
+RESULT_BYTES = 4_000_000_000
+RESULT_ENTRIES = 400_000
+_FOLDER = "/work/build"
+_CACHE = "/work/cache"
+_SOCKET = f"/run/dgm/{NAME}"
+_HELPERS = "/job"
+_HELPER, _CERTIFICATES = f"{_HELPERS}/build.py", f"{_HELPERS}/certificates.pem"
+_OUTPUT_BYTES = 200_000
+_SEND_S = 900.0
+_READ_BYTES = 16_000_000
+
+
+class SandboxBuilder:
+    """Opens sandboxes of one recipe for builds."""
+
+    def __init__(self, engine: SandboxEngine, labels: Mapping[str, str], image: str) -> None:
+        """Keep the engine, the labels of its sandboxes, and the recipe."""
+        self._engine = engine
+        self._labels = labels
+        self._image = image
+
+    @asynccontextmanager
+    async def open(self, *, public: bool = False) -> AsyncIterator[BuildSandbox]:
+        """Return a fresh sandbox, which is removed with the context.
+
+        Args:
+            public: if true, all public addresses can be reached.
+
+        Raises:
+            UserError: there is no such recipe, or the host lacks what it needs.
+            Infrastructure: the sandbox could not be started.
+        """
+        settings = read_index_settings(self._image, os.environ, Path.home())
+        with tempfile.TemporaryDirectory(prefix="dgm-index-") as private:
+            async with IndexProxy(Path(private, "socket"), settings.places, public=public) as proxy:
+                spec = SandboxSpec(
+                    image=self._image,
+                    labels=self._labels,
+                    mounts=(find_uv(), *settings.mounts),
+                    socket=SharedSocket(proxy.path, _SOCKET),
+                    cpus=CPUS,
+                    memory_mb=MEMORY_MB,
+                    pids=PIDS,
+                    disk_mb=DISK_MB,
+                    lifetime_s=LIFETIME_S,
+                )
+                async with self._engine.open(spec) as sandbox:
+                    certificates = read_certificates(os.environ)
+                    helper = files("dgm.sandboxes").joinpath("building_inside.py").read_bytes()
+                    helpers = {"build.py": helper, "certificates.pem": certificates}
+                    await sandbox.put({name: Entry(data) for name, data in helpers.items()}, _HELPERS)
+                    if self._image == "jvm":
+                        maven = Entry(_maven_settings(settings).encode())
+                        await sandbox.put({"settings.xml": maven}, "/tmp/.m2")
+                    env = _environment(settings, trusted=bool(certificates))
+                    yield _Build(sandbox, proxy, env)
+
+
+class _Build:
+    """An open sandbox, with the proxy that it reaches."""
+
+    folder = _FOLDER
+
+    def __init__(self, sandbox: Sandbox, proxy: IndexProxy, env: Mapping[str, str]) -> None:
+        self._sandbox = sandbox
+        self._proxy = proxy
+        self._env = env
+
+    async def put(self, files: Snapshot, name: str) -> None:
+        """Write files below a subfolder."""
+        try:
+            await self._sandbox.put(files, f"{_FOLDER}/{name}")
+        except AgentFault as error:
+            raise BuildError(str(error)) from error
+
+    async def run(
+        self, command: Sequence[str], *, name: str, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> BuildRun:
+        """Run a command in a subfolder."""
+        done = await self._helper(
+            "run", f"{_FOLDER}/{name}", *command, timeout_s=timeout_s, env={**self._env, **(env or {})}
+        )
+        return BuildRun(done.exit_code, done.output, self._proxy.refused)
+
+    async def fetch(self, name: str, target: Path) -> None:
+        """Copy a subfolder to a new folder."""
+        with tempfile.TemporaryFile(dir=target.parent) as file:
+            with self._proxy.receiving(file, RESULT_BYTES):
+                done = await self._helper("send", f"{_FOLDER}/{name}", timeout_s=_SEND_S)
+            if done.exit_code:
+                raise BuildError(f"what was installed cannot be read back: {done.output.strip()[-200:]}")
+            file.seek(0)
+            await finish_work(lambda: unpack_result(file, target))
+
+    async def _helper(
+        self, task: str, *words: str, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> BuildRun:
+        try:
+            done = await self._sandbox.exec(
+                ["python3", "-I", _HELPER, _SOCKET, task, *words],
+                timeout_s=timeout_s,
+                cwd="/work",
+                env=env,
+                output_limit=_OUTPUT_BYTES,
+            )
+        except AgentFault as error:
+            raise BuildError(str(error)) from error
+        text = done.output.decode("utf-8", "replace")
+        if done.timed_out:
+            text = f"it took more than {timeout_s:.0f} s"
+        elif done.out_of_memory:
+            text = f"it needs more than {MEMORY_MB} MB of memory"
+        return BuildRun(done.exit_code, text)
+
+
+def find_uv() -> Mount:
+    """Return the folder with uv's program, as sandboxes show it: a copy in the cache, where nothing else lies."""
+    from uv import find_uv_bin
+
+    folder = cache_folder("packages") / f"uv-{importlib.metadata.version('uv')}"
+    if not folder.exists():
+        draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder.parent))
+        shutil.copyfile(find_uv_bin(), draft / "uv")
+        (draft / "uv").chmod(0o755)
+        draft.chmod(0o755)
+        try:
+            draft.rename(folder)
+        except OSError:  # another process was faster
+            shutil.rmtree(draft)
+    return Mount(folder, TOOLS, digest=folder.name)
+
+
+def _environment(settings: IndexSettings, *, trusted: bool) -> Mapping[str, str]:
+    bundles = (*BUNDLES, "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO")
+    return {
+        # Not "direct": the place of a module is the repository's to name.
+        "GOPROXY": "https://proxy.golang.org",
+        **settings.env,
+        **(dict.fromkeys(bundles, _CERTIFICATES) if trusted else {}),
+        "XDG_CACHE_HOME": _CACHE,
+        "npm_config_cache": f"{_CACHE}/npm",
+        "CARGO_HOME": f"{_CACHE}/cargo",
+        "GOPATH": f"{_CACHE}/go",
+        "GOCACHE": f"{_CACHE}/go-build",
+        "GRADLE_USER_HOME": f"{_CACHE}/gradle",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _maven_settings(settings: IndexSettings) -> str:
+    proxies = "".join(
+        f"<proxy><id>{kind}</id><active>true</active><protocol>{kind}</protocol><host>127.0.0.1</host>"
+        f"<port>{PORT}</port></proxy>"
+        for kind in ("http", "https")
+    )
+    url = settings.maven_mirror
+    mirror = f"<mirror><id>own</id><mirrorOf>*</mirrorOf><url>{url}</url></mirror>" if url else ""
+    return f"<settings><proxies>{proxies}</proxies><mirrors>{mirror}</mirrors></settings>\n"
+
+
+class _Bounded:
+    """A tar file whose headers, which are read at once, may not be large."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        if size > _READ_BYTES:
+            raise BuildError("what was installed has names that are too long")
+        return self._file.read(size)
+
+
+def unpack_result(file: IO[bytes], target: Path) -> None:
+    """Unpack a stranger's tar file: folders, files, and links that stay within; nothing is written through a link.
+
+    Raises:
+        BuildError: it holds too much, or is no such file.
+    """
+    links: dict[str, str] = {}
+    count = size = 0
+    target.mkdir(parents=True)
+    try:
+        with tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
+            for member in archive:
+                count, size = count + 1, size + member.size
+                if count > RESULT_ENTRIES or size > RESULT_BYTES:
+                    raise BuildError(
+                        f"what was installed is more than {RESULT_ENTRIES:,} files or {RESULT_BYTES:,} bytes"
+                    )
+                name = str(PurePosixPath(member.name))
+                if name.startswith("/") or ".." in name.split("/"):
+                    continue
+                place = target / name
+                if member.isdir():
+                    place.mkdir(parents=True, exist_ok=True)
+                elif member.issym():
+                    links[name] = member.linkname
+                elif member.isreg() and (source := archive.extractfile(member)):
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    with source, place.open("wb") as copy:
+                        shutil.copyfileobj(source, copy)
+                    place.chmod(0o755 if member.mode & stat.S_IXUSR else 0o644)
+        _make_links(target, links)
+    except (tarfile.TarError, OSError, ValueError) as error:
+        if isinstance(error, BuildError):
+            raise
+        raise BuildError(f"what was installed cannot be unpacked: {error}") from error
+
+
+def _make_links(target: Path, links: Mapping[str, str]) -> None:
+    for name, to in links.items():
+        place = target / name
+        if not os.path.lexists(place) and resolve_below(target, name) == place:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(to)
+    for name in links:
+        try:
+            resolve_below(target, name)
+        except UserError:
+            (target / name).unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""Runs inside a build's sandbox: starts a command that reaches the index proxy, or sends a folder to it.
+
+dgm puts it into the sandbox as a file; standard library only, Python >= 3.9. The proxy's unix socket is a port of the
+loopback for the command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+PORT = 8377
+TOOLS = "/opt/dgm-uv"
+"""Folder of uv, before all others on the search path."""
+FAILED = 70
+"""Exit status where a folder could not be sent."""
+
+
+def main() -> int:
+    """Run what the command line says; return its exit status."""
+    path, task, *words = sys.argv[1:]
+    if task == "send":
+        return send(path, words[0])
+    Path(words[0]).mkdir(parents=True, exist_ok=True)
+    try:
+        return subprocess.call(words[1:], cwd=words[0], env=environment(forward(path)))
+    except OSError as error:
+        print(f"{words[1]}: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 127
+
+
+def environment(port: int) -> dict[str, str]:
+    """Return the variables of a command, all of which name the proxy."""
+    proxy = f"http://127.0.0.1:{port}"
+    names = ("http_proxy", "https_proxy", "all_proxy")
+    java = " ".join(f"-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={port}" for kind in ("http", "https"))
+    given = dict(os.environ)
+    return {
+        **given,
+        "PATH": f"{TOOLS}:{given['PATH']}",
+        **{each: proxy for name in names for each in (name, name.upper())},
+        "JAVA_TOOL_OPTIONS": f"{java} {given.get('JAVA_TOOL_OPTIONS', '')}".strip(),
+    }
+
+
+def forward(path: str) -> int:
+    """Offer the socket as a port of the loopback, and return the port."""
+
+    class Connection(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as far, contextlib.suppress(OSError):
+                far.connect(path)
+                pump(self.request, far)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        allow_reuse_address = True
+        request_queue_size = 128
+
+    try:
+        server = Server(("127.0.0.1", PORT), Connection)
+    except OSError:
+        server = Server(("127.0.0.1", 0), Connection)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_address[1])
+
+
+def pump(near: socket.socket, far: socket.socket) -> None:
+    """Carry bytes both ways until both sides have ended."""
+    ends = {near: far, far: near}
+    while ends:
+        for source in select.select(list(ends), [], [])[0]:
+            data = source.recv(65536)
+            if data:
+                ends[source].sendall(data)
+            else:
+                ends.pop(source).shutdown(socket.SHUT_WR)
+
+
+def send(path: str, folder: str) -> int:
+    """Send a folder to the proxy as a tar stream."""
+    with socket.socket(socket.AF_UNIX) as far:
+        far.connect(path)
+        far.sendall(b"PUT /result HTTP/1.1\r\n\r\n")
+        words = ["tar", "-c", "--hard-dereference", "--format=pax", "-C", folder, "-f", "-", "."]
+        done = subprocess.run(words, stdout=far.fileno(), check=False)
+        far.shutdown(socket.SHUT_WR)
+        answer = far.recv(65536)
+    # 1: a file changed while it was read, as a background process may do; the folder is checked anyway.
+    return 0 if done.returncode in (0, 1) and b" 200 " in answer else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""The package indexes and the certificates that this machine's user has chosen: all that a build knows of them."""
+
+import configparser
+import re
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from dgm.protocols import Mount
+
+_PORTS = {"http": 80, "https": 443}
+_FOUND = "/opt/dgm-index"
+"""Folders of the user's packages (``--find-links``) in a build's sandbox, by their numbers."""
+BUNDLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+"""Variables that name a file of certificates."""
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----")
+_BUNDLE_BYTES = 4_000_000
+_REGISTRY = re.compile(r"^\s*registry\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
+_MIRROR = re.compile(r"<mirror>.*?<url>\s*(https?://[^\s<$]+)\s*</url>.*?</mirror>", re.S)
+
+
+class Place(NamedTuple):
+    """A host and a port of it."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """A user's choice of indexes."""
+
+    env: Mapping[str, str]
+    """Variables by which package managers use them."""
+    places: frozenset[Place]
+    """Where they are."""
+    mounts: Sequence[Mount] = ()
+    """Folders of packages."""
+    maven_mirror: str = ""
+    """The mirror of Maven's repository; empty if there is none."""
+
+
+def place_of(url: str) -> Place:
+    """Return where a URL leads.
+
+    Raises:
+        ValueError: nowhere.
+    """
+    parts = urlsplit(url)
+    if not parts.hostname or parts.scheme not in _PORTS:
+        raise ValueError(f"{url[:100]!r} leads to no host")
+    return Place(parts.hostname.lower().rstrip("."), parts.port or _PORTS[parts.scheme])
+
+
+def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> IndexSettings:
+    """Return the choice that variables and settings files of the package managers make.
+
+    Args:
+        image: recipe of the build's sandbox, which decides whose settings file is read.
+        given: variables of this process.
+        home: the user's folder.
+    """
+    pip = _read_pip(given, home) if image == "python" else {}
+    index = given.get("UV_DEFAULT_INDEX") or given.get("UV_INDEX_URL") or given.get("PIP_INDEX_URL")
+    index = index or pip.get("index-url", "")
+    more = [given.get(name, "") for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
+    extra = _web(" ".join([*more, pip.get("extra-index-url", "")]))
+    npm = given.get("NPM_CONFIG_REGISTRY") or given.get("npm_config_registry")
+    npm = npm or (_search(_REGISTRY, home / ".npmrc") if image == "npm" else "")
+    go = [each for each in re.split(r"[,|]", given.get("GOPROXY", "")) if _web(each)]
+    mirror = _search(_MIRROR, home / ".m2" / "settings.xml") if image == "jvm" else ""
+    linked = re.split(r"[\s,]+", f"{given.get('PIP_FIND_LINKS', '')} {given.get('UV_FIND_LINKS', '')}")
+    folders = [Path(each).absolute() for each in linked if each and Path(each).is_dir()]
+    mounts = [Mount(folder, f"{_FOUND}/{number}") for number, folder in enumerate(dict.fromkeys(folders))]
+    env = {
+        "UV_DEFAULT_INDEX": index, "PIP_INDEX_URL": index,
+        "UV_INDEX": " ".join(extra), "PIP_EXTRA_INDEX_URL": " ".join(extra),
+        "UV_FIND_LINKS": ",".join(mount.target for mount in mounts),
+        "PIP_FIND_LINKS": " ".join(mount.target for mount in mounts),
+        "npm_config_registry": npm, "GOPROXY": ",".join(go),
+    }  # fmt: skip
+    urls = [url for url in (index, *extra, npm, *go, mirror) if url]
+    return IndexSettings(
+        {name: value for name, value in env.items() if value}, frozenset(_places(urls)), mounts, mirror
+    )
+
+
+def read_certificates(given: Mapping[str, str]) -> bytes:
+    """Return the certificates of authorities that this machine's user or system trusts; empty: those of the programs.
+
+    Nothing but certificates is taken from such a file.
+    """
+    paths = [given[name] for name in BUNDLES if given.get(name)]
+    paths += filter(None, [ssl.get_default_verify_paths().cafile])
+    for path in paths:
+        try:
+            with Path(path).open("rb") as file:
+                found = _CERTIFICATE.findall(file.read(_BUNDLE_BYTES))
+        except OSError:
+            continue
+        if found:
+            return b"\n".join([*found, b""])
+    return b""
+
+
+def _places(urls: Sequence[str]) -> Iterator[Place]:
+    for url in urls:
+        try:
+            yield place_of(url)
+        except ValueError:
+            continue
+
+
+def _web(text: str) -> list[str]:
+    return [each for each in text.split() if each.startswith(("http://", "https://"))]
+
+
+def _read_pip(given: Mapping[str, str], home: Path) -> Mapping[str, str]:
+    files = [Path("/etc/pip.conf"), home / ".pip/pip.conf", home / ".config/pip/pip.conf"]
+    files += [Path(given["PIP_CONFIG_FILE"])] if given.get("PIP_CONFIG_FILE") else []
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read(files, encoding="utf-8")
+    except (configparser.Error, OSError, UnicodeError):
+        return {}
+    return dict(parser["global"]) if parser.has_section("global") else {}
+
+
+def _search(pattern: re.Pattern[str], file: Path) -> str:
+    try:
+        found = pattern.search(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError):
+        return ""
+    return found[1] if found else ""

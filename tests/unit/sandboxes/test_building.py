@@ -1,0 +1,112 @@
+"""What a build knows of this machine, what it reaches, and what is kept of what it leaves."""
+
+import asyncio
+import io
+import os
+import tarfile
+
+import pytest
+
+from dgm.domain import Entry
+from dgm.protocols import BuildError
+from dgm.sandboxes.building import SandboxBuilder, unpack_result
+from tests.support.each_engine import find_engine
+from tests.support.index_server import IndexServer
+
+SECRET = "of-this-machine"
+LOOK = """
+env; id; find / -xdev -name '*canary*' 2>/dev/null; cat /proc/*/environ 2>/dev/null
+cat {home}/canary {home}/.netrc; python3 -c "
+import urllib.request
+try:
+    urllib.request.urlopen('http://127.0.0.1:{port}/canary')
+except OSError as error:
+    print(error)
+"
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("engine", [pytest.param("docker", marks=pytest.mark.docker), "bubblewrap"])
+@pytest.mark.parametrize("public", [False, True])
+def test_a_build_knows_nothing_of_this_machine_and_brings_back_a_folder(
+    tmp_path, monkeypatch, engine, public
+):
+    for number in range(20):
+        monkeypatch.setenv(f"PROVIDER_{number}_API_KEY", SECRET)
+    for name in ("canary", ".netrc"):
+        (tmp_path / name).write_text(SECRET)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    fill = "cat ../given/f; mkdir -p ../packages/a; cd ../packages; echo 1 > a/x; ln -s x a/y; ln -s /etc z"
+
+    async def build(port):
+        builder = SandboxBuilder(find_engine(engine), {"dgm.run": f"tests-{os.getpid()}"}, "python")
+        async with builder.open(public=public) as room:
+            await room.put({"f": Entry(b"given\n")}, "given")
+            look = LOOK.format(home=tmp_path, port=port)
+            looked = await room.run(["sh", "-c", look], name="x", timeout_s=120)
+            filled = await room.run(["sh", "-c", fill], name="x", timeout_s=60)
+            await room.fetch("packages", tmp_path / "result")
+            with pytest.raises(BuildError, match="cannot be read back"):
+                await room.fetch("gone", tmp_path / "gone")
+            return looked, filled
+
+    with IndexServer().serving() as server:
+        looked, filled = asyncio.run(build(server.port))
+    assert SECRET not in looked.output
+    assert "403" in looked.output
+    assert f"127.0.0.1:{server.port}, which is no package index: refused" in looked.refused
+    assert server.asked == []
+    assert (filled.exit_code, filled.output) == (0, "given\n")
+    assert sorted(path.name for path in (tmp_path / "result").rglob("*")) == ["a", "x", "y"]
+
+
+def tar_of(*members):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as file:
+        for name, kind, more in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = kind, 0o4777
+            if kind == tarfile.REGTYPE:
+                info.size = len(more)
+                file.addfile(info, io.BytesIO(more))
+            else:
+                info.linkname = more
+                file.addfile(info)
+    stream.seek(0)
+    return stream
+
+
+def test_only_files_and_inner_links_are_kept(tmp_path):
+    reg, sym = tarfile.REGTYPE, tarfile.SYMTYPE
+    stream = tar_of(
+        ("./a/x", reg, b"1"),
+        ("./a/to-x", sym, "x"),
+        ("./up", sym, ".."),
+        ("./up/planted", reg, b"2"),
+        ("./here", sym, "."),
+        ("./out", sym, "here/.."),
+        ("./etc", sym, "/etc"),
+        ("../escaped", reg, b"3"),
+        ("/absolute", reg, b"4"),
+        ("./a/hard", tarfile.LNKTYPE, "/etc/passwd"),
+        ("./a/pipe", tarfile.FIFOTYPE, ""),
+        ("./a/disk", tarfile.BLKTYPE, ""),
+    )
+    target = tmp_path / "in" / "target"
+    unpack_result(stream, target)
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    kept = {"a", "a/x", "a/to-x", "here", "up", "up/planted"}
+    assert found == {"in", "in/target", *(f"in/target/{name}" for name in kept)}
+    assert not (target / "up").is_symlink()
+    assert (target / "a" / "x").stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize(
+    "data", [b"no tar file" * 100, tar_of(("x" * 20_000_000, tarfile.REGTYPE, b"")).getvalue()]
+)
+def test_what_is_no_sound_result_is_refused(tmp_path, data):
+    with pytest.raises(BuildError, match="what was installed"):
+        unpack_result(io.BytesIO(data), tmp_path / "target")
