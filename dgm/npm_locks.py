@@ -1,4 +1,4 @@
-"""Checks of what npm installs: locks must name packages of a registry alone; reasons that npm prints are found."""
+"""How npm is called, and checks of what it installs: locks must name packages of a registry alone."""
 
 from typing import Any
 
@@ -7,6 +7,16 @@ from dgm.errors import UserError
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
 MODULES = "node_modules"
+NPM = ("sh", "-c", f'npm "$@" && mkdir -p {MODULES}', "sh")
+"""Start of a call; npm makes no folder where there is nothing to install."""
+_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--os=linux", "--libc=glibc")
+_CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+"""Machine → npm's name for it."""
+
+
+def npm_flags(machine: str) -> tuple[str, ...]:
+    """Return the options of an installation for sandboxes on a machine; no script of a package is run."""
+    return (*_FLAGS, f"--cpu={_CPUS.get(machine, machine)}")
 
 
 def check_lock(data: bytes) -> None:
@@ -38,8 +48,8 @@ def _is_from_registry(entry: Any) -> bool:  # noqa: ANN401  (a value of a file)
     return isinstance(resolved, str) and resolved.startswith("https://") and bool(entry.get("integrity"))
 
 
-def first_error(said: bytes) -> str:
+def first_error(said: str) -> str:
     """Return the first reason that npm prints for a failure."""
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines()]
+    lines = [line.strip() for line in said.splitlines()]
     told = [line for line in lines if line.startswith("npm error ") and not line.startswith("npm error code")]
     return (told or lines or ["npm failed"])[0].removeprefix("npm error ")[:300]

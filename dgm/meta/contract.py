@@ -14,11 +14,10 @@ from typing import Any
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.paths import SEEDS
+from dgm.plain_requirements import plain_requirement
 from dgm.toml_files import NotToml, parse_toml
 
 FILE = "agent.toml"
-_BOUND = r"[<>=!~]=?=? *[A-Za-z0-9.*+!]+"
-PACKAGE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])? *({_BOUND}( *, *{_BOUND})*)?")
 AUTO_ACTIONS = "auto"
 ACTIONS = (AUTO_ACTIONS, "tools", "text")
 KEYS = (
@@ -164,7 +163,7 @@ def _packages(table: Mapping[str, Any]) -> tuple[str, ...]:
     """
     packages = _words(table, "requires", ())
     for package in packages:
-        if not PACKAGE.fullmatch(package):
+        if not plain_requirement(package):
             raise AgentFault(
                 "contract",
                 f"{FILE}: agent.requires: {package!r} is no package such as 'openai>=3' (names and versions)",

@@ -85,7 +85,11 @@ class SandboxBuilder:
                 async with self._engine.open(spec) as sandbox:
                     certificates = read_certificates(os.environ)
                     helper = files("dgm.sandboxes").joinpath("building_inside.py").read_bytes()
-                    helpers = {"build.py": helper, "certificates.pem": certificates}
+                    helpers = {
+                        "build.py": helper,
+                        "certificates.pem": certificates,
+                        "constraints.txt": settings.constraints,
+                    }
                     await sandbox.put({name: Entry(data) for name, data in helpers.items()}, _HELPERS)
                     if self._image == "jvm":
                         maven = Entry(_maven_settings(settings).encode())
@@ -175,6 +179,7 @@ def _environment(settings: IndexSettings, *, trusted: bool) -> Mapping[str, str]
         "GOPROXY": "https://proxy.golang.org",
         **settings.env,
         **(dict.fromkeys(bundles, _CERTIFICATES) if trusted else {}),
+        **({"UV_CONSTRAINT": f"{_HELPERS}/constraints.txt"} if settings.constraints else {}),
         "XDG_CACHE_HOME": _CACHE,
         "npm_config_cache": f"{_CACHE}/npm",
         "CARGO_HOME": f"{_CACHE}/cargo",

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import fcntl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dgm.errors import Infrastructure
@@ -68,6 +68,14 @@ def lock_image(name: str) -> Iterator[None]:
     """Hold a lock that allows one maker per image on this machine; ``name`` is the lock's file name."""
     with (cache_folder("locks") / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.asynccontextmanager
+async def hold_lock(name: str) -> AsyncIterator[None]:
+    """Hold a lock of ``lock_image`` without blocking the event loop."""
+    with contextlib.ExitStack() as stack:
+        await asyncio.to_thread(stack.enter_context, lock_image(name))
         yield
 
 

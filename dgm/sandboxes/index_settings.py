@@ -1,14 +1,16 @@
 """The package indexes and the certificates that this machine's user has chosen: all that a build knows of them."""
 
 import configparser
+import contextlib
 import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from dgm.plain_requirements import plain_requirement
 from dgm.protocols import Mount
 
 _PORTS = {"http": 80, "https": 443}
@@ -41,6 +43,8 @@ class IndexSettings:
     """Folders of packages."""
     maven_mirror: str = ""
     """The mirror of Maven's repository; empty if there is none."""
+    constraints: bytes = b""
+    """Versions of Python packages (``PIP_CONSTRAINT``)."""
 
 
 def place_of(url: str) -> Place:
@@ -84,7 +88,11 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
     }  # fmt: skip
     urls = [url for url in (index, *extra, npm, *go, mirror) if url]
     return IndexSettings(
-        {name: value for name, value in env.items() if value}, frozenset(_places(urls)), mounts, mirror
+        {name: value for name, value in env.items() if value},
+        frozenset(_places(urls)),
+        mounts,
+        mirror,
+        _read_constraints(given.get("UV_CONSTRAINT") or given.get("PIP_CONSTRAINT", "")),
     )
 
 
@@ -127,6 +135,16 @@ def _read_pip(given: Mapping[str, str], home: Path) -> Mapping[str, str]:
     except (configparser.Error, OSError, UnicodeError):
         return {}
     return dict(parser["global"]) if parser.has_section("global") else {}
+
+
+def _read_constraints(places: str) -> bytes:
+    """Return what files of constraints say of packages by name."""
+    lines: list[str] = []
+    for place in places.split():
+        with contextlib.suppress(OSError, UnicodeError):
+            text = Path(unquote(urlsplit(place).path)).read_text(encoding="utf-8")
+            lines += [line for line in text.splitlines() if plain_requirement(line.partition(" #")[0])]
+    return "\n".join([*lines, ""]).encode() if lines else b""
 
 
 def _search(pattern: re.Pattern[str], file: Path) -> str:

@@ -27,8 +27,8 @@ if not libc:
     libc, number = ("musl", said.split("Version ")[1].split()[0]) if "musl" in said else ("", "")
 print("%d.%d" % sys.version_info[:2], platform.machine(), libc, number)
 """
-_OLDEST = {"glibc": ("manylinux", 2, 5), "musl": ("musllinux", 1, 0)}
-"""The tag of wheels for a C library, and the oldest version that one is made for."""
+_GLIBC = (17, 28, *range(31, 41))
+"""Minor versions of the GNU C library whose wheels uv knows by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,13 @@ class SandboxPython:
     """Such as ``2.36``."""
 
     @property
-    def platforms(self) -> Sequence[str]:
-        """The tags of the wheels that it can load, the newest first; pip adds those for every platform."""
-        tags = [f"linux_{self.machine}"]
-        if self.libc in _OLDEST and re.fullmatch(r"\d+\.\d+(\.\d+)?", self.libc_version):
-            name, major, oldest = _OLDEST[self.libc]
-            minor = int(self.libc_version.split(".")[1])
-            tags = [f"{name}_{major}_{each}_{self.machine}" for each in range(minor, oldest - 1, -1)] + tags
-        old = ("manylinux2014", "manylinux2010", "manylinux1") if self.libc == "glibc" else ()
-        return [*tags, *(f"{name}_{self.machine}" for name in old)]
+    def platform(self) -> str:
+        """Uv's name for it: the newest C library that its wheels may need."""
+        if self.libc == "musl":
+            return f"{self.machine}-unknown-linux-musl"
+        found = re.fullmatch(r"2\.(\d+)(\.\d+)?", self.libc_version) if self.libc == "glibc" else None
+        fit = [minor for minor in _GLIBC if found and minor <= int(found[1])]
+        return f"{self.machine}-manylinux_2_{max(fit, default=min(_GLIBC))}"
 
 
 @runtime_checkable

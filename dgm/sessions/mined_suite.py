@@ -14,10 +14,9 @@ from dgm.benchmarks.mining.bug_choice import Bug
 from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.miner import AGENT_TIMEOUT_S, TEST_TIMEOUT_S, read_change
-from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import make_evidence, state
-from dgm.benchmarks.mining.threads import run_in_thread
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.validation import restored_patterns
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
 from dgm.benchmarks.named_tests import Provenance
@@ -180,7 +179,7 @@ async def _bug_tasks(
 async def _environments(mining: Mining, newest: Environment, unit: Unit) -> Sequence[Environment]:
     files = await asyncio.to_thread(mining.history.files, unit.commit)
     try:
-        own = await run_in_thread(mining.epochs.environment, files, unit.day)
+        own = await mining.epochs.environment(files, unit.day)
     except CannotInstall:
         return [newest]
     return [newest] if own.name == newest.name else [own, newest]

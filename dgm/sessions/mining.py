@@ -21,12 +21,13 @@ from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.jvm_packages import check_maven
 from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
-from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
+from dgm.benchmarks.mining.packages import SandboxPython
 from dgm.benchmarks.mining.projects import PROJECTS, count_files
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.script_calls import read_manifest
 from dgm.benchmarks.mining.statements import Ask
 from dgm.benchmarks.mining.stating import Stated, make_evidence, state
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import find_cause
 from dgm.benchmarks.mining.writing import left_line, unit_line
@@ -35,6 +36,7 @@ from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.processes import check_given_up
 from dgm.protocols import SandboxEngine
+from dgm.sandboxes.building import SandboxBuilder
 from dgm.sessions.mining_checks import check_counts, check_folders, check_reports, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
@@ -119,7 +121,8 @@ async def open_mining(
         "seed": options.seed,
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
-    epochs = project.epochs(history, options.work, python, journal, options.setup)
+    builder = SandboxBuilder(engine, labels, project.builds_in or project.image)
+    epochs = project.epochs(history, options.work, python, journal, builder, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     bench = Bench(engine, labels, project.image, limit_s=limit)
     if project.call is None:
@@ -215,7 +218,7 @@ async def newest_environment(mining: Mining) -> Environment:
     files = await asyncio.to_thread(mining.history.files, head.commit)
     repo = mining.options.repo
     try:
-        environment = await run_in_thread(mining.epochs.environment, files, head.day)
+        environment = await mining.epochs.environment(files, head.day)
     except CannotInstall as error:
         hint = "" if mining.options.setup else " (give a command with --setup)"
         raise UserError(f"{repo}: its packages cannot be installed: {error}{hint}") from error

@@ -10,10 +10,11 @@ from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
+from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.kept_agent_images import note_use
-from dgm.sandboxes.npm_packages import ensure_npm_packages
+from dgm.sandboxes.npm_packages import BUILDS_IN, ensure_npm_packages
 from dgm.sandboxes.packages import packages_mount
 
 USUAL = "python"
@@ -115,12 +116,13 @@ class AgentSupplies(Supplies):
         plain = replace(runs_on, mounts=(), socket=None, filled={}, runtime="")
         mounts = await packages_mount(self._contract.requires, self._engine, plain)
         packages = ":".join(mount.target for mount in mounts)
-        modules = await self._find_modules() if self._contract.npm else None
+        modules = await self._find_modules(spec.labels) if self._contract.npm else None
         return Supply((*mounts, *([modules] if modules else ())), packages, modules, runtime)
 
-    async def _find_modules(self) -> Mount:
+    async def _find_modules(self, labels: Mapping[str, str]) -> Mount:
         machine = self._engine.machine if isinstance(self._engine, DockerEngine) else ""
-        folder = await asyncio.to_thread(ensure_npm_packages, self._source, machine)
+        builder = SandboxBuilder(self._engine, labels, BUILDS_IN)
+        folder = await ensure_npm_packages(self._source, builder, machine)
         return Mount(folder, f"/agent/{MODULES}", digest=folder.name)
 
     async def _find_home(self) -> Home:

@@ -1,5 +1,6 @@
 """The packages of each agent, at the versions of its ``requirements.txt``, kept in a cache of these tests' own."""
 
+import asyncio
 import hashlib
 import os
 import platform
@@ -14,8 +15,7 @@ import platformdirs
 
 AGENTS = Path(__file__).parent
 CACHE = Path(platformdirs.user_cache_dir("dgm-tests"), "agents")
-WHEELS = os.environ.get("PIP_CACHE_DIR") or platformdirs.user_cache_dir("pip")
-"""Both are the user's own, whatever a test's environment says later."""
+"""It is the user's own, whatever a test's environment says later."""
 
 
 def environment(agent: str) -> Mapping[str, str]:
@@ -25,12 +25,13 @@ def environment(agent: str) -> Mapping[str, str]:
     return {
         "XDG_CACHE_HOME": str(CACHE / name),
         "PIP_CONSTRAINT": pins.as_uri(),
-        "PIP_CACHE_DIR": WHEELS,
     }
 
 
 def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
+    from dgm.protocols import SandboxSpec
+    from dgm.sandboxes.choose import choose
     from dgm.sandboxes.packages import ensure_packages
     from dgm.sandboxes.sandbox_python import SandboxPython
 
@@ -38,7 +39,7 @@ def folder(agent: str) -> Path:
     with patch.dict(os.environ, environment(agent)):
         version = "{}.{}".format(*sys.version_info[:2])
         own = SandboxPython(version, platform.machine(), *platform.libc_ver())
-        return ensure_packages(tuple(requires), own)
+        return asyncio.run(ensure_packages(tuple(requires), own, choose(), SandboxSpec("python")))
 
 
 def main(agents: list[str]) -> int:

@@ -12,7 +12,7 @@ import pytest
 from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.scripted_talk import command_call, finishing_call
 from dgm.sessions.agent_templates import TEMPLATES
-from tests.agents.packages import CACHE, WHEELS
+from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK
 from tests.support.hosted import KEY, PROVIDERS
 from tests.support.program import without_keys
@@ -59,7 +59,6 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     environment = {
         **without_keys(os.environ),
         "XDG_CACHE_HOME": str(CACHE / "templates"),
-        "PIP_CACHE_DIR": WHEELS,
         provider.key_env: KEY,
         "DGM_ARCHIVE": str(tmp_path / "archive"),
     }

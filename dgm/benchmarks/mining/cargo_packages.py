@@ -3,25 +3,21 @@
 Of the repository cargo reads manifests only; its configuration, and what it would build, are not laid out for it.
 """
 
+import asyncio
 import hashlib
-import os
 import shutil
-import subprocess
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
-from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.environments import FOLDER, PACKAGES, TARGET
+from dgm.benchmarks.environments import PACKAGES, TARGET
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
-from dgm.benchmarks.mining.packages import CannotInstall, Installed
-from dgm.benchmarks.mining.stored_environments import store_environment
+from dgm.benchmarks.mining.packages import Installed, draft_folder
+from dgm.benchmarks.mining.stored_environments import CannotInstall, store_environment
 from dgm.domain import Entry, Snapshot
-from dgm.errors import UserError
-from dgm.processes import run_apart
+from dgm.protocols import BuildSandbox
 
 INSTALL_S = 900.0
 MANIFEST, LOCK = "Cargo.toml", "Cargo.lock"
@@ -38,11 +34,12 @@ directory = "{TARGET}/{VENDOR}"
 _OFFLINE = "\n[net]\noffline = true\n"
 _TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 _SAID = 300
-_HINT = f'; for crates: cargo vendor "$DGM_PACKAGES/{VENDOR}"'
 
 
 class CargoEpochs(Epochs):
     """Environments of Rust by the digest of what commits declare."""
+
+    hint = f'; for crates: cargo vendor "$DGM_PACKAGES/{VENDOR}"'
 
     def know_tests(self, units: Sequence[Unit]) -> None:
         """Do nothing: the manifests name all that tests need."""
@@ -51,64 +48,27 @@ class CargoEpochs(Epochs):
         lock = files[LOCK].data if LOCK in files else b""
         return hashlib.sha256("\n".join(read_crates(files)).encode() + b"\0" + lock).hexdigest()
 
-    def _install(self, files: Snapshot, day: str) -> Installed:
+    async def _install(self, files: Snapshot, day: str) -> Installed:
         del day  # cargo has no way to ask for the crates of a day
+        machine, suite = self._python.machine, self._suite
         if not read_crates(files):
-            return Installed(keep_packages(None, (), self._python.machine, self._suite), "")
-        with TemporaryDirectory(prefix="dgm-mine-") as folder:
-            checkout = Path(folder, "checkout")
-            write_folder(_without_configuration(files), checkout)
-            _vendor(checkout, Path(folder, PACKAGES, VENDOR))
-            packages = Path(folder, PACKAGES)
-            return Installed(keep_packages(packages, _list_crates(packages / VENDOR), "", self._suite), "")
-
-    def _run_setup(self, files: Snapshot) -> Installed:
-        with TemporaryDirectory(prefix="dgm-mine-") as folder:
-            checkout, packages = Path(folder, "checkout"), Path(folder, PACKAGES)
-            write_folder(files, checkout)
-            packages.mkdir()
-            run_command(self._setup, checkout, packages, _HINT)
+            return Installed(await asyncio.to_thread(keep_files, None, (), machine, suite), "")
+        with draft_folder(suite) as draft:
+            packages = draft / PACKAGES
+            async with self._builder.open() as room:
+                await room.put(_without_configuration(files), "checkout")
+                await _vendor(room, LOCK in files)
+                await room.fetch(PACKAGES, packages)
             crates = _list_crates(packages / VENDOR)
-            return Installed(keep_packages(packages, crates, self._python.machine, self._suite), "by --setup")
+            return Installed(await asyncio.to_thread(keep_files, packages, crates, "", suite), "")
 
+    def _setup_variables(self, packages: str) -> Mapping[str, str]:
+        del packages
+        return {}
 
-def last_line(text: str) -> str:
-    """Return the last line of a text."""
-    return text.strip().rpartition("\n")[2]
-
-
-def run_command(
-    command: str,
-    checkout: Path,
-    packages: Path,
-    hint: str = "",
-    find_cause: Callable[[str], str] = last_line,
-) -> None:
-    """Run the user's own command in a checkout; it fills ``packages``.
-
-    Args:
-        command: the user's.
-        checkout: folder of the commit's files.
-        packages: folder that is filled.
-        hint: words that a complaint ends with.
-        find_cause: returns the line of a text that tells why the command failed; empty if none does. It is shown what
-            the command said of errors, then all else.
-
-    Raises:
-        UserError: it fails, or leaves nothing.
-    """
-    env = {**os.environ, "DGM_PACKAGES": str(packages)}
-    try:
-        done = run_apart(["sh", "-c", command], cwd=checkout, env=env, timeout_s=INSTALL_S)
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"--setup took more than {INSTALL_S:.0f} s") from error
-    if done.returncode:
-        texts = [text.decode("utf-8", "replace") for text in (done.stderr, done.stdout)]
-        causes = [find(text) for find in (find_cause, last_line) for text in texts]
-        said = next(filter(None, causes), "")[:_SAID]
-        raise UserError(f"--setup ended with exit status {done.returncode}{said and f': {said}'}")
-    if not any(packages.iterdir()):
-        raise UserError(f"--setup left nothing in $DGM_PACKAGES{hint}")
+    def _keep(self, packages: Path, files: Snapshot) -> str:
+        del files
+        return keep_files(packages, _list_crates(packages / VENDOR), self._python.machine, self._suite)
 
 
 def with_cargo(files: Snapshot) -> Snapshot:
@@ -160,19 +120,12 @@ def _without_configuration(files: Snapshot) -> Snapshot:
     }
 
 
-def _vendor(checkout: Path, target: Path) -> None:
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        raise UserError("cargo is not installed; install Rust, or give the crates by --setup")
-    locked = ["--locked"] if (checkout / LOCK).is_file() else []
-    words = [cargo, "vendor", "--quiet", *locked, str(target)]
-    try:
-        done = run_apart(words, cwd=checkout, env=os.environ, timeout_s=INSTALL_S)
-    except subprocess.TimeoutExpired as error:
-        raise CannotInstall(f"cargo vendor took more than {INSTALL_S:.0f} s") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise CannotInstall(" ".join(said.split())[-_SAID:] or "cargo vendor fails without a word")
+async def _vendor(room: BuildSandbox, locked: bool) -> None:
+    words = ["cargo", "vendor", "--quiet", *(["--locked"] if locked else []), f"../{PACKAGES}/{VENDOR}"]
+    done = await room.run(words, name="checkout", timeout_s=INSTALL_S)
+    if done.exit_code:
+        said = " ".join(done.output.split())[-_SAID:] or "cargo vendor fails without a word"
+        raise CannotInstall(done.explain(said))
 
 
 def _list_crates(vendor: Path) -> Sequence[str]:
@@ -186,11 +139,10 @@ def _list_crates(vendor: Path) -> Sequence[str]:
     return found
 
 
-def keep_packages(packages: Path | None, requirements: Sequence[str], machine: str, suite: Path) -> str:
+def keep_files(packages: Path | None, requirements: Sequence[str], machine: str, suite: Path) -> str:
     """Give a folder of files for a command its name among a suite's environments, and return it; None: an empty one."""
-    (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
-        kept = Path(name, PACKAGES)
+    with draft_folder(suite) as draft:
+        kept = draft / PACKAGES
         (kept / VENDOR).mkdir(parents=True)
         if packages is not None:
             shutil.copytree(packages, kept, symlinks=True, dirs_exist_ok=True)

@@ -3,28 +3,26 @@
 A repository with ``vendor/`` brings its own.
 """
 
+import asyncio
 import hashlib
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
-from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.environments import FOLDER
+from dgm.benchmarks.environments import PACKAGES
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import MODULE
 from dgm.benchmarks.mining.history import Unit
-from dgm.benchmarks.mining.packages import CannotInstall, Installed
-from dgm.benchmarks.mining.stored_environments import store_environment
+from dgm.benchmarks.mining.packages import Installed, draft_folder
+from dgm.benchmarks.mining.stored_environments import CannotInstall, store_environment
 from dgm.domain import Snapshot
-from dgm.errors import UserError
-from dgm.processes import run_apart
+from dgm.protocols import Builder, BuildSandbox
 
 INSTALL_S = 900.0
 _SAID = 300
+_CACHE = "mod"
+"""Folder of the module cache."""
 _DECLARING = (MODULE, "go.sum", "go.work", "go.work.sum")
 _OTHERS = frozenset({"vendor", "testdata", "node_modules"})
 _REQUIRES = re.compile(r"^\s*(?:require\s+)?([\w.~/-]+\.[\w.~/-]+)\s+(v\d[\w.+-]*)", re.MULTILINE)
@@ -38,6 +36,9 @@ _LOCAL = re.compile(r"/(?:[^/]+\.(?:lock|zip)|list|lock)$")
 class GoEpochs(Epochs):
     """Environments of Go by the digest of what commits declare."""
 
+    inner = _CACHE
+    hint = "; let it download modules there: go mod download"
+
     def know_tests(self, units: Sequence[Unit]) -> None:
         """Do nothing: ``go.mod`` names all that tests need."""
 
@@ -48,11 +49,15 @@ class GoEpochs(Epochs):
                 digest.update(len(part).to_bytes(8, "big") + part)
         return digest.hexdigest()
 
-    def _install(self, files: Snapshot, day: str) -> Installed:  # noqa: ARG002  (go.mod names versions)
-        return build_go_environment(files, self._python.version, self._suite)
+    async def _install(self, files: Snapshot, day: str) -> Installed:  # noqa: ARG002  (go.mod names versions)
+        return await build_go_environment(files, self._python.version, self._suite, self._builder)
 
-    def _run_setup(self, files: Snapshot) -> Installed:
-        return run_go_setup(self._setup, files, self._python.version, self._suite)
+    def _setup_variables(self, packages: str) -> Mapping[str, str]:
+        return {**_settings(packages), "DGM_GO": self._python.version}
+
+    def _keep(self, packages: Path, files: Snapshot) -> str:
+        del files
+        return _store(packages, self._python.version, self._suite)
 
 
 def read_modules(files: Snapshot) -> Snapshot:
@@ -83,35 +88,40 @@ def check_version(modules: Snapshot, go: str) -> str:
     return said
 
 
-def build_go_environment(files: Snapshot, go: str, suite: Path) -> Installed:
+async def build_go_environment(files: Snapshot, go: str, suite: Path, builder: Builder) -> Installed:
     """Download the modules of a commit below the suite's ``environments/``, unless they are there.
 
     Args:
         files: the commit's.
         go: version of the sandbox's Go.
         suite: the suite's folder.
+        builder: opens the sandbox that downloads them.
 
     Raises:
         CannotInstall: it declares no module, asks for a newer Go, or a module cannot be had.
-        UserError: go is not installed.
+        Infrastructure: the sandbox failed.
     """
     modules = read_modules(files)
     if not any(name.endswith(MODULE) for name in modules):
         raise CannotInstall(f"it has no {MODULE}, and only modules are mined")
     remark = check_version(modules, go)
-    (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
-        cache = Path(name) / "packages" / "mod"
-        cache.mkdir(parents=True)
-        write_folder(modules, Path(name) / "declared")
-        for module in sorted(each for each in modules if each.rpartition("/")[2] == MODULE):
-            folder = str(PurePosixPath(module).parent)
-            if (
-                requires(modules[module].data)
-                and f"{folder}/vendor/modules.txt".removeprefix("./") not in files
-            ):
-                _download(Path(name) / "declared" / folder, cache)
-        return Installed(_store(cache.parent, go, suite), remark)
+    wanting = [
+        folder
+        for folder in sorted(
+            name.removesuffix(MODULE) for name in modules if name.rpartition("/")[2] == MODULE
+        )
+        if requires(modules[f"{folder}{MODULE}"].data) and f"{folder}vendor/modules.txt" not in files
+    ]
+    with draft_folder(suite) as draft:
+        packages = draft / PACKAGES
+        if wanting:
+            async with builder.open() as room:
+                await room.put(modules, "declared")
+                for folder in wanting:
+                    await _download(room, f"declared/{folder}", f"{PACKAGES}/{_CACHE}")
+                await room.fetch(PACKAGES, packages)
+        (packages / _CACHE).mkdir(parents=True, exist_ok=True)
+        return Installed(await asyncio.to_thread(_store, packages, go, suite), remark)
 
 
 def requires(declared: bytes) -> list[str]:
@@ -120,59 +130,25 @@ def requires(declared: bytes) -> list[str]:
     return [f"{name}@{version}" for name, version in _REQUIRES.findall(text)]
 
 
-def run_go_setup(command: str, files: Snapshot, go: str, suite: Path) -> Installed:
-    """Fill the module cache by the user's own command, run by a shell in a checkout.
-
-    ``$DGM_PACKAGES`` and ``$GOMODCACHE`` are the module cache.
-
-    Raises:
-        UserError: the command fails.
-        CannotInstall: the result cannot be an environment.
-    """
-    (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
-        checkout, cache = Path(name) / "checkout", Path(name) / "packages" / "mod"
-        write_folder(files, checkout)
-        cache.mkdir(parents=True)
-        env = {**_settings(cache), "DGM_PACKAGES": str(cache), "DGM_GO": go}
-        try:
-            done = run_apart(["sh", "-c", command], cwd=checkout, env=env, timeout_s=INSTALL_S)
-        except subprocess.TimeoutExpired as error:
-            raise UserError(f"--setup took more than {INSTALL_S:.0f} s") from error
-        if done.returncode:
-            raise UserError(f"--setup ended with exit status {done.returncode}: {_end(done)}")
-        return Installed(_store(cache.parent, go, suite), "by --setup")
+def _settings(cache: str) -> Mapping[str, str]:
+    return {"GOMODCACHE": cache, "GOTOOLCHAIN": "local", "GOFLAGS": "-modcacherw"}
 
 
-def _settings(cache: Path) -> Mapping[str, str]:
-    return {**os.environ, "GOMODCACHE": str(cache), "GOTOOLCHAIN": "local", "GOFLAGS": "-modcacherw"}
-
-
-def _download(folder: Path, cache: Path) -> None:
+async def _download(room: BuildSandbox, folder: str, cache: str) -> None:
     """Let go download all modules that a ``go.mod`` names.
 
     Raises:
         CannotInstall: one cannot be had.
-        UserError: go is not installed.
     """
-    go = shutil.which("go")
-    if go is None:
-        raise UserError("go is not installed; install it, or give the modules by --setup")
-    try:
-        done = run_apart([go, "mod", "download"], cwd=folder, env=_settings(cache), timeout_s=INSTALL_S)
-    except subprocess.TimeoutExpired as error:
-        raise CannotInstall(f"its modules were not downloaded within {INSTALL_S:.0f} s") from error
-    if done.returncode:
-        raise CannotInstall(_end(done))
-
-
-def _end(done: "subprocess.CompletedProcess[bytes]") -> str:
-    return (done.stderr or done.stdout).decode("utf-8", "replace").strip().partition("\n")[0][:_SAID]
+    env = _settings(f"{room.folder}/{cache}")
+    done = await room.run(["go", "mod", "download"], name=folder, timeout_s=INSTALL_S, env=env)
+    if done.exit_code:
+        raise CannotInstall(done.explain(done.output.strip().partition("\n")[0][:_SAID]))
 
 
 def _store(packages: Path, go: str, suite: Path) -> str:
     """Make a module cache the same wherever it is filled, and give it its name."""
-    cache = packages / "mod"
+    cache = packages / _CACHE
     shutil.rmtree(cache / "cache" / "download" / "sumdb", ignore_errors=True)
     shutil.rmtree(cache / "cache" / "vcs", ignore_errors=True)
     downloaded = cache / "cache"

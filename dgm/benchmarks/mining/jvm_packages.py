@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from dgm.benchmarks.environments import TARGET
 from dgm.benchmarks.mining.command_packages import CommandEpochs
 from dgm.benchmarks.mining.languages import is_test_material
-from dgm.benchmarks.mining.packages import CannotInstall, Installed
+from dgm.benchmarks.mining.packages import Installed
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 
@@ -56,9 +57,9 @@ class JvmEpochs(CommandEpochs):
     def _digest(self, files: Snapshot) -> str:
         return digest_builds(files) if self._setup else super()._digest(files)
 
-    def _run_setup(self, files: Snapshot) -> Installed:
+    async def _set_up(self, files: Snapshot) -> Installed:
         try:
-            return super()._run_setup(files)
+            return await super()._set_up(files)
         except UserError as error:
             # A build of years ago may fail with the tools of today; that is no reason to end.
             raise CannotInstall(str(error)) from error
@@ -84,8 +85,8 @@ def check_maven(repo: Path, files: Snapshot, test: str, setup: str) -> None:
     """
     if POM in files and not test and not setup:
         raise UserError(
-            f"{repo / POM}: Maven needs its plugins and packages, and sandboxes have no network; let it fetch them on "
-            f"this machine, where it runs the code of the repository: --setup '{MAVEN_SETUP}'"
+            f"{repo / POM}: Maven runs code of the repository to fetch its plugins and packages; let it, in a sandbox "
+            f"that reaches the internet: --setup '{MAVEN_SETUP}'"
         )
 
 

@@ -11,11 +11,10 @@ from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import language_of
-from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.projects import PROJECTS
 from dgm.benchmarks.mining.scan import Candidate
 from dgm.benchmarks.mining.script_calls import ToolCall
-from dgm.benchmarks.mining.threads import run_in_thread
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests
 from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
 from dgm.benchmarks.named_tests import DISK_MB, NamedTests
@@ -155,7 +154,7 @@ async def validate(
     if isinstance(answer, NotTold) and answer.environment:
         files = await asyncio.to_thread(history.files, found.unit.commit)
         try:
-            used = await run_in_thread(epochs.environment, files, found.unit.day)
+            used = await epochs.environment(files, found.unit.day)
         except CannotInstall as error:
             answer = replace(answer, reason=f"{answer.reason}; its own packages cannot be installed: {error}")
         else:

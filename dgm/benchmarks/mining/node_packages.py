@@ -3,35 +3,30 @@
 The project itself is never in them: it is imported from the workspace.
 """
 
+import asyncio
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from dgm.archive.snapshots import write_folder
-from dgm.benchmarks.environments import FOLDER, NODE_PROGRAMS
+from dgm.benchmarks.environments import NODE_PROGRAMS
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
-from dgm.benchmarks.mining.packages import CannotInstall, Installed
+from dgm.benchmarks.mining.packages import Installed, draft_folder
 from dgm.benchmarks.mining.script_calls import read_manifest
-from dgm.benchmarks.mining.stored_environments import store_environment
+from dgm.benchmarks.mining.stored_environments import CannotInstall, store_environment
 from dgm.benchmarks.script_tools import TOOLS
-from dgm.domain import Snapshot
+from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.npm_locks import LOCK, MANIFEST, MODULES, check_lock, first_error
-from dgm.processes import run_apart
+from dgm.npm_locks import LOCK, MANIFEST, MODULES, NPM, check_lock, first_error, npm_flags
+from dgm.protocols import Builder
 
 INSTALL_S = 900.0
 DECLARED = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides")
 _FOREIGN = re.compile(r"(?!npm:).*[:/].*")
 """A version that is no range of a registry's versions: a folder, a link, a repository, a workspace."""
-_FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--os=linux", "--libc=glibc")
-_CPUS = {"x86_64": "x64", "aarch64": "arm64"}
 _SAID = 300
 _BLAMED = re.compile(
     r"No matching version found for (@?[^@\s]+)@|The requested resource '(@?[^@\s]+)@|404 +'(@?[^@\s]+)@"
@@ -43,6 +38,8 @@ MOST_LEFT_OUT = 8
 class NodeEpochs(Epochs):
     """Environments of node by the digest of what commits declare."""
 
+    hint = "; let it copy node_modules/. there"
+
     def know_tests(self, units: Sequence[Unit]) -> None:
         """Do nothing: the manifest names all that tests need."""
 
@@ -51,11 +48,16 @@ class NodeEpochs(Epochs):
         declared, _ = read_declared(files)
         return hashlib.sha256(json.dumps(declared, sort_keys=True).encode() + b"\0" + lock).hexdigest()
 
-    def _install(self, files: Snapshot, day: str) -> Installed:
-        return build_node_environment(files, day, (self._python.version, self._python.machine), self._suite)
+    async def _install(self, files: Snapshot, day: str) -> Installed:
+        node = (self._python.version, self._python.machine)
+        return await build_node_environment(files, day, node, self._suite, self._builder)
 
-    def _run_setup(self, files: Snapshot) -> Installed:
-        return run_node_setup(self._setup, files, (self._python.version, self._python.machine), self._suite)
+    def _setup_variables(self, packages: str) -> Mapping[str, str]:
+        del packages
+        return {"DGM_NODE": self._python.version}
+
+    def _keep(self, packages: Path, files: Snapshot) -> str:
+        return keep_modules(packages, files, (self._python.version, self._python.machine), self._suite)
 
 
 def read_declared(files: Snapshot) -> tuple[Mapping[str, Mapping[str, object]], Sequence[str]]:
@@ -74,7 +76,9 @@ def read_declared(files: Snapshot) -> tuple[Mapping[str, Mapping[str, object]], 
     return declared, sorted({*foreign})
 
 
-def build_node_environment(files: Snapshot, day: str, node: tuple[str, str], suite: Path) -> Installed:
+async def build_node_environment(
+    files: Snapshot, day: str, node: tuple[str, str], suite: Path, builder: Builder
+) -> Installed:
     """Install an environment below the suite's ``environments/``, unless it is there.
 
     Args:
@@ -82,60 +86,38 @@ def build_node_environment(files: Snapshot, day: str, node: tuple[str, str], sui
         day: the newest day of packages, where no lock says which they are.
         node: version of node, and the machine.
         suite: the suite's folder.
+        builder: opens the sandbox of the installation.
 
     Raises:
         CannotInstall: no way to install it succeeds.
         UserError: npm is not installed.
+        Infrastructure: the sandbox failed.
     """
-    npm = shutil.which("npm")
-    if npm is None:
-        raise UserError("npm is not installed; install Node.js with npm, or give the packages by --setup")
     declared, foreign = read_declared(files)
-    (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
-        failure, left = "", list[str]()
-        attempts = list(_attempts(files, day, foreign))
-        while attempts:
-            words, lock, remark = attempts[0]
-            _write_manifest(Path(name), without(declared, left), lock)
-            said = _run_npm([npm, *words, *_FLAGS, f"--cpu={_CPUS.get(node[1], node[1])}"], Path(name))
-            if not said:
-                (Path(name) / MODULES).mkdir(exist_ok=True)
-                remark = "; ".join(
-                    filter(None, [remark, f"without {', '.join(sorted(left))}" if left else ""])
-                )
-                return Installed(_keep(Path(name) / MODULES, files, node, suite), remark)
-            failure = first_error(said)
-            blamed = find_blamed(said.decode("utf-8", "replace"), declared.get("devDependencies", {}))
-            if lock or not blamed or blamed in left or len(left) >= MOST_LEFT_OUT:
-                attempts.pop(0)
-            else:
-                left.append(blamed)
-        raise CannotInstall(failure[-_SAID:])
-
-
-def run_node_setup(command: str, files: Snapshot, node: tuple[str, str], suite: Path) -> Installed:
-    """Build an environment by the user's own command, run by a shell in a checkout; ``$DGM_PACKAGES`` is its target.
-
-    Raises:
-        UserError: the command fails, or leaves no package.
-    """
-    (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
-        checkout, target = Path(name) / "checkout", Path(name) / MODULES
-        write_folder(files, checkout)
-        target.mkdir()
-        env = {**os.environ, "DGM_PACKAGES": str(target), "DGM_NODE": node[0]}
-        try:
-            done = run_apart(["sh", "-c", command], cwd=checkout, env=env, timeout_s=INSTALL_S)
-        except subprocess.TimeoutExpired as error:
-            raise UserError(f"--setup took more than {INSTALL_S:.0f} s") from error
-        if done.returncode:
-            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().rpartition("\n")[2][:_SAID]
-            raise UserError(f"--setup ended with exit status {done.returncode}: {said}")
-        if not any(target.iterdir()):
-            raise UserError("--setup left nothing in $DGM_PACKAGES; let it copy node_modules/. there")
-        return Installed(_keep(target, files, node, suite), "by --setup")
+    failure, left = "", list[str]()
+    attempts = list(_attempts(files, day, foreign))
+    with draft_folder(suite) as draft:
+        async with builder.open() as room:
+            for number in range(len(attempts) + MOST_LEFT_OUT):
+                words, lock, remark = attempts[0]
+                project = f"try-{number}"
+                await room.put(_manifest(without(declared, left), lock), project)
+                flags = npm_flags(node[1])
+                done = await room.run([*NPM, *words, *flags], name=project, timeout_s=INSTALL_S)
+                if not done.exit_code:
+                    await room.fetch(f"{project}/{MODULES}", draft / MODULES)
+                    more = f"without {', '.join(sorted(left))}" if left else ""
+                    name = await asyncio.to_thread(keep_modules, draft / MODULES, files, node, suite)
+                    return Installed(name, "; ".join(filter(None, [remark, more])))
+                failure = done.explain(first_error(done.output))
+                blamed = find_blamed(done.output, declared.get("devDependencies", {}))
+                if lock or not blamed or blamed in left or len(left) >= MOST_LEFT_OUT:
+                    attempts.pop(0)
+                else:
+                    left.append(blamed)
+                if not attempts:
+                    break
+    raise CannotInstall(failure[-_SAID:])
 
 
 def _attempts(
@@ -182,26 +164,14 @@ def find_blamed(said: str, spare: Mapping[str, object]) -> str:
     return name if name in spare and name not in TOOLS else ""
 
 
-def _write_manifest(folder: Path, declared: Mapping[str, Mapping[str, object]], lock: bytes) -> None:
-    """Empty a folder, and write what npm reads into it."""
-    shutil.rmtree(folder)
-    folder.mkdir()
+def _manifest(declared: Mapping[str, Mapping[str, object]], lock: bytes) -> Snapshot:
+    """Return what npm reads."""
     manifest = {"name": "dgm-mined", "version": "0.0.0", "private": True, **declared}
-    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    if lock:
-        (folder / LOCK).write_bytes(lock)
+    files = {MANIFEST: Entry(json.dumps(manifest).encode())}
+    return {**files, **({LOCK: Entry(lock)} if lock else {})}
 
 
-def _run_npm(words: Sequence[str], folder: Path) -> bytes:
-    """Return what npm prints if it fails; nothing if it does not."""
-    try:
-        done = run_apart(words, cwd=folder, env=os.environ, timeout_s=INSTALL_S)
-    except subprocess.TimeoutExpired:
-        return f"npm error not installed within {INSTALL_S:.0f} s".encode()
-    return (done.stderr or done.stdout or b"npm error it ended without a word") if done.returncode else b""
-
-
-def _keep(modules: Path, files: Snapshot, node: tuple[str, str], suite: Path) -> str:
+def keep_modules(modules: Path, files: Snapshot, node: tuple[str, str], suite: Path) -> str:
     """Give a folder of packages its name, and return it."""
     own = read_manifest(files).get("name")
     _tidy(modules, own if isinstance(own, str) else "")

@@ -1,14 +1,11 @@
-"""Installs what a commit declares into a folder, by uv or pip: wheels only, so that none of their code runs here.
+"""Installs what a commit declares into a folder, by uv in a build's sandbox: wheels only, so no code of theirs runs.
 
 The project itself is never in it as a copy: only its name, version and entry points, for programs that ask for them.
 """
 
-import importlib
-import importlib.util
-import os
+import asyncio
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, environment_digest
+from dgm.benchmarks.environments import FOLDER, PACKAGES
 from dgm.benchmarks.mining.declarations import Declarations, name_of, normalise
-from dgm.benchmarks.mining.toml_writing import toml_text
-from dgm.errors import UserError
-from dgm.processes import run_apart
+from dgm.benchmarks.mining.stored_environments import CannotInstall, store_environment
+from dgm.plain_requirements import plain_requirement
+from dgm.protocols import Builder, BuildSandbox
 
 INSTALL_S = 900.0
 ALWAYS = ("pytest", "coverage")
@@ -48,27 +45,13 @@ class Installed:
     """Difference from what is declared; empty if there is none."""
 
 
-class CannotInstall(Exception):
-    """The declared packages cannot be installed; the message is the installer's own."""
-
-
-def find_installer() -> Sequence[str]:
-    """Return the command of uv, from the extra ``dgm[mine]`` or the search path; else that of pip.
-
-    Raises:
-        UserError: there is neither.
-    """
-    if importlib.util.find_spec("uv"):
-        return [importlib.import_module("uv").find_uv_bin(), "pip", "install"]
-    if found := shutil.which("uv"):
-        return [found, "pip", "install"]
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    raise UserError("neither uv nor pip is installed; install one: pip install 'dgm[mine]'")
-
-
-def build_environment(
-    declared: Declarations, more: Sequence[str], day: str, python: SandboxPython, suite: Path
+async def build_environment(
+    declared: Declarations,
+    more: Sequence[str],
+    day: str,
+    python: SandboxPython,
+    suite: Path,
+    builder: Builder,
 ) -> Installed:
     """Install an environment below the suite's ``environments/``, unless it is there.
 
@@ -78,92 +61,63 @@ def build_environment(
         day: the newest day of packages, as ``2026-11-27``.
         python: what they are for.
         suite: the suite's folder.
+        builder: opens the sandbox of the installation.
 
     Raises:
         CannotInstall: no way to install it succeeds.
+        Infrastructure: the sandbox failed.
     """
-    with _draft(suite) as packages:
-        remark = _install_somehow(declared, more, day, python, packages)
-        return Installed(_keep(packages, declared, python, suite), remark)
-
-
-def run_setup(
-    command: str, checkout: Path, declared: Declarations, python: SandboxPython, suite: Path
-) -> Installed:
-    """Build an environment by the user's own command, run by a shell in a checkout; ``$DGM_PACKAGES`` is its target.
-
-    Raises:
-        UserError: the command fails, or leaves no package.
-    """
-    with _draft(suite) as packages:
-        packages.mkdir()
-        env = {**os.environ, "DGM_PACKAGES": str(packages.absolute()), "DGM_PYTHON": python.version}
-        done = _run(["sh", "-c", command], checkout, env)
-        if done is None:
-            raise UserError(f"--setup took more than {INSTALL_S:.0f} s")
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip().rpartition("\n")[2][:_SAID]
-            told = f": {said}" if said else ", and said nothing"
-            raise UserError(f"--setup ended with exit status {done.returncode}{told}")
-        if not any(packages.iterdir()):
-            raise UserError(
-                "--setup left nothing in $DGM_PACKAGES; let it install there: pip install --target …"
-            )
-        return Installed(_keep(packages, declared, python, suite), "by --setup")
+    with draft_folder(suite) as draft:
+        remark = await _install_somehow(declared, more, day, python, builder, draft / PACKAGES)
+        return Installed(
+            await asyncio.to_thread(keep_packages, draft / PACKAGES, declared, python, suite), remark
+        )
 
 
 @contextmanager
-def _draft(suite: Path) -> Iterator[Path]:
+def draft_folder(suite: Path) -> Iterator[Path]:
+    """Yield a folder beside a suite's environments, which is removed at the end."""
     (suite / FOLDER).mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=suite / FOLDER))
-    try:
-        yield draft / PACKAGES
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=".draft-", dir=suite / FOLDER) as name:
+        yield Path(name)
 
 
-def _keep(packages: Path, declared: Declarations, python: SandboxPython, suite: Path) -> str:
+def keep_packages(packages: Path, declared: Declarations, python: SandboxPython, suite: Path) -> str:
     """Give a draft its name, and return it."""
     _tidy(packages, declared)
-    (packages.parent / "environment.toml").write_text(_record(packages, declared, python), encoding="utf-8")
-    name = environment_digest(packages.parent)[:NAME_LENGTH]
-    if not (suite / FOLDER / name).exists():
-        packages.parent.chmod(0o755)
-        packages.parent.replace(suite / FOLDER / name)
-    return name
+    return store_environment(packages, _record(packages, declared, python), suite)
 
 
-def _run(
-    words: Sequence[str], cwd: Path, env: Mapping[str, str]
-) -> "subprocess.CompletedProcess[str] | None":
-    """Run an installer; return None if it takes too long."""
-    try:
-        done = run_apart(words, cwd=cwd, env=env, timeout_s=INSTALL_S)
-    except subprocess.TimeoutExpired:
-        return None
-    out, errors = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, out, errors)
-
-
-def _install_somehow(
-    declared: Declarations, more: Sequence[str], day: str, python: SandboxPython, packages: Path
+async def _install_somehow(
+    declared: Declarations,
+    more: Sequence[str],
+    day: str,
+    python: SandboxPython,
+    builder: Builder,
+    packages: Path,
 ) -> str:
     failure, spare = "", {name_of(one) for one in declared.tests} | {*more}
     left_out: list[str] = []
-    for requirements, until, remark in _attempts(declared, more, day):
-        while True:
-            shutil.rmtree(packages, ignore_errors=True)
-            wanted = [one for one in requirements if name_of(one) not in left_out]
-            failure = _install(wanted, until, python, packages)
-            if not failure:
-                without = f"without {', '.join(sorted(left_out))}" if left_out else ""
-                return "; ".join(filter(None, [remark, without]))
-            blamed = [
-                name_of(one) for one in wanted if name_of(one) in spare and _is_blamed(name_of(one), failure)
-            ]
-            if not blamed or len(left_out) >= MOST_LEFT_OUT:
-                break
-            left_out.append(blamed[0])
+    async with builder.open() as room:
+        for number, (requirements, until, remark) in enumerate(_attempts(declared, more, day)):
+            while True:
+                named = {one: plain_requirement(one) for one in requirements}
+                wanted = [plain for one, plain in named.items() if plain and name_of(one) not in left_out]
+                target = f"{packages.name}-{number}-{len(left_out)}"
+                failure = await _install(room, wanted, until, python, target)
+                if not failure:
+                    await room.fetch(target, packages)
+                    foreign = [one[:_SAID] for one, plain in named.items() if not plain]
+                    without = ", ".join([*sorted(left_out), *foreign])
+                    return "; ".join(filter(None, [remark, without and f"without {without}"]))
+                blamed = [
+                    name_of(one)
+                    for one in wanted
+                    if name_of(one) in spare and _is_blamed(name_of(one), failure)
+                ]
+                if not blamed or len(left_out) >= MOST_LEFT_OUT:
+                    break
+                left_out.append(blamed[0])
     raise CannotInstall(failure[-_SAID:])
 
 
@@ -191,37 +145,17 @@ def _attempts(
     yield free, "", "with the newest packages of any version"
 
 
-def _install(requirements: Sequence[str], until: str, python: SandboxPython, packages: Path) -> str:
+async def _install(
+    room: BuildSandbox, requirements: Sequence[str], until: str, python: SandboxPython, target: str
+) -> str:
     """Return why it fails; empty if it does not."""
-    words = list(find_installer())
-    words += [
-        "--target",
-        str(packages),
-        "--only-binary",
-        ":all:",
-        "--no-compile",
-        "--python-version",
-        python.version,
-    ]
-    if words[1] == "pip":
-        words += [
-            "--python",
-            sys.executable,
-            "--python-platform",
-            f"{python.machine}-{_LIBC}",
-            "--link-mode",
-            "copy",
-        ]
-        words += ["--exclude-newer", until] if until else []
-    else:
-        tags = (_LIBC, "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1", "linux")
-        words += [word for tag in tags for word in ("--platform", f"{tag}_{python.machine}")]
-    with tempfile.TemporaryDirectory(prefix="dgm-mine-") as nowhere:
-        done = _run([*words, "--", *dict.fromkeys([*ALWAYS, *requirements])], Path(nowhere), os.environ)
-    if done is None:
-        return f"not installed within {INSTALL_S:.0f} s"
-    said = " ".join(line.strip(" ×╰─▶│|`->") for line in done.stderr.splitlines() if line.strip())
-    return (said or f"exit status {done.returncode}") if done.returncode else ""
+    words = ["uv", "pip", "install", "--no-config", "--only-binary", ":all:", "--python", "python3"]
+    words += ["--python-version", python.version, "--python-platform", f"{python.machine}-{_LIBC}"]
+    words += ["--exclude-newer", until] if until else []
+    words += ["--target", f"../{target}", "--", *dict.fromkeys([*ALWAYS, *requirements])]
+    done = await room.run(words, name="empty", timeout_s=INSTALL_S)
+    said = " ".join(line.strip(" ×╰─▶│|`->") for line in done.output.splitlines() if line.strip())
+    return done.explain(said or f"exit status {done.exit_code}") if done.exit_code else ""
 
 
 def _tidy(packages: Path, declared: Declarations) -> None:
@@ -309,15 +243,13 @@ def _name_project(packages: Path, declared: Declarations) -> None:
             script.chmod(0o755)
 
 
-def _record(packages: Path, declared: Declarations, python: SandboxPython) -> str:
+def _record(packages: Path, declared: Declarations, python: SandboxPython) -> Mapping[str, object]:
     compiled = any(path.suffix == ".so" for path in packages.rglob("*.so*"))
     pins = [record.name.removesuffix(".dist-info") for record in packages.glob("*.dist-info")]
     listed = sorted("==".join(pin.rsplit("-", 1)) for pin in pins)
-    return toml_text(
-        {
-            "python": python.version,
-            "machine": python.machine if compiled else "",
-            "roots": list(declared.roots),
-            "requirements": listed,
-        }
-    )
+    return {
+        "python": python.version,
+        "machine": python.machine if compiled else "",
+        "roots": list(declared.roots),
+        "requirements": listed,
+    }

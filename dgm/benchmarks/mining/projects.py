@@ -43,6 +43,8 @@ class Project:
     """Patterns of tests and configuration; none: those of pytest, which depend on the workspace."""
     take_apart: Callable[[Snapshot, Snapshot, Sequence[str], Sequence[str]], Change] = take_apart
     """Divides a step into its fix and its tests."""
+    builds_in: str = ""
+    """Sandbox recipe in which packages are installed; empty: ``image``."""
     by_reports: bool = False
     """True if ``call`` takes patterns of reports, too."""
 
@@ -67,7 +69,14 @@ def find_jvm_call(files: Snapshot, given: str = "", reports: Sequence[str] = ())
 PROJECTS: Mapping[Language, Project] = {
     Language.PYTHON: Project("python", "Python", ask_python, Epochs),
     Language.JAVASCRIPT: Project(
-        "node", "node", ask_node, NodeEpochs, find_call, with_modules, RUNNERS["node"].restored
+        "node",
+        "node",
+        ask_node,
+        NodeEpochs,
+        find_call,
+        with_modules,
+        RUNNERS["node"].restored,
+        builds_in="npm",
     ),
     Language.GO: Project("polyglot-go", "Go", ask_go, GoEpochs, find_go_call, restored=RUNNERS[GO].restored),
     Language.RUST: Project(

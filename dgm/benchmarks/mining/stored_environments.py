@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dgm.benchmarks.environments import FOLDER, NAME_LENGTH, PACKAGES, environment_digest
-from dgm.benchmarks.mining.packages import CannotInstall
 from dgm.benchmarks.mining.toml_writing import toml_text
 from dgm.errors import UserError
+
+
+class CannotInstall(Exception):
+    """The declared packages cannot be installed; the message is the installer's own."""
 
 
 def store_environment(packages: Path, record: Mapping[str, object], suite: Path) -> str:

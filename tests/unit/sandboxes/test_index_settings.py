@@ -54,6 +54,13 @@ def test_folders_of_packages_are_shown(tmp_path):
     assert found.env["UV_FIND_LINKS"] == found.env["PIP_FIND_LINKS"] == mount.target
 
 
+@pytest.mark.parametrize("form", ["{}", "file://{}"])
+def test_constraints_are_those_by_name(tmp_path, form):
+    (tmp_path / "pins.txt").write_text("# why\ntiny==1.0\n-r /etc/passwd\nevil @ http://evil.example/x\n")
+    given = {"PIP_CONSTRAINT": form.format(tmp_path / "pins.txt")}
+    assert read_index_settings("python", given, tmp_path).constraints == b"tiny==1.0\n"
+
+
 def test_only_certificates_are_taken_from_a_file(tmp_path):
     file = tmp_path / "bundle.pem"
     file.write_text(

@@ -1,5 +1,6 @@
 """Packages of npm are those of a registry, installed once and without their scripts."""
 
+import asyncio
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.npm_locks import check_lock
 from dgm.sandboxes.npm_packages import ensure_npm_packages
+from tests.support.folder_builder import FolderBuilder
 
 GOOD = {"resolved": "https://registry.example/a/-/a-1.0.0.tgz", "integrity": "sha512-x"}
 
@@ -47,24 +49,31 @@ def source():
     return {"package.json": Entry(b"{}"), "package-lock.json": Entry(lock())}
 
 
-def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match=r"npm is not installed: install Node.js with npm"):
-        ensure_npm_packages(source())
-
-
 @pytest.mark.starts_processes
 def test_npm_is_run_once_and_never_runs_scripts(tmp_path, monkeypatch):
     npm = tmp_path / "bin" / "npm"
     npm.parent.mkdir()
-    npm.write_text('#!/bin/sh\necho "$*" >>"$(dirname "$0")/ran"\n/bin/mkdir -p node_modules/a\n')
+    npm.write_text("#!/bin/sh\ntest -f package-lock.json && mkdir -p node_modules/a\n")
     npm.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", f"{npm.parent}:/usr/bin:/bin")
-    folder = ensure_npm_packages(source(), "aarch64")
-    assert ensure_npm_packages(source(), "aarch64") == folder
-    assert (folder / "a").is_dir()
-    (ran,) = (npm.parent / "ran").read_text().splitlines()
-    assert ran.startswith("ci --ignore-scripts ")
-    assert ran.endswith("--cpu=arm64")
+    builder = FolderBuilder(PATH=f"{npm.parent}:/usr/bin:/bin")
+    folders = [asyncio.run(ensure_npm_packages(source(), builder, "aarch64")) for _ in range(2)]
+    assert folders[0] == folders[1]
+    assert (folders[0] / "a").is_dir()
+    ((words, public),) = builder.ran
+    assert "--ignore-scripts" in words
+    assert words[-1] == "--cpu=arm64"
+    assert not public
+
+
+@pytest.mark.starts_processes
+def test_a_failure_of_npm_is_told_with_what_it_was_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "npm").write_text(
+        "#!/bin/sh\necho npm error code E403\necho npm error 403 Forbidden\nexit 1\n"
+    )
+    (tmp_path / "npm").chmod(0o755)
+    builder = FolderBuilder(PATH=f"{tmp_path}:/usr/bin:/bin", refused="asked for evil.example:443: refused")
+    message = r"^package-lock.json: cannot be installed: 403 Forbidden; asked for evil.example:443: refused$"
+    with pytest.raises(UserError, match=message):
+        asyncio.run(ensure_npm_packages(source(), builder))

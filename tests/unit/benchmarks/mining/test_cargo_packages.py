@@ -1,14 +1,18 @@
 """Crates of a commit in Rust, and how cargo finds them in a sandbox."""
 
+import asyncio
 import tomllib
 
 import pytest
 
 from dgm.benchmarks.environments import read_environments
-from dgm.benchmarks.mining.cargo_packages import keep_packages, read_crates, run_command, with_cargo
+from dgm.benchmarks.mining.cargo_packages import CargoEpochs, keep_files, read_crates, with_cargo
 from dgm.benchmarks.mining.commands import CARGO_TEST, find_command
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.packages import SandboxPython
 from dgm.domain import Entry
 from dgm.errors import UserError
+from tests.support.folder_builder import FolderBuilder
 
 MANIFEST = """\
 [package]
@@ -52,32 +56,58 @@ def test_sources_of_its_own_and_what_cargo_refuses_stay(text):
 
 
 def test_packages_of_a_command_are_an_environment(tmp_path):
-    empty = keep_packages(None, (), "x86_64", tmp_path)
+    empty = keep_files(None, (), "x86_64", tmp_path)
     folder = tmp_path / "packages"
     (folder / "vendor").mkdir(parents=True)
     (folder / "vendor" / "x").write_text("x")
-    full = keep_packages(folder, ("x@1",), "x86_64", tmp_path)
+    full = keep_files(folder, ("x@1",), "x86_64", tmp_path)
     found = read_environments(tmp_path)
     assert (found[empty].command, found[empty].machine) == (True, "")
     assert (found[full].requirements, found[full].machine) == (("x@1",), "x86_64")
     assert found[full].shown("/work/repo").mount.target == "/opt/dgm-environment"
-    assert keep_packages(None, (), "x86_64", tmp_path) == empty
+    assert keep_files(None, (), "x86_64", tmp_path) == empty
 
 
+def environment(folder, given, builder, setup=""):
+    journal = MiningJournal(folder / "journal.jsonl", {})
+    epochs = CargoEpochs(None, folder, SandboxPython("1.80", "x86_64"), journal, builder, setup)
+    try:
+        return asyncio.run(epochs.environment(given, "2026-01-02"))
+    finally:
+        journal.close()
+
+
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("command", "message"),
-    [("echo bad >&2; exit 3", "--setup ended with exit status 3: bad"), ("true", "--setup left nothing in")],
+    [
+        ("echo bad >&2; exit 3", "--setup ended with exit status 3: bad"),
+        ("true", "--setup left nothing in .DGM_PACKAGES; for crates: cargo vendor"),
+    ],
 )
 def test_a_setup_that_fails_is_told(tmp_path, command, message):
-    (tmp_path / "packages").mkdir()
     with pytest.raises(UserError, match=message):
-        run_command(command, tmp_path, tmp_path / "packages")
+        environment(tmp_path, {}, FolderBuilder(), command)
 
 
-def test_a_setup_fills_the_folder_of_packages(tmp_path):
-    (tmp_path / "packages").mkdir()
-    run_command('mkdir "$DGM_PACKAGES/vendor"', tmp_path, tmp_path / "packages")
-    assert (tmp_path / "packages" / "vendor").is_dir()
+CARGO = """#!/bin/sh
+test "$1 $2" = "vendor --quiet" && test ! -e .cargo || exit 9
+for last; do :; done
+mkdir -p "$last/memchr" && printf '[package]\\nname = "memchr"\\nversion = "2.0.0"\\n' > "$last/memchr/Cargo.toml"
+"""
+
+
+@pytest.mark.starts_processes
+def test_crates_are_vendored_without_the_repositorys_configuration(tmp_path):
+    (tmp_path / "cargo").write_text(CARGO)
+    (tmp_path / "cargo").chmod(0o755)
+    builder = FolderBuilder(PATH=f"{tmp_path}:/usr/bin:/bin")
+    given = files(Cargo__toml=MANIFEST, Cargo__lock="") | {".cargo/config.toml": Entry(b"[net]\n")}
+    made = environment(tmp_path, given, builder)
+    assert made.requirements == ("memchr@2.0.0",)
+    ((words, public),) = builder.ran
+    assert "--locked" in words
+    assert not public
 
 
 def test_the_usual_command_needs_a_manifest():

@@ -1,11 +1,14 @@
 """Environments that cannot be installed: tried again where the machine may be the cause, and else kept in mind."""
 
+import asyncio
+
 import pytest
 
 from dgm.benchmarks.environments import FOLDER, NAME_LENGTH
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.packages import CannotInstall, Installed, SandboxPython
+from dgm.benchmarks.mining.packages import Installed, SandboxPython
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.domain import Entry
 
 
@@ -14,10 +17,10 @@ class Installs(Epochs):
 
     def __init__(self, folder, answers):
         journal = MiningJournal(folder / "journal.jsonl", {})
-        super().__init__(None, folder, SandboxPython("3.13", "x86_64"), journal)
+        super().__init__(None, folder, SandboxPython("3.13", "x86_64"), journal, None)
         self.answers = iter(answers)
 
-    def _install(self, files, day):
+    async def _install(self, files, day):
         answer = next(self.answers)
         if isinstance(answer, CannotInstall):
             raise answer
@@ -31,7 +34,7 @@ class Installs(Epochs):
 
 def ask(epochs, version):
     files = {"requirements.txt": Entry(f"x=={version}\n".encode())}
-    return epochs.environment(files, "2026-01-02").name
+    return asyncio.run(epochs.environment(files, "2026-01-02")).name
 
 
 def test_a_first_failure_is_forgotten(tmp_path):

@@ -1,10 +1,8 @@
-"""The journal of a mining, and the packages of an environment."""
+"""The journal of a mining."""
 
 import pytest
 
-from dgm.benchmarks.mining.declarations import Declarations
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.packages import SandboxPython, run_setup
 from dgm.benchmarks.mining.toml_writing import toml_text
 from dgm.errors import UserError
 from dgm.toml_files import parse_toml
@@ -50,52 +48,6 @@ def test_damage_is_told_with_its_line(tmp_path):
     (tmp_path / "journal.jsonl").write_text("[]\n")
     with pytest.raises(UserError, match=r"journal\.jsonl:1: damaged"):
         MiningJournal(tmp_path / "journal.jsonl", {})
-
-
-PROJECT = Declarations(
-    project="sums-kit", version="1.2", scripts=(("console_scripts", "sums", "sums.main:run"),)
-)
-PUT = """
-mkdir -p $DGM_PACKAGES/bin $DGM_PACKAGES/{0}/__pycache__ $DGM_PACKAGES/{0}-1.dist-info $DGM_PACKAGES/lib-2.dist-info
-printf 'x = 1' > $DGM_PACKAGES/{0}/__init__.py; printf 'x' > $DGM_PACKAGES/{0}/__pycache__/x.pyc
-printf '{0}/__init__.py,,\\n../../bin/y,,\\n' > $DGM_PACKAGES/{0}-1.dist-info/RECORD
-printf 'b,,\\nbin/tool,,\\na,,\\n' > $DGM_PACKAGES/lib-2.dist-info/RECORD
-mkdir $DGM_PACKAGES/enum34-1.dist-info; printf 'x = 1' > $DGM_PACKAGES/enum.py
-printf 'enum.py,,\n' > $DGM_PACKAGES/enum34-1.dist-info/RECORD
-printf '#!/somewhere/python3\\nprint(1)\\n' > $DGM_PACKAGES/bin/tool
-"""
-
-
-@pytest.mark.starts_processes
-def test_environment_has_no_copy_of_the_project_or_of_python_and_is_the_same_twice(tmp_path):
-    python = SandboxPython("3.11", "x86_64")
-    names = {
-        run_setup(PUT.format("sums_kit"), tmp_path, PROJECT, python, tmp_path / each).name for each in "ab"
-    }
-    assert len(names) == 1
-    made = tmp_path / "a" / "environments" / names.pop()
-    found = {path.relative_to(made).as_posix(): path for path in made.rglob("*") if path.is_file()}
-    assert "packages/sums_kit/__init__.py" not in found
-    assert "packages/enum.py" not in found
-    assert found["packages/bin/tool"].read_text() == "#!/usr/bin/env python3\nprint(1)\n"
-    assert "from sums.main import run" in found["packages/bin/sums"].read_text()
-    assert found["packages/lib-2.dist-info/RECORD"].read_text() == "a,,\nb,,\n"
-    assert "Version: 1.2\n" in found["packages/sums_kit-1.2.dist-info/METADATA"].read_text()
-    record = parse_toml(found["environment.toml"].read_bytes())
-    assert (record["machine"], record["requirements"]) == ("", ["lib==2", "sums_kit==1.2"])
-
-
-@pytest.mark.starts_processes
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("echo no such package >&2; exit 3", "exit status 3: no such package"),
-        ("true", r"left nothing in \$DGM_PACKAGES"),
-    ],
-)
-def test_setup_that_fails_says_how(tmp_path, command, message):
-    with pytest.raises(UserError, match=message):
-        run_setup(command, tmp_path, PROJECT, SandboxPython("3.11", "x86_64"), tmp_path / "suite")
 
 
 def test_toml_is_read_back():

@@ -1,5 +1,6 @@
 """Packages of a commit for the JVM, and how Maven finds them in a sandbox."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from dgm.benchmarks.mining.jvm_packages import (
     tidy_repository,
     with_maven,
 )
-from dgm.benchmarks.mining.packages import CannotInstall, SandboxPython
+from dgm.benchmarks.mining.packages import SandboxPython
+from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.domain import Entry
 from dgm.errors import UserError
+from tests.support.folder_builder import FolderBuilder
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -139,18 +142,22 @@ def test_a_setup_that_fails_is_told_by_the_builds_own_words(tmp_path, said, told
     (tmp_path / "said").write_text(said)
     journal = MiningJournal(tmp_path / "journal.jsonl", {})
     setup = f"cat {tmp_path}/said; exit 3"
-    epochs = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal, setup)
+    epochs = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal, FolderBuilder(), setup)
     with pytest.raises(CannotInstall, match=told):
-        epochs.environment(files(), "2026-01-02")
+        asyncio.run(epochs.environment(files(), "2026-01-02"))
     journal.close()
+
+
+def name_in(epochs, given):
+    return asyncio.run(epochs.environment(given, "")).name
 
 
 def test_environments_differ_by_what_commits_declare_only_where_a_setup_fills_them(tmp_path):
     journal = MiningJournal(tmp_path / "journal.jsonl", {})
     other = files(POM.replace("5.9", "5.10"))
-    bare = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal)
-    assert bare.environment(files(), "").name == bare.environment(other, "").name
+    bare = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal, FolderBuilder())
+    assert name_in(bare, files()) == name_in(bare, other)
     setup = 'grep -o "5.9\\|5.10" pom.xml > "$DGM_PACKAGES/version"'
-    filled = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal, setup)
-    assert filled.environment(files(), "").name != filled.environment(other, "").name
+    filled = JvmEpochs(None, tmp_path, SandboxPython("17", "x86_64"), journal, FolderBuilder(), setup)
+    assert name_in(filled, files()) != name_in(filled, other)
     journal.close()

@@ -1,21 +1,59 @@
 """Packages that are installed for a commit in JavaScript."""
 
+import asyncio
 import json
 
 import pytest
 
 from dgm.benchmarks.environments import PACKAGES, environment_digest, read_environments
+from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language
-from dgm.benchmarks.mining.node_packages import find_blamed, read_declared, run_node_setup, without
+from dgm.benchmarks.mining.node_packages import (
+    NodeEpochs,
+    build_node_environment,
+    find_blamed,
+    read_declared,
+    without,
+)
+from dgm.benchmarks.mining.packages import SandboxPython
 from dgm.benchmarks.mining.scan import code_words
 from dgm.domain import Entry
 from dgm.errors import UserError
+from tests.support.folder_builder import FolderBuilder
 
 NODE = ("20", "x86_64")
 
 
 def files(**more):
     return {"package.json": Entry(json.dumps({"name": "sums", **more}).encode())}
+
+
+def set_up(folder, command):
+    journal = MiningJournal(folder / "journal.jsonl", {})
+    epochs = NodeEpochs(None, folder, SandboxPython(*NODE), journal, FolderBuilder(), command)
+    try:
+        return asyncio.run(epochs.environment(files(), "2026-01-02"))
+    finally:
+        journal.close()
+
+
+NPM = """#!/bin/sh
+case "$(cat package.json)" in *old*) echo "npm error notarget No matching version found for old@1" >&2; exit 1;; esac
+mkdir -p node_modules/dep
+"""
+
+
+@pytest.mark.starts_processes
+def test_scripts_never_run_and_a_package_that_is_not_to_be_had_is_left_out(tmp_path):
+    (tmp_path / "npm").write_text(NPM)
+    (tmp_path / "npm").chmod(0o755)
+    builder = FolderBuilder(PATH=f"{tmp_path}:/usr/bin:/bin")
+    given = files(dependencies={"dep": "1"}, devDependencies={"old": "1"})
+    built = asyncio.run(build_node_environment(given, "2026-01-02", NODE, tmp_path / "suite", builder))
+    assert built.remark == "without old"
+    assert all("--ignore-scripts" in words and not public for words, public in builder.ran)
+    assert "--before=2026-01-02T23:59:59Z" in builder.ran[0][0]
+    assert "--cpu=x64" in builder.ran[0][0]
 
 
 def test_packages_that_no_registry_has_are_left_out():
@@ -52,8 +90,8 @@ def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time
         'for each in sums dep dep/node_modules/sums; do mkdir -p "$DGM_PACKAGES/$each"; '
         'echo \'{"name": "dep", "version": "1.2.3"}\' > "$DGM_PACKAGES/$each/package.json"; done'
     )
-    built = [run_node_setup(command, files(), NODE, tmp_path / each) for each in ("one", "two")]
-    assert built[0] == built[1]
+    built = [set_up(tmp_path / each, command) for each in ("one", "two")]
+    assert built[0].name == built[1].name
     found = read_environments(tmp_path / "one")[built[0].name]
     assert (found.node, found.python, found.machine, found.requirements) == ("20", "", "", ("dep@1.2.3",))
     assert environment_digest(found.packages.parent).startswith(built[0].name)
@@ -69,7 +107,7 @@ def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time
 )
 def test_a_set_up_that_fails_is_an_error(tmp_path, command, message):
     with pytest.raises(UserError, match=message):
-        run_node_setup(command, files(), NODE, tmp_path)
+        set_up(tmp_path, command)
 
 
 def test_code_is_compared_without_comments_and_blanks():
