@@ -1,5 +1,6 @@
 """How npm is called, and checks of what it installs: locks must name packages of a registry alone."""
 
+import re
 from typing import Any
 
 from dgm.bounded_reading import parse_json
@@ -12,6 +13,7 @@ NPM = ("sh", "-c", f'npm "$@" && mkdir -p {MODULES}', "sh")
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--os=linux", "--libc=glibc")
 _CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 """Machine → npm's name for it."""
+_REASON = re.compile(r"npm (?:error|ERR!) (?!code |syscall |path |errno )(.+)")
 
 
 def npm_flags(machine: str) -> tuple[str, ...]:
@@ -51,5 +53,5 @@ def _is_from_registry(entry: Any) -> bool:  # noqa: ANN401  (a value of a file)
 def first_error(said: str) -> str:
     """Return the first reason that npm prints for a failure."""
     lines = [line.strip() for line in said.splitlines()]
-    told = [line for line in lines if line.startswith("npm error ") and not line.startswith("npm error code")]
-    return (told or lines or ["npm failed"])[0].removeprefix("npm error ")[:300]
+    reasons = [found[1] for line in lines if (found := _REASON.match(line))]
+    return (reasons or lines or ["npm failed"])[0][:300]

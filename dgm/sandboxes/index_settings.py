@@ -3,7 +3,6 @@
 import configparser
 import contextlib
 import re
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,12 @@ _FOUND = "/opt/dgm-index"
 """Folders of the user's packages (``--find-links``) in a build's sandbox, by their numbers."""
 BUNDLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 """Variables that name a file of certificates."""
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+"""Where distributions keep the authorities that they trust."""
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----")
 _BUNDLE_BYTES = 4_000_000
 _REGISTRY = re.compile(r"^\s*registry\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
@@ -102,7 +107,7 @@ def read_certificates(given: Mapping[str, str]) -> bytes:
     Nothing but certificates is taken from such a file.
     """
     paths = [given[name] for name in BUNDLES if given.get(name)]
-    paths += filter(None, [ssl.get_default_verify_paths().cafile])
+    paths += _SYSTEM_BUNDLES
     for path in paths:
         try:
             with Path(path).open("rb") as file:

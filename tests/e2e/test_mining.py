@@ -13,8 +13,9 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split, Verdict
 from dgm.sandboxes.choose import open_bubblewrap
 from tests.support.cheats.python import CHEATS
+from tests.support.index_server import IndexServer
 from tests.support.mined_cheats import grade_cheats
-from tests.support.small_history import SETUP, make_history
+from tests.support.small_history import PYTEST, SETUP, make_history
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -24,6 +25,15 @@ pytestmark = [
 ]
 KILLS = (1, 2, 3, 5, 6)
 """Lines of the journal after which the program is killed."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _index():
+    """All that the user's command finds packages in is pytest as it is installed here."""
+    with IndexServer().serving() as index, pytest.MonkeyPatch.context() as patch:
+        index.add_installed(*PYTEST)
+        patch.setenv("PIP_INDEX_URL", index.url)
+        yield
 
 
 def command(repo, out):

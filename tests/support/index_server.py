@@ -5,6 +5,7 @@ import http.server
 import io
 import threading
 import zipfile
+from importlib.metadata import distribution
 
 
 class IndexServer:
@@ -27,6 +28,19 @@ class IndexServer:
             wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:tell\n")
             wheel.writestr(f"{info}/RECORD", "".join(f"{each},,\n" for each in [*wheel.namelist(), info]))
         self.wheels.setdefault(name, {})[f"{name}-{version}-py3-none-any.whl"] = data.getvalue()
+
+    def add_installed(self, *names):
+        """Adds packages as they are installed here, without their commands."""
+        for name in names:
+            found, data = distribution(name), io.BytesIO()
+            with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as wheel:
+                for file in found.files:
+                    kept = file.suffix != ".pyc" and ".." not in file.parts
+                    if kept and file.name not in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"):
+                        wheel.write(file.locate(), str(file))
+                record = next(str(file) for file in found.files if file.name == "RECORD")
+                wheel.writestr(record, "".join(f"{each},,\n" for each in [*wheel.namelist(), record]))
+            self.wheels[name] = {f"{name}-{found.version}-py3-none-any.whl": data.getvalue()}
 
     @property
     def port(self):

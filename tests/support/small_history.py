@@ -1,15 +1,12 @@
 """A git repository with a small history, made by one process of git."""
 
 import subprocess
-import sysconfig
 from pathlib import Path
 
-_PARTS = (
-    "pytest _pytest py.py pluggy iniconfig packaging pygments "
-    "pytest-*info pluggy-*info iniconfig-*info packaging-*info"
-)
-SETUP = f'cd {sysconfig.get_paths()["purelib"]} && cp -r {_PARTS} "$DGM_PACKAGES"'
-"""A command for ``--setup``: pytest as it is installed here, without a network."""
+PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+"""Packages that an index must have for ``SETUP``."""
+SETUP = 'uv pip install --target "$DGM_PACKAGES" pytest'
+"""A command for ``--setup``."""
 
 PYPROJECT = '[project]\nname = "Sums_Kit"\nversion = "1.2"\n\n[project.scripts]\nsums = "sums.main:main"\n'
 HALF = "def half(number):\n    return number // {}\n"

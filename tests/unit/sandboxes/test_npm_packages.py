@@ -7,7 +7,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.npm_locks import check_lock
+from dgm.npm_locks import check_lock, first_error
 from dgm.sandboxes.npm_packages import ensure_npm_packages
 from tests.support.folder_builder import FolderBuilder
 
@@ -47,6 +47,20 @@ def test_what_is_no_lock_is_said(data):
 
 def source():
     return {"package.json": Entry(b"{}"), "package-lock.json": Entry(lock())}
+
+
+@pytest.mark.parametrize("word", ["npm error", "npm ERR!"])
+def test_the_reason_is_what_tells_something(word):
+    lines = [
+        "npm warn old",
+        f"{word} code ENOENT",
+        f"{word} syscall open",
+        f"{word} enoent no such file",
+        f"{word} more",
+    ]
+    assert first_error("\n".join(lines)) == "enoent no such file"
+    assert first_error("odd") == "odd"
+    assert first_error("") == "npm failed"
 
 
 @pytest.mark.starts_processes
