@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dgm.domain import Snapshot
 from dgm.errors import UserError
-from dgm.npm_locks import LOCK, MANIFEST, MODULES, check_lock, first_error
+from dgm.npm_locks import LOCK, MANIFEST, MODULES, check_lock, check_manifest, first_error
 from dgm.paths import cache_folder
 from dgm.processes import run_apart
 from dgm.sandboxes.engine_client import lock_image
@@ -35,10 +35,11 @@ def ensure_npm_packages(source: Snapshot, machine: str = "") -> Path:
         machine: architecture of the sandboxes; default: this machine's.
 
     Raises:
-        UserError: they cannot be installed, or the lock names something beside packages of a registry.
+        UserError: they cannot be installed, or something is named beside packages of a registry.
     """
     cpu = _CPUS.get(machine or platform.machine(), machine or platform.machine())
     wanted = {name: source[name].data for name in (MANIFEST, LOCK)}
+    check_manifest(wanted[MANIFEST])
     check_lock(wanted[LOCK])
     digest = hashlib.sha256("\0".join(("npm", cpu)).encode())
     for data in wanted.values():

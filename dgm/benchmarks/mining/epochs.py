@@ -87,7 +87,13 @@ class Epochs:
         return read_declarations(files).digest
 
     def _install(self, files: Snapshot, day: str) -> Installed:
-        return build_environment(read_declarations(files), self._others, day, self._python, self._suite)
+        declared = read_declarations(files)
+        others = [name for name in self._others if name not in {*declared.held, *dict(declared.elsewhere)}]
+        try:
+            built = build_environment(declared, others, day, self._python, self._suite)
+        except CannotInstall as error:
+            raise CannotInstall("; ".join(filter(None, [str(error), declared.remark]))) from error
+        return Installed(built.name, "; ".join(filter(None, [built.remark, declared.remark])))
 
     def _run_setup(self, files: Snapshot) -> Installed:
         with TemporaryDirectory(prefix="dgm-mine-") as name:
