@@ -1,8 +1,8 @@
 """Git: run on object ids only, with no configuration except the one given here.
 
 No hook, filter, attribute, text conversion or submodule of an agent's tree takes effect. The git configurations of the
-user and the machine have no effect either. An ``agents.git`` may come from a stranger: git sees its folder ``objects``
-and nothing else of it (``ObjectFolder``).
+user and the machine have no effect either. A repository may come from a stranger: git sees its folder ``objects`` and
+nothing else of it (``ObjectFolder``).
 """
 
 import os
@@ -56,16 +56,34 @@ def run_git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 
 class ObjectFolder:
-    """The objects of an ``agents.git``. Git reads them from a private repository with dgm's configuration.
+    """The objects of a repository. Git reads them from a private repository with dgm's configuration.
 
-    So the configuration, hooks, attributes, grafts, shallow and replaced commits, worktrees and promises of a partial
-    clone in ``agents.git`` have no effect. Links and alternates, which lead out of the folder, are refused.
+    So the repository's configuration, hooks, attributes, grafts, replaced commits, worktrees and promises of a partial
+    clone have no effect. Links and alternates, which lead out of the folder, are refused.
     """
 
-    def __init__(self, repository: Path, below: Path | None = None) -> None:
-        """Read ``repository``, and what it lacks from the objects of the ``agents.git`` ``below``."""
+    def __init__(
+        self,
+        repository: Path,
+        below: Path | None = None,
+        *,
+        config: bytes = CONFIG,
+        shallow: bytes = b"",
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
+        """Read ``repository``, and what it lacks from the objects of the ``agents.git`` ``below``.
+
+        Args:
+            repository: a bare repository, or the ``.git`` of another.
+            below: another one.
+            config: the configuration of the private repository.
+            shallow: ids of the commits at which the history ends, a line each.
+            timeout_s: for each call of git.
+        """
         self.repository = repository
         self._objects = [each.absolute() / "objects" for each in (repository, below) if each]
+        self._files = {"config": config, **({"shallow": shallow} if shallow else {})}
+        self._timeout_s = timeout_s
         self._checked = False
 
     def run(self, *arguments: str, given: bytes = b"", refs: Mapping[str, CommitId] | None = None) -> bytes:
@@ -73,11 +91,11 @@ class ObjectFolder:
 
         Raises:
             ArchiveCorrupt: git fails, or the folder holds a link or names another one.
-            Infrastructure: git takes longer than two minutes.
+            Infrastructure: git takes too long.
             UserError: git is not installed.
         """
         with self.private(refs or {}) as (folder, variables):
-            return _run(self.repository, folder, variables, arguments, given)
+            return _run(self.repository, folder, variables, arguments, given, self._timeout_s)
 
     @contextmanager
     def private(self, refs: Mapping[str, CommitId]) -> Iterator[tuple[Path, Mapping[str, str]]]:
@@ -91,7 +109,8 @@ class ObjectFolder:
             folder = Path(name)
             (folder / "refs").mkdir()
             (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-            (folder / "config").write_bytes(CONFIG)
+            for file, data in self._files.items():
+                (folder / file).write_bytes(data)
             lines = "".join(f"{commit} refs/heads/{ref}\n" for ref, commit in sorted(refs.items()))
             (folder / "packed-refs").write_text(f"# pack-refs with: sorted\n{lines}")
             objects, *below = self._objects
@@ -118,7 +137,10 @@ class ObjectFolder:
                             _check_folder(Path(entry.path))
                             _check_files(Path(entry.path))
                 if any((objects / "info" / name).exists() for name in ("alternates", "http-alternates")):
-                    raise ArchiveCorrupt(f"{objects}/info/alternates: names another folder; delete it")
+                    raise ArchiveCorrupt(
+                        f"{objects}/info/alternates: names another folder; "
+                        "if you trust it, run git repack -a -d, and delete it"
+                    )
             except FileNotFoundError as error:
                 raise _explain_missing(objects) from error
         self._checked = True
@@ -126,7 +148,7 @@ class ObjectFolder:
 
 def _check_folder(folder: Path) -> None:
     if not stat.S_ISDIR(folder.lstat().st_mode):
-        raise ArchiveCorrupt(f"{folder}: a link, or no folder; no link in an agents.git is followed")
+        raise ArchiveCorrupt(f"{folder}: a link, or no folder; no link in a repository is followed")
 
 
 def _check_files(folder: Path) -> None:
@@ -135,21 +157,26 @@ def _check_files(folder: Path) -> None:
             # Git's own maintenance makes folders of graphs; they are not read.
             kept = folder.name in ("info", "pack") and entry.is_dir(follow_symlinks=False)
             if not kept and not entry.is_file(follow_symlinks=False):
-                raise ArchiveCorrupt(f"{entry.path}: not a file; no link in an agents.git is followed")
+                raise ArchiveCorrupt(f"{entry.path}: not a file; no link in a repository is followed")
 
 
 def _run(
-    repository: Path, folder: Path, variables: Mapping[str, str], arguments: tuple[str, ...], given: bytes
+    repository: Path,
+    folder: Path,
+    variables: Mapping[str, str],
+    arguments: tuple[str, ...],
+    given: bytes,
+    timeout_s: float = _TIMEOUT_S,
 ) -> bytes:
     try:
         done = run_apart(
-            ["git", "--git-dir=.", *arguments], env=variables, cwd=folder, given=given, timeout_s=_TIMEOUT_S
+            ["git", "--git-dir=.", *arguments], env=variables, cwd=folder, given=given, timeout_s=timeout_s
         )
     except FileNotFoundError as error:
         raise _explain_missing(repository) from error
     except subprocess.TimeoutExpired as error:
         raise Infrastructure(
-            f"git {arguments[0]} on {repository} took more than {_TIMEOUT_S:.0f} s"
+            f"git {arguments[0]} on {repository} took more than {timeout_s:.0f} s"
         ) from error
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().split("\n", 1)[0]

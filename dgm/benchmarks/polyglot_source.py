@@ -1,31 +1,26 @@
 """The source of exercises: a folder, or one commit of a git repository, fetched once into the cache.
 
-Git runs without hooks and without the user's other settings that could run programs. The fetched files are only read.
+What is fetched is never checked out: its files are written as the objects are, and are only read.
 """
 
 import hashlib
 import logging
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from dgm.archive.local_repository import LocalRepository
+from dgm.archive.objects import make_repository
+from dgm.archive.remote_git import run_remote_git
+from dgm.archive.snapshots import write_folder
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import asset, cache_folder
 
 log = logging.getLogger(__name__)
 
-FETCH_S = 600
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:|file:")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "protocol.ext.allow=never",
-    "core.symlinks=true",
-)
 
 
 def is_address(source: str) -> bool:
@@ -72,7 +67,7 @@ def _resolved(url: str, revision: str, place: Path) -> str:
     names = [f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}", f"refs/heads/{revision}"]
     names += ["HEAD"] if revision == "HEAD" else []
     try:
-        lines = _git("ls-remote", "--", url, *names).splitlines()
+        lines = _git("ls-remote", "--", url, *names, folder=place).splitlines()
     except Infrastructure as error:
         if not noted.is_file():
             raise
@@ -94,13 +89,17 @@ def _fetch(url: str, commit: str, folder: Path) -> None:
     log.info("fetching %s at %s", url, commit[:12])
     made = Path(tempfile.mkdtemp(prefix="half-", dir=folder.parent))
     try:
-        _git("init", "-q", str(made))
-        _git("-C", str(made), "fetch", "-q", "--depth=1", "--no-tags", "--", url, commit)
-        _git("-C", str(made), "checkout", "-q", "--detach", "FETCH_HEAD")
-        if _git("-C", str(made), "rev-parse", "HEAD").strip() != commit:
-            raise UserError(f"polyglot:{url}@{commit}: not a commit")
+        git = made / "repository.git"
+        git.mkdir()
+        make_repository(git)
+        _git("fetch", "-q", "--depth=1", "--no-tags", "--", url, commit, folder=git)
         try:
-            made.rename(folder)
+            exercises = LocalRepository(git, git, None).files(commit)
+        except UserError as error:
+            raise UserError(f"polyglot:{url}@{commit}: not a commit") from error
+        write_folder(exercises, made / "exercises")
+        try:
+            (made / "exercises").rename(folder)
         except OSError:
             if not folder.is_dir():
                 raise
@@ -108,25 +107,8 @@ def _fetch(url: str, commit: str, folder: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _git(*arguments: str) -> str:
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C.UTF-8"}
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
-        environment.pop(name, None)
+def _git(*arguments: str, folder: Path) -> str:
     try:
-        done = subprocess.run(
-            ["git", *settings, *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=FETCH_S,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise UserError("git is not installed; install it with your system's package manager") from error
-    except subprocess.TimeoutExpired as error:
-        raise Infrastructure(f"git {arguments[0]} took more than {FETCH_S} s") from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Infrastructure(f"polyglot: git: {said[-1] if said else f'exit status {done.returncode}'}")
-    return done.stdout.decode("utf-8", "replace")
+        return run_remote_git(*arguments, folder=folder)
+    except Infrastructure as error:
+        raise Infrastructure(f"polyglot: {error}") from error

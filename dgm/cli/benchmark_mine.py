@@ -156,6 +156,8 @@ def _write_report(report: "MiningReport") -> None:
         out.write(f"  {count:>6}  {neutralise(reason)}\n")
     if len(report.left) > MOST_REASONS:
         out.write(f"          and {len(report.left) - MOST_REASONS} other reasons (mined.jsonl has all)\n")
+    for remark in report.packages[:MOST_REASONS]:
+        out.write(f"packages: {neutralise(remark)}\n")
     out.write(f"{sum(report.tasks.values())} verified tasks ({kinds}; {splits}) are in {report.suite}\n")
     out.write(f"{report.processor_s / 60:.1f} minutes of processor time for tests in this session\n")
     out.write(f"now: dgm benchmark show {report.suite}; dgm run --benchmark {report.suite}\n")

@@ -24,6 +24,7 @@ TOO = "HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_
 GRACE_S = 3.0
 SETTINGS = "core.hooksPath=/dev/null core.fsmonitor=false core.autocrlf=false core.attributesFile=/dev/null"
 SETTINGS += " core.excludesFile=/dev/null user.name=dgm user.email=dgm@localhost commit.gpgSign=false"
+QUIET = "core.fsmonitor=false core.hooksPath=/dev/null core.untrackedCache=false"
 ALONE = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1"}
 PLAIN = "* -text !eol !filter !ident !diff !working-tree-encoding\n"
 DIFF = "diff --cached --binary --full-index --no-renames --no-ext-diff --no-textconv HEAD"
@@ -47,23 +48,53 @@ def git(*words: str, where: Path, given: bytes = b"", **env: str) -> bytes:
     return done.stdout
 
 
-def copy(repo: Path, work: Path) -> None:
+def listed(repo: Path, private: Path) -> "list[Path] | None":
+    """The files that the owner of a repository would commit; None where there is none, or one that ignores it.
+
+    Git runs in a folder of our own, on the index and the ignore rules: no setting of the repository takes part.
+    """
+    top = next((each for each in (repo, *repo.parents) if os.path.lexists(each / ".git")), None)
+    if top is None:
+        return None
+    git_dir = top / ".git"
+    if git_dir.is_file():
+        git_dir = top / git_dir.read_text().partition("gitdir: ")[2].strip()
+    if not (git_dir / "HEAD").is_file():
+        raise fail(f"{top}: git cannot read this repository")
+    linked = git_dir / "commondir"
+    common = git_dir / linked.read_text().strip() if linked.is_file() else git_dir
+    for part in ("objects", "refs", "info"):
+        (private / part).mkdir(parents=True)
+    (private / "HEAD").write_text("ref: refs/heads/none\n")
+    words = [f"--{key}={value}" for key, value in (("git-dir", private), ("work-tree", top))]
+    words += [word for setting in QUIET.split() for word in ("-c", setting)]
+    config = ["config", "--file", str(common / "config"), "--no-includes", "--get"]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    env = {**env, "GIT_INDEX_FILE": str(git_dir / "index"), "GIT_OBJECT_DIRECTORY": str(common / "objects")}
+
+    def run(*more: str) -> "tuple[int, bytes]":
+        done = subprocess.run(["git", *words, *more], cwd=repo, env=env, capture_output=True, check=False)
+        return done.returncode, done.stdout
+
+    if b"sha256" in run(*config, "extensions.objectFormat")[1]:
+        kind = "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"
+        (private / "config").write_text(kind)
+    rules = os.fsdecode(run(*config[:-1], "--type=path", "--get", "core.excludesFile")[1].strip())
+    words += ["-c", f"core.excludesFile={rules}"] if rules else []
+    for file in (*git_dir.glob("sharedindex.*"), common / "info" / "exclude"):
+        (private / ("info" if file.name == "exclude" else ".") / file.name).symlink_to(file)
+    status, names = run("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
+    if status:
+        raise fail(f"{top}: git cannot read this repository")
+    if not names and top != repo:
+        return None
+    return [Path(os.fsdecode(name)) for name in names.split(b"\0") if name]
+
+
+def copy(repo: Path, work: Path, private: Path) -> None:
     """The files of a repository that its owner would commit; of a folder that is none, all files."""
-    words = [
-        "git",
-        "-C",
-        str(repo),
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "--",
-        ".",
-    ]
-    found = subprocess.run(words, capture_output=True, check=False)
-    names = [Path(os.fsdecode(name)) for name in found.stdout.split(b"\0") if name]
-    if found.returncode or not names:
+    names = listed(repo, private)
+    if names is None:
         names = [
             Path(at, name).relative_to(repo) for at, dirs, files in os.walk(repo) for name in dirs + files
         ]
@@ -152,7 +183,7 @@ def change(given: argparse.Namespace, scratch: Path) -> "tuple[bytes, int]":
     for folder in (repo, scratch / "job"):
         folder.mkdir(parents=True)
     shutil.copytree(HERE / "agent", scratch / "agent", symlinks=True)
-    copy(given.repo, repo)
+    copy(given.repo, repo, scratch / "list.git")
     git("init", "-q", where=repo)
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "attributes").write_text(PLAIN)

@@ -5,23 +5,18 @@ The commit's own object is kept, and nothing of its history: whoever has the rep
 
 import base64
 import binascii
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dgm.archive.local_repository import LocalRepository
 from dgm.archive.objects import object_id
-from dgm.errors import ArchiveCorrupt
-from dgm.processes import run_apart
+from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
 
 KEY = "seed_commit"
 """Key of a run's configuration below which the commit stands."""
-GIT_SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false")
-"""Settings under which git reads a repository that may be a stranger's."""
 _MOST_BYTES = 64_000
-_READ_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +46,22 @@ def read_origin(folder: Path) -> SeedOrigin | None:
     """Return the current commit of a folder that is a git repository itself; None if it is none, or has no commit."""
     if not (folder / ".git").exists():
         return None
-    data = _ask_git(folder, "cat-file", "commit", "HEAD")
-    if data is None or len(data) > _MOST_BYTES:
+    try:
+        return origin_of(LocalRepository.of_work_tree(folder.resolve()))
+    except (UserError, Infrastructure):
         return None
-    found = SeedOrigin(object_id("commit", data), data)
-    # A repository of another hash is named by other ids.
-    named = _ask_git(folder, "rev-parse", "--verify", "HEAD^{commit}")
-    return found if named is not None and named.strip().decode("ascii", "replace") == found.commit else None
+
+
+def origin_of(repository: LocalRepository) -> SeedOrigin | None:
+    """Return the current commit of a repository; None if it is larger than a run keeps, or not named by SHA-1.
+
+    Raises:
+        UserError: there is none, or it cannot be read.
+        Infrastructure: git takes too long.
+    """
+    data = repository.run("cat-file", "commit", repository.head)
+    fits = len(data) <= _MOST_BYTES and object_id("commit", data) == repository.head
+    return SeedOrigin(repository.head, data) if fits else None
 
 
 def freeze_origin(origin: SeedOrigin | None) -> Mapping[str, Any]:
@@ -83,18 +87,3 @@ def load_origin(config: Mapping[str, Any], where: str) -> SeedOrigin | None:
     except (KeyError, TypeError, IndexError, binascii.Error):
         pass
     raise ArchiveCorrupt(f"{where}: its {KEY} is no commit; restore it from a copy")
-
-
-def _ask_git(folder: Path, *words: str) -> bytes | None:
-    settings = [word for setting in GIT_SETTINGS for word in ("-c", setting)]
-    environment = {
-        **os.environ,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-    }
-    try:
-        done = run_apart(["git", *settings, *words], cwd=folder, env=environment, timeout_s=_READ_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return None if done.returncode else done.stdout

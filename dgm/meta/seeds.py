@@ -1,23 +1,21 @@
 """The agent that a search starts from: a shipped one, a folder, or a git repository at a path or an address."""
 
-import os
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
+from dgm.archive.local_repository import LocalRepository
+from dgm.archive.remote_git import run_remote_git
 from dgm.archive.snapshots import from_folder
 from dgm.config import Settings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.meta.contract import FILE, read_contract
-from dgm.meta.seed_origin import GIT_SETTINGS, SeedOrigin, read_origin
+from dgm.meta.seed_origin import SeedOrigin, origin_of, read_origin
 from dgm.models.choose import names_by_role
 from dgm.paths import SEEDS, seed_folder
-from dgm.processes import run_apart
 
 SEED_BYTES = 20_000_000
-CLONE_S = 600.0
 TRANSPORTS = ("https", "ssh", "git", "file")
 """Transports of git that a seed may come by; others run programs or are not encrypted."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
@@ -76,33 +74,26 @@ def _clone_repository(where: str) -> tuple[Snapshot, SeedOrigin | None]:
             f"{where}: a seed agent is a folder or a git repository at a path or an address of "
             f"{', '.join(TRANSPORTS)}"
         )
+    path = Path(where.removeprefix("file://"))
+    if path.is_dir():
+        return _read_commit(LocalRepository.find(path), where)
     with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
-        words = ["clone", "-q", "--depth=1", "--no-tags", "--template=", "--no-recurse-submodules"]
-        settings = [word for setting in GIT_SETTINGS for word in ("-c", setting)]
+        words = ["clone", "-q", "--bare", "--depth=1", "--no-tags", "--template=", "--", where, "seed.git"]
         try:
-            done = run_apart(
-                ["git", *settings, *words, "--", where, scratch],
-                cwd=Path.cwd(),
-                env={**os.environ, **_environment()},
-                timeout_s=CLONE_S,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise Infrastructure(f"{where}: not cloned within {CLONE_S:.0f} s") from error
-        except FileNotFoundError as error:
-            raise UserError("git is not installed; install it with your system's package manager") from error
-        if done.returncode:
-            names = " and ".join(SEEDS)
-            raise UserError(
-                f"{where}: neither a folder nor a git repository that can be cloned (shipped agents: {names})"
-            )
-        return from_folder(Path(scratch), limit_bytes=SEED_BYTES), read_origin(Path(scratch))
+            run_remote_git(*words, folder=Path(scratch), transports=TRANSPORTS)
+        except Infrastructure as error:
+            raise _explain_missing(where) from error
+        return _read_commit(LocalRepository.find(Path(scratch, "seed.git")), where)
 
 
-def _environment() -> dict[str, str]:
-    """Return the variables of git: no other transport, no question, no large files of an extension."""
-    return {
-        "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS),
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "LC_ALL": "C.UTF-8",
-    }
+def _read_commit(repository: LocalRepository | None, where: str) -> tuple[Snapshot, SeedOrigin | None]:
+    if repository is None:
+        raise _explain_missing(where)
+    return repository.files(repository.head, most_bytes=SEED_BYTES), origin_of(repository)
+
+
+def _explain_missing(where: str) -> UserError:
+    names = " and ".join(SEEDS)
+    return UserError(
+        f"{where}: neither a folder nor a git repository that can be cloned (shipped agents: {names})"
+    )

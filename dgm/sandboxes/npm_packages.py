@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.npm_locks import LOCK, MANIFEST, MODULES, NPM, check_lock, first_error, npm_flags
+from dgm.npm_locks import LOCK, MANIFEST, MODULES, NPM, check_lock, check_manifest, first_error, npm_flags
 from dgm.paths import cache_folder
 from dgm.protocols import Builder
 from dgm.sandboxes.engine_client import hold_lock
@@ -30,11 +30,12 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
         machine: architecture of the sandboxes; default: this machine's.
 
     Raises:
-        UserError: they cannot be installed, or the lock names something beside packages of a registry.
+        UserError: they cannot be installed, or something is named beside packages of a registry.
         Infrastructure: the sandbox failed.
     """
     flags = npm_flags(machine or platform.machine())
     wanted = {name: source[name].data for name in (MANIFEST, LOCK)}
+    check_manifest(wanted[MANIFEST])
     check_lock(wanted[LOCK])
     digest = hashlib.sha256("\0".join(("npm", *flags)).encode())
     for data in wanted.values():

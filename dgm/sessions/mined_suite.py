@@ -58,6 +58,8 @@ class MiningReport:
     left: Mapping[str, int]
     """Why units, bugs and tasks were left out → number, the most frequent first."""
     processor_s: float
+    packages: Sequence[str] = ()
+    """How the packages that were installed differ from what commits declare, a line each."""
 
     def record(self) -> Mapping[str, Any]:
         """Return the document that ``dgm benchmark mine --json`` prints."""
@@ -70,6 +72,7 @@ class MiningReport:
             "candidates": self.candidates,
             "left_out": dict(self.left),
             "processor_s": round(self.processor_s, 1),
+            "packages": list(self.packages),
         }
 
 
@@ -256,6 +259,7 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
         mining.candidates,
         dict(mining.reasons.most_common()),
         mining.bench.processor_s,
+        sorted({*mining.epochs.remarks.values()} - {""}),
     )
 
 

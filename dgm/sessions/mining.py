@@ -251,9 +251,11 @@ async def newest_environment(mining: Mining) -> Environment:
             mining.journal.put(key, known)
     ran = known["passed"] + known["failed"]
     if not ran or known["passed"] < HEALTHY * ran:
+        remark = mining.epochs.remarks.get(environment.name)
+        packages = f"; its packages: {remark}" if remark else ""
         raise UserError(
             f"{repo}: {known['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
-            f"{known['why'][:200]} (packages can be given with --setup, the call of the tests with --test)"
+            f"{known['why'][:200]}{packages} (packages can be given with --setup, the call of the tests with --test)"
         )
     mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
     return environment

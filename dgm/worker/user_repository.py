@@ -1,32 +1,23 @@
 """A person's repository: its files for an agent, and the way of an agent's change back into it.
 
-Files are read and written byte for byte. Git is asked only for the list of files. No filter, attribute or
-setting of the person's (``core.autocrlf``, ``core.fileMode``, LFS) changes the files that an agent sees or that
-are written back.
+Files are read and written byte for byte. Git is asked only for the list of files (``LocalRepository``). No filter,
+attribute or setting (``core.autocrlf``, ``core.fileMode``, LFS) changes the files that an agent sees or that are
+written back.
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgm.archive.local_repository import LocalRepository, find_top
 from dgm.archive.repository import apply_patch
 from dgm.archive.snapshots import from_folder, from_names, write_folder
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, ArchiveCorrupt, Infrastructure, UserError
-from dgm.processes import run_apart
 
 LIMIT_BYTES = 100_000_000
-GIT_TIMEOUT_S = 120.0
-_SETTINGS = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": "/dev/null",
-    "core.untrackedCache": "false",
-}
-"""Settings over those of a repository, which may be a stranger's: it runs no program."""
 _SUBMODULE = b"160000 "
 
 
@@ -49,7 +40,7 @@ def user_files(repo: Path) -> UserFiles:
         UserError: it is too large to be copied, or git refuses to read it.
     """
     try:
-        top = _find_top(repo)
+        top = find_top(repo)
         if top is None:
             return UserFiles(from_folder(repo, limit_bytes=LIMIT_BYTES))
         names, absent = _list_files(repo)
@@ -72,13 +63,13 @@ def find_ignored_around(repo: Path, names: Iterable[str]) -> frozenset[str]:
     # Git stops when it is asked about a file of a submodule.
     asked = [name for name in sorted(names) if not _is_in_submodule(repo, name)]
     given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in asked)
-    words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
-    if _find_top(repo) is None:
+    base = find_top(repo)
+    if base is None:
         return frozenset()
-    fields = _start_git(repo, words, given).stdout.split(b"\0")[:-1]
+    words = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"]
+    fields = _run_git(repo, *words, given=given).split(b"\0")[:-1]
     rows = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
     top = repo.resolve()
-    base = _find_top(repo) or repo
     found = set()
     for source, pattern, name in rows:
         place = (base / os.fsdecode(source)).resolve()
@@ -123,7 +114,7 @@ def apply_command(repo: Path, file: Path) -> str:
     """Return the command that applies a patch file to the folder."""
     import shlex
 
-    top = _find_top(repo)
+    top = find_top(repo)
     if top is None or top == repo.resolve():
         return shlex.join(["git", "-C", str(repo), "apply", str(file)])
     prefix = repo.resolve().relative_to(top).as_posix()
@@ -143,17 +134,6 @@ def _replace(repo: Path, written: Snapshot, removed: Sequence[str], modes: dict[
         if name in written and not (repo / name).is_symlink():
             executable = 0o111 & (mode | (mode & 0o444) >> 2) if written[name].mode & 0o100 else 0
             (repo / name).chmod((mode & 0o666) | executable)
-
-
-def _find_top(repo: Path) -> Path | None:
-    """Return the top of the work tree that the folder lies in; None if there is no repository around it."""
-    here = repo.resolve()
-    for folder in (here, *here.parents):
-        mark = folder / ".git"
-        # Git passes over an empty folder of this name.
-        if mark.is_symlink() or mark.is_file() or (mark.is_dir() and any(mark.iterdir())):
-            return folder
-    return None
 
 
 def _without_linked(repo: Path, names: Iterable[str]) -> list[str]:
@@ -193,44 +173,9 @@ def _is_in_submodule(repo: Path, name: str) -> bool:
     return any((repo / folder / ".git").exists() for folder in folders if folder != Path())
 
 
-def _run_git(repo: Path, *words: str) -> bytes:
-    done = _start_git(repo, words)
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UserError(f"{repo}: git cannot read this repository: {said[0] if said else 'no reason given'}")
+def _run_git(repo: Path, *words: str, given: bytes = b"") -> bytes:
+    done = LocalRepository.of_work_tree(find_top(repo) or repo).run_on_files(*words, cwd=repo, given=given)
+    if done.returncode > 1 or (done.returncode and done.stderr):
+        reason = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise UserError(f"{repo}: git cannot read this repository: {reason or 'no reason'}")
     return done.stdout
-
-
-def _start_git(repo: Path, words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    git = shutil.which("git")
-    if git is None:
-        raise UserError("git is not installed; dgm needs it (for example: apt-get install git)")
-    settings = {**_SETTINGS, "safe.directory": str(_find_top(repo))}
-    options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
-    try:
-        return run_apart(
-            [git, *options, *words], cwd=repo, env=_environment(), given=given, timeout_s=GIT_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise UserError(f"{repo}: git did not list its files within {GIT_TIMEOUT_S:.0f} s") from error
-
-
-def _environment() -> dict[str, str]:
-    """Return this process's environment without variables that name another repository than the folder's own."""
-    others = (
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_PREFIX",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_COMMON_DIR",
-        "GIT_CEILING_DIRECTORIES",
-    )
-    return {key: value for key, value in os.environ.items() if key not in others} | {
-        "LC_ALL": "C.UTF-8",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
-        # A partial clone would fetch what it lacks by whatever command it names.
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "none",
-    }

@@ -1,17 +1,23 @@
 """Read what a repository declares that it and its tests need; run nothing of it.
 
 Read are ``pyproject.toml`` (PEP 621, dependency groups, Poetry, PDM, Hatch), ``setup.cfg``, the literals of
-``setup.py``, ``tox.ini``, and files of requirements.
+``setup.py``, ``tox.ini``, and files of requirements. Of a requirement, a name with extras, versions and a marker
+remains. Anything else (an address, a path, an option) is left out. So is a name that the repository takes from
+elsewhere than the public registry. A package that the repository holds itself is imported from its folder.
 """
 
 import ast
 import configparser
 import hashlib
+import posixpath
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from dgm.domain import Snapshot
 
@@ -32,6 +38,10 @@ _REQUIREMENT_FILES = re.compile(
     r"^(?:requirements?[-_.\w]*/)?(?:[-_.\w]*requirements?[-_.\w]*|(?:base|main|tests?|testing|dev|ci))\.(?:txt|in)$"
     r"|^(?:tests?|testing)/(?:[-_.\w]*requirements?[-_.\w]*)\.txt$"
 )
+_PLAIN = re.compile(r"""[\w.\[\],<>=!~*+;'"() -]+""", re.ASCII)
+"""A requirement without anything that an installer could take for an address, a path or a variable."""
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
+_SHOWN = 60
 _NOT_TESTS = re.compile(r"(?i)(?:^|[-_./])(?:docs?|lint|mypy|typing|release|build|publish)(?:[-_./]|$)")
 
 
@@ -51,12 +61,24 @@ class Declarations:
     """Entry points: group, name, object."""
     roots: tuple[str, ...] = (".",)
     """Folders from which its modules are imported."""
+    held: tuple[str, ...] = ()
+    """Names of further packages of the repository that it needs itself; they are imported from its folders."""
+    elsewhere: tuple[tuple[str, str], ...] = ()
+    """Requirements that are left out: name or beginning, and why, sorted."""
+
+    @property
+    def remark(self) -> str:
+        """What is left out, in one line; empty if nothing is."""
+        return ", ".join(f"without {name} ({why})" for name, why in self.elsewhere)
 
     @property
     def digest(self) -> str:
         """An id of what is declared: commits with the same one share an environment."""
         text = "\n".join(
-            [self.project, *self.needed, "", *self.tests, "", *map(str, self.scripts), *self.roots]
+            [
+                *(self.project, *self.needed, "", *self.tests, "", *map(str, self.scripts)),
+                *(*self.roots, *self.held, *map(str, self.elsewhere)),
+            ]
         )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -72,26 +94,52 @@ def name_of(requirement: str) -> str:
     return normalise(found[1]) if found and "://" not in requirement else ""
 
 
+def registry_requirement(text: str) -> str:
+    """Return ``NAME[extras]versions; marker`` of a requirement by name; empty if it is anything else."""
+    try:
+        parsed = Requirement(text.strip())
+    except InvalidRequirement:
+        # Old projects have versions that are none any more (``>=1.*``): take any.
+        found = _NAME.match(text)
+        return normalise(found[1]) if found and re.fullmatch(r"[\w.,<>=!~*+() -]*", found[3]) else ""
+    parsed.name = normalise(parsed.name)
+    return str(parsed) if not parsed.url and _PLAIN.fullmatch(str(parsed)) else ""
+
+
 def read_declarations(files: Snapshot) -> Declarations:
     """Read what the files of a commit declare; what cannot be read declares nothing."""
-    project = _read_pyproject(_text(files, "pyproject.toml"))
-    parts = [project, _read_setup_cfg(_text(files, "setup.cfg")), _read_setup_py(_text(files, "setup.py"))]
-    name = next((part.project for part in parts if part.project), "")
-    needed = [one for part in parts for one in part.needed]
-    tests = [one for part in parts for one in part.tests]
+    root = _read_project(files, "")
+    needed, tests = list(root.needed), list(root.tests)
     for path in sorted(files):
         if _REQUIREMENT_FILES.match(path) and not _NOT_TESTS.search(path):
             wanted = needed if re.search(r"(?:^|/)(?:requirements|base|main)\.(?:txt|in)$", path) else tests
             wanted += _requirement_lines(_text(files, path))
     tests += _read_tox(_text(files, "tox.ini"))
-    first = _clean(needed, name)
+    elsewhere, roots, held = dict(root.elsewhere), list(root.roots[:-1]), list[str]()
+    members = {name: member for name, member in _find_members(files).items() if name != root.project}
+    workspace = _workspace_members(files, members)
+    waiting = [_name_in(one, members) for one in (*needed, *tests, *elsewhere)] + workspace
+    for name in waiting:  # it grows
+        if name in members and name not in held:
+            member = members[name][1]
+            held.append(name)
+            roots += [each for each in member.roots if each not in roots]
+            (tests if name in workspace else needed).extend(member.needed)
+            tests += member.tests if name in workspace else ()
+            elsewhere = {**dict(member.elsewhere), **elsewhere}
+            waiting += [_name_in(one, members) for one in (*member.needed, *dict(member.elsewhere))]
+    own = {*held, *filter(None, [root.project])}
+    first, refused = _clean(needed, own, elsewhere, members)
+    further, more = _clean(tests, own, elsewhere, members)
     return Declarations(
-        project=name,
-        version=next((part.version for part in parts if part.version), ""),
+        project=root.project,
+        version=root.version,
         needed=first,
-        tests=tuple(one for one in _clean(tests, name) if one not in first),
-        scripts=tuple(sorted({script for part in parts for script in part.scripts})),
-        roots=_find_roots(files),
+        tests=tuple(one for one in further if one not in first),
+        scripts=root.scripts,
+        roots=(*roots, "."),
+        held=tuple(sorted(held)),
+        elsewhere=tuple(sorted({*refused, *more})),
     )
 
 
@@ -99,38 +147,125 @@ def _text(files: Snapshot, path: str) -> str:
     return files[path].data.decode("utf-8", "replace") if path in files else ""
 
 
-def _clean(given: Sequence[str], project: str) -> tuple[str, ...]:
-    kept = {one.strip(): name_of(one) for one in given}
-    return tuple(
-        sorted(one for one, name in kept.items() if name and name != project and name not in NOT_NEEDED)
+Members = Mapping[str, tuple[str, Declarations]]
+"""Further packages that the repository holds: name → folder, and what it declares."""
+
+
+def _clean(
+    given: Sequence[str], own: Collection[str], elsewhere: Mapping[str, str], members: Members
+) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """Return the requirements that a registry has, and those that are left out with the reason."""
+    kept, refused = set[str](), list[tuple[str, str]]()
+    for one in given:
+        name, requirement = _name_in(one, members), registry_requirement(one)
+        if name in own or name in NOT_NEEDED or re.match(r"\.(?:\[|$)", one):
+            continue
+        if name in elsewhere:
+            refused.append((name, elsewhere[name]))
+        elif requirement:
+            kept.add(requirement)
+        else:
+            refused.append((name or " ".join(one.split())[:_SHOWN], "an address, a path or an option"))
+    named = {name_of(one) for one in given}
+    refused += [(name, why) for name, why in elsewhere.items() if name not in own and name not in named]
+    return tuple(sorted(kept)), refused
+
+
+def _name_in(text: str, members: Members) -> str:
+    """Return the name of a requirement: of one by name, or by the path of a folder of the repository."""
+    if "/" in text:
+        path = posixpath.normpath(text.removeprefix("file:").partition("[")[0].strip())
+        by_path = next((name for name, (folder, _) in members.items() if folder == path), "")
+        if by_path:
+            return by_path
+    if egg := re.search(r"#egg=([\w.-]+)", text):
+        return normalise(egg[1])
+    found = _NAME.match(text)
+    return normalise(found[1]) if found and re.match(r"[@<>=!~(;]|$", found[3]) else ""
+
+
+def _workspace_members(files: Snapshot, members: Members) -> list[str]:
+    """Return the names of the members of a workspace of uv."""
+    workspace = _table(_table(_table(_toml(_text(files, "pyproject.toml")), "tool"), "uv"), "workspace")
+
+    def matches(folder: str, key: str) -> bool:
+        return any(
+            PurePosixPath(folder).match(each) for each in _texts(workspace.get(key)) if each.strip("./")
+        )
+
+    return sorted(
+        name
+        for name, (folder, _) in members.items()
+        if matches(folder, "members") and not matches(folder, "exclude")
     )
 
 
-def _find_roots(files: Snapshot) -> tuple[str, ...]:
-    """Return ``src`` or ``lib`` if packages or modules are there, and the top."""
-    found = [
-        root
-        for root in ("src", "lib")
-        if any(re.match(rf"{root}/(?:\w+/__init__|\w+)\.py$", name) for name in files)
+def _read_project(files: Snapshot, folder: str) -> Declarations:
+    """Read the manifests in one folder; its name ends with a slash unless it is the top."""
+    pyproject = _read_pyproject(_text(files, f"{folder}pyproject.toml"))
+    parts = [
+        pyproject,
+        _read_setup_cfg(_text(files, f"{folder}setup.cfg")),
+        _read_setup_py(_text(files, f"{folder}setup.py")),
     ]
-    return (*found, ".")
+    return Declarations(
+        project=next((part.project for part in parts if part.project), ""),
+        version=next((part.version for part in parts if part.version), ""),
+        needed=tuple(one for part in parts for one in part.needed),
+        tests=tuple(one for part in parts for one in part.tests),
+        scripts=tuple(sorted({script for part in parts for script in part.scripts})),
+        roots=_find_roots(files, folder),
+        elsewhere=pyproject.elsewhere,
+    )
+
+
+def _find_members(files: Snapshot) -> Members:
+    folders = sorted({path.rpartition("/")[0] for path in files if path.rpartition("/")[2] in _MANIFESTS})
+    found: dict[str, tuple[str, Declarations]] = {}
+    for folder in filter(None, folders):
+        member = _read_project(files, f"{folder}/")
+        if member.project:
+            found.setdefault(member.project, (folder, member))
+    return found
+
+
+def _find_roots(files: Snapshot, folder: str) -> tuple[str, ...]:
+    """Return ``src`` or ``lib`` if packages or modules are there; the folder itself at the top, or if they are not."""
+    found = [
+        f"{folder}{root}"
+        for root in ("src", "lib")
+        if any(re.match(rf"{re.escape(folder + root)}/(?:\w+/__init__|\w+)\.py$", name) for name in files)
+    ]
+    if found and folder:
+        return tuple(found)
+    return (*found, folder.rstrip("/") or ".")
+
+
+def _toml(text: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
 
 
 def _read_pyproject(text: str) -> Declarations:
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return Declarations()
+    document = _toml(text)
     project, tool = _table(document, "project"), _table(document, "tool")
-    poetry = _table(tool, "poetry")
+    poetry, uv = _table(tool, "poetry"), _table(tool, "uv")
     groups = _table(document, "dependency-groups") | _table(_table(tool, "pdm"), "dev-dependencies")
     extras = _table(project, "optional-dependencies")
     needed = [*_texts(project.get("dependencies")), *_poetry(_table(poetry, "dependencies"))]
     tests = [one for name in groups if TEST_GROUPS.match(name) for one in _group(groups, name, ())]
     tests += [one for name, given in extras.items() if TEST_GROUPS.match(name) for one in _texts(given)]
-    tests += _poetry(_table(poetry, "dev-dependencies"))
+    tests += [*_poetry(_table(poetry, "dev-dependencies")), *_texts(uv.get("dev-dependencies"))]
+    elsewhere = [
+        _table(uv, "sources"),
+        *(_table(poetry, key) for key in ("dependencies", "dev-dependencies")),
+    ]
     for name, group in _table(poetry, "group").items():
-        tests += _poetry(_table(group, "dependencies")) if TEST_GROUPS.match(name) else []
+        if TEST_GROUPS.match(name) and isinstance(group, dict):
+            tests += _poetry(_table(group, "dependencies"))
+            elsewhere.append(_table(group, "dependencies"))
     for name, given in _table(_table(tool, "hatch"), "envs").items():
         wanted = isinstance(given, dict) and (TEST_GROUPS.match(name) or name in ("default", "hatch-test"))
         tests += (
@@ -152,7 +287,29 @@ def _read_pyproject(text: str) -> Declarations:
         needed=tuple(needed),
         tests=tuple(tests),
         scripts=tuple(scripts),
+        elsewhere=tuple(
+            (normalise(name), why)
+            for table in elsewhere
+            for name, value in table.items()
+            if (why := _source_of(value))
+        ),
     )
+
+
+def _source_of(value: object) -> str:
+    """Return where a package comes from that the public registry is not to be asked for; empty if there is no such."""
+    for one in value if isinstance(value, list) else [value]:
+        for keys, why in _SOURCES.items():
+            if isinstance(one, dict) and any(key in one for key in keys):
+                return why
+    return ""
+
+
+_SOURCES = {
+    ("workspace", "path", "file"): "a folder",
+    ("git", "url"): "an address",
+    ("index", "source"): "of another index",
+}
 
 
 def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -177,8 +334,9 @@ def _poetry(given: Mapping[str, Any]) -> list[str]:
     """Return Poetry's requirements as everybody else writes them."""
     found = []
     for name, value in given.items():
-        about = value if isinstance(value, dict) else {"version": value}
-        if isinstance(about.get("version"), str) and name.lower() != "python":
+        # Where there is a version for each Python, take any.
+        about = value if isinstance(value, dict) else {"version": "*" if isinstance(value, list) else value}
+        if isinstance(about.get("version"), str) and name.lower() != "python" and not _source_of(value):
             extras = ",".join(_texts(about.get("extras")))
             found.append(f"{name}{f'[{extras}]' if extras else ''}{_poetry_version(about['version'])}")
     return found
@@ -210,7 +368,8 @@ def _next_version(text: str, *, caret: bool) -> str:
 def _requirement_lines(text: str) -> list[str]:
     joined = re.sub(r"\\\r?\n", " ", text)
     lines = (re.sub(r"(?:^|\s)#.*$|\s--hash=\S+", "", line).strip() for line in joined.splitlines())
-    return [line for line in lines if line and not line.startswith(("-", ".", "/")) and "://" not in line]
+    lines = (re.sub(r"^(?:-e|--editable)[\s=]*", "", line) for line in lines)
+    return [line for line in lines if line and not line.startswith("-")]
 
 
 def _read_setup_cfg(text: str) -> Declarations:

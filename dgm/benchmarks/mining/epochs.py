@@ -121,7 +121,12 @@ class Epochs:
 
     async def _install(self, files: Snapshot, day: str) -> Installed:
         declared = read_declarations(files)
-        return await build_environment(declared, self._others, day, self._python, self._suite, self._builder)
+        others = [name for name in self._others if name not in {*declared.held, *dict(declared.elsewhere)}]
+        try:
+            built = await build_environment(declared, others, day, self._python, self._suite, self._builder)
+        except CannotInstall as error:
+            raise CannotInstall("; ".join(filter(None, [str(error), declared.remark]))) from error
+        return Installed(built.name, "; ".join(filter(None, [built.remark, declared.remark])))
 
     def _setup_variables(self, packages: str) -> Mapping[str, str]:
         """Return the variables of the user's command; ``packages`` is its folder."""

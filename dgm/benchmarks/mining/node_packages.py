@@ -20,13 +20,20 @@ from dgm.benchmarks.mining.stored_environments import CannotInstall, store_envir
 from dgm.benchmarks.script_tools import TOOLS
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.npm_locks import LOCK, MANIFEST, MODULES, NPM, check_lock, first_error, npm_flags
+from dgm.npm_locks import (
+    LOCK,
+    MANIFEST,
+    MODULES,
+    NPM,
+    TABLES,
+    check_lock,
+    first_error,
+    keep_registry_specs,
+    npm_flags,
+)
 from dgm.protocols import Builder
 
 INSTALL_S = 900.0
-DECLARED = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides")
-_FOREIGN = re.compile(r"(?!npm:).*[:/].*")
-"""A version that is no range of a registry's versions: a folder, a link, a repository, a workspace."""
 _SAID = 300
 _BLAMED = re.compile(
     r"No matching version found for (@?[^@\s]+)@|The requested resource '(@?[^@\s]+)@|404 +'(@?[^@\s]+)@"
@@ -61,17 +68,16 @@ class NodeEpochs(Epochs):
 
 
 def read_declared(files: Snapshot) -> tuple[Mapping[str, Mapping[str, object]], Sequence[str]]:
-    """Return the tables of packages of a manifest, and the names of those that no registry has."""
+    """Return the tables of packages of a manifest, and the names of those that no registry is to be asked for."""
     manifest = read_manifest(files)
     declared: dict[str, Mapping[str, object]] = {}
     foreign: list[str] = []
-    for key in DECLARED:
+    folders = [path for path in files if path.endswith(f"/{MANIFEST}") and f"{MODULES}/" not in path]
+    own = {str(read_manifest({MANIFEST: files[path]}).get("name")) for path in folders}
+    for key in TABLES:
         table = manifest.get(key)
         if isinstance(table, dict) and table:
-            left = [
-                name for name, spec in table.items() if isinstance(spec, str) and _FOREIGN.fullmatch(spec)
-            ]
-            declared[key] = {name: spec for name, spec in table.items() if name not in left}
+            declared[key], left = keep_registry_specs(table, own)
             foreign += left
     return declared, sorted({*foreign})
 
@@ -123,7 +129,7 @@ async def build_node_environment(
 def _attempts(
     files: Snapshot, day: str, foreign: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], bytes, str]]:
-    without = f"without {', '.join(foreign)}, which no registry has" if foreign else ""
+    without = f"without {', '.join(foreign)}, which no registry is asked for" if foreign else ""
     lock = files[LOCK].data if LOCK in files and not foreign else b""
     if lock:
         try:

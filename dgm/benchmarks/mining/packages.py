@@ -167,7 +167,7 @@ def _tidy(packages: Path, declared: Declarations) -> None:
     for script in sorted((packages / "bin").glob("*")) if (packages / "bin").is_dir() else ():
         _make_portable(script)
     for record in sorted(packages.glob("*.dist-info")):
-        if (declared.project and _project_of(record) == declared.project) or _shadows_python(record):
+        if _project_of(record) in (declared.project, *declared.held) or _shadows_python(record):
             _remove_distribution(record)
     for record in sorted(packages.glob("*.dist-info/RECORD")):
         lines = [

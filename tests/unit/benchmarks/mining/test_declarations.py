@@ -35,8 +35,8 @@ dev = [{include-group = "base"}, {include-group = "dev"}, "mypy"]
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("^1.2.3", ">=1.2.3,<2"), ("^0.3", ">=0.3,<0.4"), ("~1.4", ">=1.4,<1.5"), ("1.0", "==1.0"), ("*", ""),
-     (">=2,<3", ">=2,<3")],
+    [("^1.2.3", "<2,>=1.2.3"), ("^0.3", "<0.4,>=0.3"), ("~1.4", "<1.5,>=1.4"), ("1.0", "==1.0"), ("*", ""),
+     (">=2,<3", "<3,>=2")],
 )  # fmt: skip
 def test_versions_of_poetry(given, meant):
     found = read(pyproject=f'[tool.poetry.dependencies]\npython = "^3.9"\nlib = "{given}"\n')
@@ -57,7 +57,7 @@ def test_setup_cfg_tox_and_requirement_files():
         cfg="[metadata]\nname = a\nversion = attr: a.v\n[options]\ninstall_requires =\n    six\n",
         tox="[testenv]\ndeps =\n    py27: mock\n    -r more.txt\n    hypothesis<5  # old\n"
         "[testenv:docs]\ndeps = sphinx\n",
-        **{"requirements.txt": "idna==3.1 --hash=sha256:0\n-e .\nhttps://example.org/x.zip\n",
+        **{"requirements.txt": "idna==3.1 --hash=sha256:0\n-e .\nhttps://example.org/x.zip\n-r more.txt\n",
            "requirements/test.txt": "responses\n", "requirements/docs.txt": "furo\n"},
     )  # fmt: skip
     assert (found.version, found.needed, found.tests) == (
@@ -65,6 +65,7 @@ def test_setup_cfg_tox_and_requirement_files():
         ("idna==3.1", "six"),
         ("hypothesis<5", "mock", "responses"),
     )
+    assert found.remark == "without https://example.org/x.zip (an address, a path or an option)"
 
 
 def test_unreadable_files_declare_nothing():
@@ -83,3 +84,121 @@ def test_commits_with_equal_declarations_share_a_digest():
 
 def test_requirements_by_address_have_no_name():
     assert (name_of("A_b [x] >= 1"), name_of("git+https://example.org/a")) == ("a-b", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("Attrs [a, B] >=22 ; python_version < '3.12'", 'attrs[B,a]>=22; python_version < "3.12"'),
+        ("six (>=1.0)", "six>=1.0"),
+        ("old>=1.*,<2", "old"),
+        ("zope.interface", "zope-interface"),
+        ("x.whl", "x-whl"),
+    ],
+)
+def test_a_requirement_by_name_is_kept(given, kept):
+    assert read(pyproject=f'[project]\ndependencies = ["{given}"]\n').needed == (kept,)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("evil @ http:/127.0.0.1/${KEY}/evil-1.0-py3-none-any.whl", "evil"),
+        ("evil@https://example.org/evil.whl", "evil"),
+        ("evil @ git+ssh://git@example.org/evil", "evil"),
+        ("evil @ file:///etc/passwd", "evil"),
+        ("evil @ ../evil", "evil"),
+        ("git+https://example.org/evil#egg=evil", "evil"),
+        ("git+https://example.org/evil", "git+https://example.org/evil"),
+        ("http:/example.org/evil.whl", "http:/example.org/evil.whl"),
+        ("./evil.whl", "./evil.whl"),
+        ("~/evil", "~/evil"),
+        ("folder/evil", "folder/evil"),
+        ("C:\\\\evil", "C:\\evil"),
+        ("evil===http://example.org", "evil"),
+        ("evil; python_version < '${KEY}'", "evil"),
+        ("evil --index-url=https://example.org", "evil --index-url=https://example.org"),
+        ("--index-url=https://example.org", "--index-url=https://example.org"),
+    ],
+)
+def test_an_address_a_path_or_an_option_is_left_out_with_a_remark(given, name):
+    found = read(
+        pyproject=f'[project]\ndependencies = ["{given}", "six"]\n', **{"requirements/test.txt": "idna\n"}
+    )
+    assert (found.needed, found.tests) == (("six",), ("idna",))
+    assert found.elsewhere == ((name, "an address, a path or an option"),)
+    in_setup = read(py=f'setup(install_requires=["""{given}"""])')
+    assert (in_setup.needed, in_setup.elsewhere) == ((), found.elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ('{ path = "../lib" }', "a folder"),
+        ("{ workspace = true }", "a folder"),
+        ('{ git = "https://example.org/lib" }', "an address"),
+        ('{ url = "https://example.org/lib.whl" }', "an address"),
+        ('{ index = "ours" }', "of another index"),
+        ('[{ git = "https://example.org/lib", marker = "sys_platform == \'linux\'" }]', "an address"),
+    ],
+)
+def test_what_uv_takes_from_elsewhere_is_not_looked_up(source, why):
+    found = read(
+        pyproject=f'[project]\ndependencies = ["Lib>=1", "six"]\n[dependency-groups]\ndev = ["lib"]\n'
+        f"[tool.uv.sources]\nlib = {source}\n",
+        **{"requirements-test.txt": "lib==2\n"},
+    )
+    assert (found.needed, found.tests, found.elsewhere) == (("six",), (), (("lib", why),))
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ('{ path = "../lib", develop = true }', "a folder"),
+        ('{ file = "lib.whl" }', "a folder"),
+        ('{ git = "https://example.org/lib", version = "1" }', "an address"),
+        ('{ url = "https://example.org/lib.whl" }', "an address"),
+        ('{ version = "^1", source = "ours" }', "of another index"),
+        ('[{ path = "lib" }, { version = "1" }]', "a folder"),
+    ],
+)
+@pytest.mark.parametrize("table", ["dependencies", "dev-dependencies", "group.test.dependencies"])
+def test_what_poetry_takes_from_elsewhere_is_not_looked_up(source, why, table):
+    found = read(pyproject=f'[tool.poetry.{table}]\nlib = {source}\nsix = "*"\n')
+    assert ({*found.needed, *found.tests}, found.elsewhere) == ({"six"}, (("lib", why),))
+
+
+MEMBER = '[project]\nname = "Lib_Page"\ndependencies = ["idna", "deep"]\n'
+DEEP = "from setuptools import setup\nsetup(name='deep', install_requires=['six', 'lib-page'])\n"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '[project]\nname = "top"\ndependencies = ["lib-page>=2"]\n',
+        '[project]\nname = "top"\ndependencies = ["lib.page @ file:///${PROJECT_ROOT}/packages/page"]\n',
+        '[project]\ndependencies = ["lib-page"]\n[tool.uv.sources]\nlib-page = { git = "https://example.org" }\n',
+        '[tool.poetry]\nname = "top"\n[tool.poetry.dependencies]\nlib-page = { path = "packages/page" }\n',
+        '[project]\nname = "top"\n[tool.uv.workspace]\nmembers = ["packages/*"]\nexclude = ["packages/old"]\n',
+        '[tool.pdm.dev-dependencies]\ntest = ["-e file:///${PROJECT_ROOT}/packages/page#egg=lib-page"]\n',
+        "requirements.txt",
+    ],
+)
+def test_a_package_of_the_repository_is_imported_from_its_folder(declared):
+    manifest = {"pyproject": declared} if "[" in declared else {declared: "-e ./packages/page[all]\n"}
+    found = read(
+        **manifest,
+        **{
+            "packages/page/pyproject.toml": MEMBER,
+            "packages/page/src/lib_page/__init__.py": "",
+            "vendor/deep/setup.py": DEEP,
+            "vendor/deep/deep.py": "",
+            "packages/old/pyproject.toml": '[project]\nname = "old"\ndependencies = ["gone"]\n',
+        },
+    )
+    assert {*found.needed, *found.tests} == {"idna", "six"}
+    assert (found.roots, found.held, found.remark) == (
+        ("packages/page/src", "vendor/deep", "."),
+        ("deep", "lib-page"),
+        "",
+    )

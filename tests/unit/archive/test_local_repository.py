@@ -1,0 +1,218 @@
+"""A repository of somebody else on this machine: git sees its objects, and nothing else of it has an effect."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dgm.archive.local_repository import LocalRepository
+from dgm.benchmarks.mining.history import History
+from dgm.domain import Entry
+from dgm.errors import UserError
+from dgm.meta.seeds import read_seed_with_origin
+
+pytestmark = pytest.mark.starts_processes
+
+AGENT = b'[agent]\ncommand = ["a"]\ncheck = ["b"]\n'
+
+
+def git(folder: Path, *words: str, given: str = "") -> str:
+    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    env = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull}
+    done = subprocess.run(
+        ["git", *words], cwd=folder, env=env, input=given, text=True, check=True, capture_output=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """Two commits of an agent, the second one signed."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    for text in (b"", AGENT):
+        (folder / "agent.toml").write_bytes(text)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "step")
+    head, _, message = git(folder, "cat-file", "commit", "HEAD").partition("\n\n")
+    mark = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n aGVsbG8=\n -----END PGP SIGNATURE-----"
+    signed = git(
+        folder, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}\n{mark}\n\n{message}\n"
+    )
+    git(folder, "update-ref", "HEAD", signed)
+    return folder
+
+
+def steps(folder: Path) -> int:
+    """Reads the whole history; the number of its steps."""
+    history = History(folder)
+    units = history.units()
+    assert history.files(history.head) == {"agent.toml": Entry(AGENT)}
+    assert history.file(history.head, "agent.toml") == AGENT
+    return len(units)
+
+
+SETTINGS = {
+    "log.showSignature": "true",
+    "gpg.program": "{}",
+    "gpg.ssh.program": "{}",
+    "core.fsmonitor": "{}",
+    "core.pager": "{}",
+    "core.sshCommand": "{}",
+    "diff.external": "{}",
+    "diff.x.textconv": "{}",
+    "diff.x.command": "{}",
+    "filter.x.smudge": "{}",
+    "filter.x.process": "{}",
+    "uploadpack.packObjectsHook": "{}",
+    "extensions.partialClone": "origin",
+    "remote.origin.promisor": "true",
+    "remote.origin.uploadpack": "{}",
+    "remote.origin.url": "ext::{}",
+    "protocol.ext.allow": "always",
+    "core.alternateRefsCommand": "{}",
+    "alias.log": "!{}",
+    "core.worktree": "/",
+}
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_no_setting_hook_or_attribute_takes_part(repo: Path, tmp_path: Path, bare: bool) -> None:
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $0 $@ >> {ran}\n")
+    program.chmod(0o755)
+    dot = repo / ".git"
+    git(repo, "replace", "HEAD", "HEAD~1")
+    for hook in ("post-checkout", "pre-auto-gc", "reference-transaction", "post-index-change"):
+        (dot / "hooks").mkdir(exist_ok=True)
+        shutil.copy(program, dot / "hooks" / hook)
+    (dot / "info").mkdir(exist_ok=True)
+    (dot / "info" / "attributes").write_text("* diff=x filter=x\n")
+    (tmp_path / "more").write_text(f"[gpg]\n\tprogram = {program}\n")
+    (dot / "info" / "grafts").write_text(f"{git(repo, 'rev-parse', 'HEAD')}\n")
+    for key, value in {**SETTINGS, "include.path": str(tmp_path / "more")}.items():
+        git(repo, "config", key, value.format(program))
+    folder = shutil.move(dot, tmp_path / "bare.git") if bare else repo
+    assert steps(Path(folder)) == 2
+    source, origin = read_seed_with_origin(str(folder))
+    assert source == {"agent.toml": Entry(AGENT)}
+    assert origin and origin.commit == History(Path(folder)).head
+    assert not ran.exists(), ran.read_text()
+
+
+def worktree(repo: Path, tmp_path: Path) -> Path:
+    git(repo, "worktree", "add", "-q", str(tmp_path / "other"), "-b", "topic")
+    return tmp_path / "other"
+
+
+def shallow(repo: Path, tmp_path: Path) -> Path:
+    git(tmp_path, "clone", "-q", "--depth=1", repo.as_uri(), "shallow")
+    return tmp_path / "shallow"
+
+
+def submodule(repo: Path, tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "outer")
+    git(
+        tmp_path / "outer",
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(repo),
+        "inner",
+    )
+    return tmp_path / "outer" / "inner"
+
+
+def packed(repo: Path, _: Path) -> Path:
+    git(repo, "pack-refs", "--all")
+    git(repo, "gc", "-q")
+    return repo
+
+
+def detached(repo: Path, _: Path) -> Path:
+    git(repo, "checkout", "-q", "--detach")
+    (repo / "below").mkdir()
+    return repo / "below"
+
+
+@pytest.mark.parametrize(
+    ("kind", "length"), [(worktree, 2), (shallow, 1), (submodule, 2), (packed, 2), (detached, 2)]
+)
+def test_ordinary_forms_are_read(
+    repo: Path, tmp_path: Path, kind: Callable[[Path, Path], Path], length: int
+) -> None:
+    assert steps(kind(repo, tmp_path)) == length
+
+
+def test_ids_of_64_digits_are_read(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "--object-format=sha256", ".")
+    (tmp_path / "agent.toml").write_bytes(AGENT)
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "only")
+    assert steps(tmp_path) == 1
+    assert read_seed_with_origin(str(tmp_path)) == ({"agent.toml": Entry(AGENT)}, None)
+
+
+def of_others(private: Path, stranger: Path) -> dict[str, Callable[[], object]]:
+    """Ways in which a folder from a stranger names a repository that is the user's."""
+    dot = stranger / ".git"
+
+    def leave(part: str, target: Path) -> None:
+        shutil.rmtree(dot / part) if (dot / part).is_dir() else (dot / part).unlink(missing_ok=True)
+        (dot / part).symlink_to(target)
+
+    def name_folder() -> None:
+        shutil.rmtree(dot)
+        dot.write_text(f"gitdir: {private / '.git'}\n")
+
+    head = git(private, "rev-parse", "HEAD")
+    alternates = dot / "objects" / "info" / "alternates"
+    return {
+        "alternates": lambda: (
+            alternates.write_text(f"{private}/.git/objects\n"),
+            (dot / "HEAD").write_text(head),
+        ),
+        "objects": lambda: (leave("objects", private / ".git/objects"), (dot / "HEAD").write_text(head)),
+        "HEAD": lambda: leave("HEAD", private / ".git/HEAD"),
+        "refs": lambda: leave("refs", private / ".git/refs"),
+        "commondir": lambda: (
+            (dot / "commondir").write_text(f"{private}/.git\n"),
+            (dot / "refs/heads/main").write_text(head),
+        ),
+        "name": name_folder,
+    }
+
+
+@pytest.mark.parametrize("way", ["alternates", "objects", "HEAD", "refs", "commondir", "name"])
+def test_no_link_leads_to_another_repository(repo: Path, tmp_path: Path, way: str) -> None:
+    stranger = tmp_path / "stranger"
+    git(tmp_path, "init", "-q", "-b", "main", "stranger")
+    (stranger / "x").write_text("x")
+    git(stranger, "add", "-A")
+    git(stranger, "commit", "-qm", "x")
+    of_others(repo, stranger)[way]()
+    with pytest.raises(UserError):
+        steps(stranger)
+
+
+def test_a_partial_clone_is_named_with_what_completes_it(repo: Path, tmp_path: Path) -> None:
+    git(repo, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "--no-checkout", repo.as_uri(), "part")
+    with pytest.raises(
+        UserError, match=r"a partial clone, .* complete it: git -C .*/part fetch --refetch"
+    ) as raised:
+        steps(tmp_path / "part")
+    subprocess.run(
+        str(raised.value).partition("complete it: ")[2], shell=True, check=True, capture_output=True
+    )
+    assert steps(tmp_path / "part") == 2
+
+
+def test_a_folder_in_no_repository_has_none(tmp_path: Path) -> None:
+    assert LocalRepository.find(tmp_path) is None
