@@ -91,9 +91,7 @@ class SandboxBuilder:
                         "constraints.txt": settings.constraints,
                     }
                     await sandbox.put({name: Entry(data) for name, data in helpers.items()}, _HELPERS)
-                    if self._image == "jvm":
-                        maven = Entry(_maven_settings(settings).encode())
-                        await sandbox.put({"settings.xml": maven}, "/tmp/.m2")
+                    await sandbox.put(_home_of(self._image, settings), "/tmp")
                     env = _environment(settings, trusted=bool(certificates))
                     yield _Build(sandbox, proxy, env)
 
@@ -188,6 +186,12 @@ def _environment(settings: IndexSettings, *, trusted: bool) -> Mapping[str, str]
         "GRADLE_USER_HOME": f"{_CACHE}/gradle",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
+
+
+def _home_of(image: str, settings: IndexSettings) -> Snapshot:
+    """Return the files of a build's home, which is empty but for what names the user's indexes and the proxy."""
+    kept = {".npmrc": settings.npmrc, ".m2/settings.xml": _maven_settings(settings) if image == "jvm" else ""}
+    return {name: Entry(text.encode()) for name, text in kept.items() if text}
 
 
 def _maven_settings(settings: IndexSettings) -> str:

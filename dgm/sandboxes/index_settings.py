@@ -25,8 +25,8 @@ _SYSTEM_BUNDLES = (
 """Where distributions keep the authorities that they trust."""
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----")
 _BUNDLE_BYTES = 4_000_000
-_REGISTRY = re.compile(r"^\s*registry\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
-_MIRROR = re.compile(r"<mirror>.*?<url>\s*(https?://[^\s<$]+)\s*</url>.*?</mirror>", re.S)
+_REGISTRY = re.compile(r"^\s*((?:@[\w.-]+:)?registry)\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
+_MIRROR = re.compile(r"<mirror>.*?<url>\s*(https?://[^\s<$]+)\s*</url>", re.S)
 
 
 class Place(NamedTuple):
@@ -46,6 +46,8 @@ class IndexSettings:
     """Where they are."""
     mounts: Sequence[Mount] = ()
     """Folders of packages."""
+    npmrc: str = ""
+    """Lines of npm's settings that name registries."""
     maven_mirror: str = ""
     """The mirror of Maven's repository; empty if there is none."""
     constraints: bytes = b""
@@ -77,10 +79,12 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
     index = index or pip.get("index-url", "")
     more = [given.get(name, "") for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
     extra = _web(" ".join([*more, pip.get("extra-index-url", "")]))
-    npm = given.get("NPM_CONFIG_REGISTRY") or given.get("npm_config_registry")
-    npm = npm or (_search(_REGISTRY, home / ".npmrc") if image == "npm" else "")
+    npm = given.get("NPM_CONFIG_REGISTRY") or given.get("npm_config_registry") or ""
+    npmrc = Path(given.get("NPM_CONFIG_USERCONFIG") or home / ".npmrc")
+    scopes = dict(_REGISTRY.findall(_read(npmrc))) if image == "npm" else {}
     go = [each for each in re.split(r"[,|]", given.get("GOPROXY", "")) if _web(each)]
-    mirror = _search(_MIRROR, home / ".m2" / "settings.xml") if image == "jvm" else ""
+    mirrors = _MIRROR.findall(_read(home / ".m2" / "settings.xml")) if image == "jvm" else []
+    mirror = mirrors[0] if mirrors else ""
     linked = re.split(r"[\s,]+", f"{given.get('PIP_FIND_LINKS', '')} {given.get('UV_FIND_LINKS', '')}")
     folders = [Path(each).absolute() for each in linked if each and Path(each).is_dir()]
     mounts = [Mount(folder, f"{_FOUND}/{number}") for number, folder in enumerate(dict.fromkeys(folders))]
@@ -91,11 +95,12 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
         "PIP_FIND_LINKS": " ".join(mount.target for mount in mounts),
         "npm_config_registry": npm, "GOPROXY": ",".join(go),
     }  # fmt: skip
-    urls = [url for url in (index, *extra, npm, *go, mirror) if url]
+    urls = [url for url in (index, *extra, npm, *scopes.values(), *go, mirror) if url]
     return IndexSettings(
         {name: value for name, value in env.items() if value},
         frozenset(_places(urls)),
         mounts,
+        "".join(f"{name}={url}\n" for name, url in scopes.items()),
         mirror,
         _read_constraints(given.get("UV_CONSTRAINT") or given.get("PIP_CONSTRAINT", "")),
     )
@@ -152,9 +157,8 @@ def _read_constraints(places: str) -> bytes:
     return "\n".join([*lines, ""]).encode() if lines else b""
 
 
-def _search(pattern: re.Pattern[str], file: Path) -> str:
+def _read(file: Path) -> str:
     try:
-        found = pattern.search(file.read_text(encoding="utf-8"))
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeError):
         return ""
-    return found[1] if found else ""

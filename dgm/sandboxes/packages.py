@@ -4,8 +4,10 @@ They are installed once into the user's cache, by uv in a build's sandbox: wheel
 there either.
 """
 
+import asyncio
 import hashlib
 import json
+import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -13,7 +15,6 @@ from dataclasses import astuple
 from pathlib import Path
 
 from dgm.errors import UserError
-from dgm.folders import list_files, read_entry
 from dgm.paths import cache_folder
 from dgm.plain_requirements import plain_requirement
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec
@@ -128,7 +129,7 @@ async def _install(
             await room.fetch("packages", target)
         for script in sorted((target / "bin").glob("*")):
             free_script(script)
-        folder = cache / _digest(target)
+        folder = cache / await asyncio.to_thread(_digest, target)
         if not folder.exists():
             target.chmod(0o755)
             target.replace(folder)
@@ -137,12 +138,20 @@ async def _install(
 
 
 def _digest(folder: Path) -> str:
+    """Return the beginning of a digest of all files and links but bytecode."""
     digest = hashlib.sha256(str(_FORM).encode())
-    for name in list_files(folder):
-        entry = read_entry(folder, name)
-        for part in (name.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".pyc" or (path.is_dir() and not path.is_symlink()):
+            continue
+        content = os.fsencode(path.readlink()) if path.is_symlink() else _hash(path)
+        for part in (os.fsencode(path.relative_to(folder)), content):
             digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()[:24]
+
+
+def _hash(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def free_script(script: Path) -> None:

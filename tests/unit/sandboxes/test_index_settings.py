@@ -32,7 +32,7 @@ def test_more_indexes_and_those_of_other_languages(tmp_path):
 def test_settings_files_give_indexes_alone(tmp_path):
     files = {
         ".config/pip/pip.conf": f"[global]\nindex-url = {OWN}\nclient-cert = secret.pem\n",
-        ".npmrc": f"//r.example/:_authToken=secret\nregistry={OWN}\n",
+        ".npmrc": f"//r.example/:_authToken=secret\nregistry={OWN}\n@a:registry=https://a.example/npm/\n",
         ".m2/settings.xml": f"<settings><servers>secret</servers><mirrors><mirror><url>{OWN}</url></mirror></mirrors>",
     }
     for name, text in files.items():
@@ -42,6 +42,10 @@ def test_settings_files_give_indexes_alone(tmp_path):
         found = read_index_settings(image, {}, tmp_path)
         assert PLACE in found.places
         assert "secret" not in f"{found}"
+    assert (
+        read_index_settings("npm", {}, tmp_path).npmrc
+        == f"registry={OWN}\n@a:registry=https://a.example/npm/\n"
+    )
     assert read_index_settings("polyglot-go", {}, tmp_path).places == frozenset()
 
 
