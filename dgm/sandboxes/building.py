@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import shutil
 import stat
+import sys
 import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from dgm.sandboxes.index_proxy import NAME, IndexProxy
 from dgm.sandboxes.index_settings import BUNDLES, IndexSettings, read_certificates, read_index_settings
 from dgm.sandboxes.threads import finish_work
 
-CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 2.0, 4096, 8192, 512, 3600.0
+CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 1.0, 4096, 8192, 512, 3600.0
 RESULT_BYTES = 4_000_000_000
 RESULT_ENTRIES = 400_000
 _FOLDER = "/work/build"
@@ -49,13 +50,18 @@ _READ_BYTES = 16_000_000
 
 
 class SandboxBuilder:
-    """Opens sandboxes of one recipe for builds."""
+    """Opens sandboxes of one recipe for builds.
+
+    Attributes:
+        tools: mounts with uv's program; a sandbox in which it does not run gets one by pip.
+    """
 
     def __init__(self, engine: SandboxEngine, labels: Mapping[str, str], image: str) -> None:
         """Keep the engine, the labels of its sandboxes, and the recipe."""
         self._engine = engine
         self._labels = labels
         self._image = image
+        self.tools: Sequence[Mount] = (find_uv(),) if sys.platform == "linux" else ()
 
     @asynccontextmanager
     async def open(self, *, public: bool = False) -> AsyncIterator[BuildSandbox]:
@@ -74,7 +80,7 @@ class SandboxBuilder:
                 spec = SandboxSpec(
                     image=self._image,
                     labels=self._labels,
-                    mounts=(find_uv(), *settings.mounts),
+                    mounts=(*self.tools, *settings.mounts),
                     socket=SharedSocket(proxy.path, _SOCKET),
                     cpus=CPUS,
                     memory_mb=MEMORY_MB,

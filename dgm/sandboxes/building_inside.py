@@ -18,7 +18,9 @@ from pathlib import Path
 
 PORT = 8377
 TOOLS = "/opt/dgm-uv"
-"""Folder of uv, before all others on the search path."""
+"""Folder of uv, as dgm's machine has it."""
+OWN_TOOLS = "/work/cache/uv"
+"""Where pip puts another."""
 FAILED = 70
 """Exit status where a folder could not be sent."""
 
@@ -30,10 +32,23 @@ def main() -> int:
         return send(path, words[0])
     Path(words[0]).mkdir(parents=True, exist_ok=True)
     try:
-        return subprocess.call(words[1:], cwd=words[0], env=environment(forward(path)))
+        env = environment(forward(path))
+        ensure_uv(env)
+        return subprocess.call(words[1:], cwd=words[0], env=env)
     except OSError as error:
         print(f"{words[1]}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 127
+
+
+def ensure_uv(env: dict[str, str]) -> None:
+    """Install uv where that of dgm's machine is for another system or processor."""
+    try:
+        subprocess.run(
+            ["uv", "--version"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+        )
+    except OSError:
+        words = [sys.executable, "-m", "pip", "install", "--quiet", "--target", OWN_TOOLS, "uv"]
+        subprocess.run(words, env=env, stdout=subprocess.DEVNULL, check=False)
 
 
 def environment(port: int) -> dict[str, str]:
@@ -44,7 +59,7 @@ def environment(port: int) -> dict[str, str]:
     given = dict(os.environ)
     return {
         **given,
-        "PATH": f"{TOOLS}:{given['PATH']}",
+        "PATH": f"{OWN_TOOLS}/bin:{TOOLS}:{given['PATH']}",
         **{each: proxy for name in names for each in (name, name.upper())},
         "JAVA_TOOL_OPTIONS": f"{java} {given.get('JAVA_TOOL_OPTIONS', '')}".strip(),
     }

@@ -15,8 +15,8 @@ class IndexServer:
         self.wheels = {}
         self.asked = []
 
-    def add_wheel(self, name, version="1.0", needs=()):
-        """Adds a package with one module and one command."""
+    def add_wheel(self, name, version="1.0", needs=(), program=""):
+        """Adds a package with one module and one command: of Python, or a program of the shell."""
         info, data = f"{name}-{version}.dist-info", io.BytesIO()
         with zipfile.ZipFile(data, "w") as wheel:
             wheel.writestr(f"{name}.py", f"VERSION = {version!r}\ndef tell(): print(VERSION)\n")
@@ -25,7 +25,12 @@ class IndexServer:
                 f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}"
             )
             wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:tell\n")
+            if program:
+                file = zipfile.ZipInfo(f"{name}-{version}.data/scripts/{name}")
+                file.external_attr = 0o100755 << 16
+                wheel.writestr(file, program)
+            else:
+                wheel.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:tell\n")
             wheel.writestr(f"{info}/RECORD", "".join(f"{each},,\n" for each in [*wheel.namelist(), info]))
         self.wheels.setdefault(name, {})[f"{name}-{version}-py3-none-any.whl"] = data.getvalue()
 

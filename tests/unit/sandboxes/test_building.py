@@ -63,6 +63,25 @@ def test_a_build_knows_nothing_of_this_machine_and_brings_back_a_folder(
     assert sorted(path.name for path in (tmp_path / "result").rglob("*")) == ["a", "x", "y"]
 
 
+@pytest.mark.docker
+@pytest.mark.sandbox
+@pytest.mark.starts_processes
+def test_where_uv_of_this_machine_does_not_run_there_is_one_by_pip(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+
+    async def build():
+        builder = SandboxBuilder(find_engine("docker"), {"dgm.run": f"tests-{os.getpid()}"}, "python")
+        builder.tools = ()
+        async with builder.open() as room:
+            return await room.run(["uv"], name="x", timeout_s=120)
+
+    with IndexServer().serving() as index:
+        index.add_wheel("uv", program="#!/bin/sh\necho 4.2\n")
+        monkeypatch.setenv("PIP_INDEX_URL", index.url)
+        assert asyncio.run(build()).output == "4.2\n"
+
+
 def tar_of(*members):
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as file:
