@@ -11,7 +11,7 @@ import stat
 import sys
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -33,7 +33,13 @@ from dgm.protocols import (
 )
 from dgm.sandboxes.building_inside import PORT, TOOLS
 from dgm.sandboxes.index_proxy import NAME, IndexProxy
-from dgm.sandboxes.index_settings import BUNDLES, IndexSettings, read_certificates, read_index_settings
+from dgm.sandboxes.index_settings import (
+    BUNDLES,
+    IndexSettings,
+    read_certificates,
+    read_index_settings,
+    read_java_certificates,
+)
 from dgm.sandboxes.threads import finish_work
 
 CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 1.0, 4096, 8192, 512, 3600.0
@@ -43,7 +49,8 @@ _FOLDER = "/work/build"
 _CACHE = "/work/cache"
 _SOCKET = f"/run/dgm/{NAME}"
 _HELPERS = "/job"
-_HELPER, _CERTIFICATES = f"{_HELPERS}/build.py", f"{_HELPERS}/certificates.pem"
+_HELPER, _CONSTRAINTS = "build.py", "constraints.txt"
+_CERTIFICATES, _JAVA_CERTIFICATES = "certificates.pem", "cacerts"
 _OUTPUT_BYTES = 200_000
 _SEND_S = 900.0
 _READ_BYTES = 16_000_000
@@ -89,17 +96,16 @@ class SandboxBuilder:
                     lifetime_s=LIFETIME_S,
                 )
                 async with self._engine.open(spec) as sandbox:
-                    certificates = read_certificates(os.environ)
-                    helper = files("dgm.sandboxes").joinpath("building_inside.py").read_bytes()
                     helpers = {
-                        "build.py": helper,
-                        "certificates.pem": certificates,
-                        "constraints.txt": settings.constraints,
+                        _HELPER: files("dgm.sandboxes").joinpath("building_inside.py").read_bytes(),
+                        _CERTIFICATES: read_certificates(os.environ),
+                        _JAVA_CERTIFICATES: read_java_certificates() if self._image == "jvm" else b"",
+                        _CONSTRAINTS: settings.constraints,
                     }
-                    await sandbox.put({name: Entry(data) for name, data in helpers.items()}, _HELPERS)
+                    given = {name: Entry(data) for name, data in helpers.items() if data}
+                    await sandbox.put(given, _HELPERS)
                     await sandbox.put(_home_of(self._image, settings), "/tmp")
-                    env = _environment(settings, trusted=bool(certificates))
-                    yield _Build(sandbox, proxy, env)
+                    yield _Build(sandbox, proxy, _environment(settings, given))
 
 
 class _Build:
@@ -143,7 +149,7 @@ class _Build:
     ) -> BuildRun:
         try:
             done = await self._sandbox.exec(
-                ["python3", "-I", _HELPER, _SOCKET, task, *words],
+                ["python3", "-I", f"{_HELPERS}/{_HELPER}", _SOCKET, task, *words],
                 timeout_s=timeout_s,
                 cwd="/work",
                 env=env,
@@ -176,14 +182,17 @@ def find_uv() -> Mount:
     return Mount(folder, TOOLS, digest=folder.name)
 
 
-def _environment(settings: IndexSettings, *, trusted: bool) -> Mapping[str, str]:
-    bundles = (*BUNDLES, "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO")
+def _environment(settings: IndexSettings, given: Collection[str]) -> Mapping[str, str]:
+    """Return the variables of a build; ``given`` are the helping files that it has."""
+    named = dict.fromkeys((*BUNDLES, "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO"), _CERTIFICATES)
+    named |= {"UV_CONSTRAINT": _CONSTRAINTS}
+    java = f"-Djavax.net.ssl.trustStore={_HELPERS}/{_JAVA_CERTIFICATES} -Djavax.net.ssl.trustStorePassword=changeit"
     return {
         # Not "direct": the place of a module is the repository's to name.
         "GOPROXY": "https://proxy.golang.org",
         **settings.env,
-        **(dict.fromkeys(bundles, _CERTIFICATES) if trusted else {}),
-        **({"UV_CONSTRAINT": f"{_HELPERS}/constraints.txt"} if settings.constraints else {}),
+        **{variable: f"{_HELPERS}/{name}" for variable, name in named.items() if name in given},
+        **({"JAVA_TOOL_OPTIONS": java} if _JAVA_CERTIFICATES in given else {}),
         "XDG_CACHE_HOME": _CACHE,
         "npm_config_cache": f"{_CACHE}/npm",
         "CARGO_HOME": f"{_CACHE}/cargo",

@@ -23,6 +23,7 @@ _SYSTEM_BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
 )
 """Where distributions keep the authorities that they trust."""
+_JAVA_BUNDLES = ("/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts")
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----")
 _BUNDLE_BYTES = 4_000_000
 _REGISTRY = re.compile(r"^\s*((?:@[\w.-]+:)?registry)\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
@@ -122,6 +123,12 @@ def read_certificates(given: Mapping[str, str]) -> bytes:
         if found:
             return b"\n".join([*found, b""])
     return b""
+
+
+def read_java_certificates() -> bytes:
+    """Return the authorities that this machine trusts, as Java keeps them; empty if it has no Java."""
+    found = next((file for file in map(Path, _JAVA_BUNDLES) if file.is_file()), None)
+    return found.read_bytes() if found else b""
 
 
 def _places(urls: Sequence[str]) -> Iterator[Place]:
