@@ -21,6 +21,7 @@ from dgm.config.resolving import key_path, resolve, resolve_layers
 from dgm.domain import SEED
 from dgm.evaluation.control import MOST, control_of
 from dgm.evaluation.evaluating import apply_assignments
+from dgm.models.reach import file_models, require_own_file
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.publish.finding import check_unpacked
@@ -269,6 +270,8 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     table = _nested({key: value for key, value in chosen.items() if value is not None})
     layers = [*_read_layers(config), ("dgm.evolve", table)]
     resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
+    if config:
+        require_own_file(Path(config), resolved.models, file_models(Path(config)))
     folder = launch.new_folder(name)
     with use_engine(engine):
         prepared = await launch.prepare(resolved, session)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
+from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.folders import read_below, read_folder
 
@@ -20,7 +21,7 @@ SILENT = frozenset(
     {"FROM", "CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "SHELL"}
 )
 """Instructions without an effect on a workspace."""
-_RECIPES = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
+_RECIPES = ("Dockerfile", "docker-compose.yaml", ".dockerignore", "Dockerfile.dockerignore")
 """Files of a context that ``COPY .`` leaves out: an image's recipe is not a part of the workspace."""
 LINE_CHARS = 2_000
 """Characters of a script's line that are searched for an installation."""
@@ -46,10 +47,10 @@ class Dockerfile:
 
 
 def read_dockerfile(file: Path) -> Dockerfile:
-    """Read a Dockerfile; its folder is the context for the copied files.
+    """Read a Dockerfile; its folder, without what ``.dockerignore`` names, is the context for the copied files.
 
     Raises:
-        UserError: a link in its folder leads out of it, or something there is no file.
+        UserError: a link in its folder leads out of it, something there is no file, or it ignores too much.
     """
     bases: list[str] = []
     copies: list[tuple[str, list[str]]] = []
@@ -69,7 +70,7 @@ def read_dockerfile(file: Path) -> Dockerfile:
                 pass
             case _ if word not in SILENT:
                 left_out.append(f"{word} {' '.join(rest.split())[:120]}")
-    files, outside = _collect_copies(read_folder(file.parent), copies, workdir)
+    files, outside = _collect_copies(docker_context(read_folder(file.parent), file.name), copies, workdir)
     return Dockerfile(tuple(bases), workdir, files, (*left_out, *outside))
 
 

@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 from dgm.benchmarks.dockerfiles import wants_network
 from dgm.benchmarks.suite_files import IN_ENGINE
 from dgm.consents import ConsentNeeded, Subject
+from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.folders import read_file, read_folder
@@ -149,10 +150,10 @@ class TaskImage:
 
     @cached_property
     def context(self) -> Snapshot:
-        """The files that the Dockerfile may copy: never a test, a solution or anything else beside ``environment/``."""
+        """The files that the Dockerfile may copy, of ``environment/`` alone: never a test or a solution."""
         assert self.dockerfile
         if self.dockerfile.parent.name == "environment":
-            return read_folder(self.dockerfile.parent)
+            return docker_context(read_folder(self.dockerfile.parent), self.dockerfile.name)
         return {"Dockerfile": Entry(read_file(self.dockerfile))}
 
     @cached_property

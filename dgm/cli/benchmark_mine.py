@@ -110,12 +110,15 @@ def mine(
     """
     from dgm.benchmarks.mining.languages import Language
     from dgm.config import resolve
+    from dgm.models.reach import file_models, require_own_file
     from dgm.sandboxes.choose import choose
     from dgm.sessions.mined_suite import default_out, mine
     from dgm.sessions.mining_options import MiningOptions
     from dgm.sessions.mining_statements import open_asking
 
     settings = resolve(config, assignments, {"models.solve": statement_model or None})
+    if config and statement_model:
+        require_own_file(config, settings.models, file_models(config))
     engine = choose(sandbox, settings)
     options = MiningOptions(
         repo=repo,

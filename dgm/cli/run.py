@@ -25,6 +25,7 @@ from dgm.config import Settings, resolve
 from dgm.domain import Budget
 from dgm.errors import Infrastructure
 from dgm.evaluation.evaluating import apply_assignments
+from dgm.models.reach import file_models, require_own_file
 from dgm.publish.finding import find_run
 from dgm.search.mending import SETTABLE
 from dgm.show.safe import one_line
@@ -99,6 +100,8 @@ def run(
 ) -> int:
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = make_paths_absolute(resolve(config, assignments, _dot_setting_names(flags)))
+    if config:
+        require_own_file(config, settings.models, file_models(config))
     folder = launch.new_folder(name)
     watcher = SearchWatcher(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))

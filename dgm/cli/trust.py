@@ -1,4 +1,4 @@
-"""``dgm trust``: say yes to what a stranger's suite or run would do on this machine."""
+"""``dgm trust``: say yes to what a stranger's suite, run or settings would do on this machine."""
 
 import sys
 
@@ -10,16 +10,16 @@ LINE_CHARS = 1_000
 
 
 @click.command()
-@click.argument("name", metavar="SUITE|RUN")
+@click.argument("name", metavar="SUITE|RUN|FILE")
 @click.option(
     "--network", is_flag=True, help="Let the suite's Dockerfiles use a network while they are built."
 )
 def trust(name: str, network: bool) -> None:
-    """Agree to what another person's SUITE or RUN would do on this machine; look at it first.
+    """Agree to what another person's SUITE, RUN or FILE would do on this machine; look at it first.
 
-    A suite: Docker builds the Dockerfiles of its tasks, which run programs of its author. A run: model calls go to the
-    addresses, with the variables of keys and at the prices that its settings name. The yes holds for what is there
-    now; what changes is asked about again.
+    A suite: Docker builds the Dockerfiles of its tasks, which run programs of its author. A run, or a file of settings
+    or of a sweep: model calls go to the addresses, with the variables of keys and at the prices that its settings name.
+    The yes holds for what is there now; what changes is asked about again.
     """
     from dgm.sessions.trusting import list_subjects
 

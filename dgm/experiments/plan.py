@@ -16,6 +16,7 @@ from dgm.experiments.sweep_file import SweepFile, read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import PlannedRun, check_unchanged, plan_runs, settle_models
 from dgm.models.choose import AUTO, all_names
+from dgm.models.reach import require_own_file
 from dgm.publish.finding import archive_folders
 
 
@@ -79,9 +80,12 @@ class SweepPlan:
             settle: puts a model in place of ``auto``; each variant is asked for once.
 
         Raises:
+            ConsentNeeded: the file may be a stranger's, and sends a key to an address of its own.
             UserError: as ``steps``, or a benchmark or a sandbox cannot be opened.
             ArchiveCorrupt: a run is damaged.
         """
+        for run in self.runs:
+            require_own_file(self.sweep.file, run.settings.models, run.settings.models)
         settled = replace(self, runs=settle_models(self.runs, settle))
         _check_begun(settled, settled.runs)
         _check_parts(settled)

@@ -1,14 +1,18 @@
-"""Where the settings of a run would send this user's secrets and money, as subjects of consent.
+"""Where the settings of a run or a file would send this user's secrets and money, as subjects of consent.
 
 A provider's own address, its usual key variable and the shipped prices need none.
 """
 
 import json
+import os
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from dgm.config import ModelsSettings
-from dgm.consents import Subject
+from dgm.config import ModelsSettings, validate_settings
+from dgm.config.resolving import read_settings_file
+from dgm.consents import ConsentNeeded, Subject
 from dgm.models.providers import PROVIDERS
 
 _HARMLESS = frozenset(
@@ -33,14 +37,61 @@ def list_unagreed(after: ModelsSettings, before: ModelsSettings) -> Sequence[Sub
         before: settings of the run that they come from. What differs is the user's choice, so nothing is returned that
             shares no value with the run, or changes what the user agreed to earlier.
     """
+    return list(_find_unagreed(after, before).values())
+
+
+def file_models(file: Path) -> ModelsSettings:
+    """Return what a settings file itself says of models.
+
+    Raises:
+        UserError: it cannot be read, or a value is invalid.
+    """
+    return validate_settings({"models": read_settings_file(file).get("models", {})}, {"": str(file)}).models
+
+
+def require_own_file(file: Path, after: ModelsSettings, before: ModelsSettings) -> None:
+    """Make sure that this user has agreed to a file of settings that sends a key to an address of its own.
+
+    Args:
+        file: where they stand, for the message.
+        after: settings that are about to be used.
+        before: those that the file names. What differs is the user's choice.
+
+    Raises:
+        ConsentNeeded: the file may be a stranger's, and this user has not agreed to it.
+    """
+    unagreed = _find_unagreed(after, before)
+    if not any(_sends_secret(name, after) for name in unagreed):
+        return
+    words = "; ".join(one.words for one in unagreed.values())
+    raise ConsentNeeded(
+        f"{file}: would send a key to an address of its own: {words}; "
+        f"if you agree, say: dgm trust {shlex.quote(str(file))}",
+        f"{file} may be another person's. Use its {words}",
+        list(unagreed.values()),
+    )
+
+
+def _sends_secret(name: str, models: ModelsSettings) -> bool:
+    """Return whether the settings of a provider let a value of the environment go to an address that they name."""
+    if name not in PROVIDERS:
+        return False
+    provider = PROVIDERS[name]
+    section = provider.settings(models)
+    added = json.dumps([dict(section.extra_headers), section.extra_body])
+    has_key = bool(section.key_env or os.environ.get(provider.key_env, "").strip())
+    return bool(section.base_url) and (has_key or '"env:' in added)
+
+
+def _find_unagreed(after: ModelsSettings, before: ModelsSettings) -> Mapping[str, Subject]:
     theirs = _find_own(before)
-    found = []
+    found = {}
     for name, own in _find_own(after).items():
         old = theirs.get(name)
         if old is None or not any(old.get(key) == value for key, value in own.items()):
             continue
         if not any(_make_subject(name, each).is_agreed() for each in (own, old)):
-            found.append(_make_subject(name, own))
+            found[name] = _make_subject(name, own)
     return found
 
 

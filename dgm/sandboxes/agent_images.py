@@ -8,6 +8,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxEngine
@@ -29,14 +30,15 @@ def build_agent_image(engine: SandboxEngine, dockerfile: str, context: Snapshot)
     Args:
         engine: of the sandboxes. Without images of its own, it needs a Docker engine beside it.
         dockerfile: a path of ``context``.
-        context: the files that the Dockerfile may copy.
+        context: the files that the Dockerfile may copy, unless ``.dockerignore`` names them.
 
     Raises:
         UserError: it cannot be built here; the message says why.
         Infrastructure: the engine failed.
     """
     builder = find_builder(engine)
-    files = {path: entry for path, entry in context.items() if path != dockerfile}
+    files = dict(docker_context(context, dockerfile))
+    del files[dockerfile]
     files["Dockerfile"] = context[dockerfile]
     tag = f"{REPOSITORY}:{_digest(files)}"
     told = Preparation("the agent's image")

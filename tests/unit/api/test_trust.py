@@ -85,3 +85,68 @@ def test_names_of_neither_are_told(foreign):
     with pytest.raises(DgmError, match="there is no suite 'foreign'"):
         dgm.trust("foreign", network=True)
     assert dgm.trust("starter") == []
+
+
+SETTINGS = """model = "openai-compatible/m"
+benchmark = "nothing"
+[models.compatible]
+{lines}
+[models.prices."openai-compatible/m"]
+input = 1
+output = 1
+"""
+SENDS = 'base_url = "http://127.0.0.1:9/v1"\nkey_env = "WALLS_TOKEN"'
+
+
+@pytest.fixture
+def settings_files(tmp_path, monkeypatch):
+    """A writer of a file of settings, and of a sweep with the same, in a folder of another person's."""
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path / "archive"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("WALLS_TOKEN", "canary")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def write(lines):
+        text = SETTINGS.format(lines=lines)
+        (tmp_path / "theirs.toml").write_text(text)
+        base = text.replace("[models", "[base.models")
+        (tmp_path / "many.toml").write_text(f"[sweep]\nseeds = [1]\n[base]\n{base}[base.budget]\nusd = 1.0\n")
+
+    return write
+
+
+USES = [
+    ("run", "theirs.toml"),
+    ("run", "theirs.toml", "--set", "models.compatible.tries=2"),
+    ("sweep", "many.toml"),
+]
+
+
+def end_of(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*words])
+    return ended.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", USES)
+def test_a_file_that_sends_a_key_to_its_address_is_asked_about_once(settings_files, capsys, words):
+    settings_files(SENDS)
+    code, told = end_of(words, capsys)
+    assert (code, told.count("\n")) == (2, 1)
+    assert told.startswith(f"dgm: {words[1]}: would send a key to an address of its own: ")
+    assert told.endswith(f"if you agree, say: dgm trust {words[1]}\n")
+    assert [len(dgm.trust(name)) for name in (words[1], words[1])] == [2, 2]
+    assert "nothing" in end_of(words, capsys)[1]
+    settings_files(SENDS.replace(":9/", ":9/more/"))
+    assert "dgm trust" in end_of(words, capsys)[1]
+
+
+def test_a_program_that_names_the_file_is_told_too(settings_files):
+    settings_files(SENDS)
+    with pytest.raises(ConsentNeeded, match=r'say: dgm.trust\("theirs.toml"\)'):
+        dgm.evolve(config="theirs.toml")
+    with pytest.raises(DgmError) as told:
+        dgm.evolve(config="theirs.toml", settings={"models.compatible.base_url": "http://127.0.0.1:9/mine",
+                                                   "models.compatible.key_env": "MINE"})  # fmt: skip
+    assert not isinstance(told.value, ConsentNeeded)

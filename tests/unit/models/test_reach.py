@@ -3,7 +3,8 @@
 import pytest
 
 from dgm.config import Settings
-from dgm.models.reach import list_reach, list_unagreed
+from dgm.consents import ConsentNeeded
+from dgm.models.reach import file_models, list_reach, list_unagreed, require_own_file
 
 THEIRS = {"compatible": {"base_url": "http://theirs/v1", "key_env": "AWS_SECRET_ACCESS_KEY"}}
 
@@ -88,3 +89,36 @@ def test_what_the_user_agreed_to_may_be_changed_in_part():
 def test_a_long_value_hides_no_other():
     hidden = {"compatible": {"base_url": "http://a/" + "x" * 5000, "key_env": "HOME"}}
     assert words(list_unagreed(models(**hidden), models(**hidden)))[0].endswith("…, key_env = HOME")
+
+
+ADDRESS = "base_url = 'http://theirs/v1'\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "asks"),
+    [
+        (f"[models.compatible]\n{ADDRESS}key_env = 'SECRET'\n", True),
+        (f"[models.openai]\n{ADDRESS}", True),
+        (f"[models.anthropic]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
+        (f"[models.anthropic]\n{ADDRESS}[models.anthropic.extra_body.x]\ny = ['env:SECRET']\n", True),
+        (f"[models.anthropic]\n{ADDRESS}", False),
+        (f"[models.compatible]\n{ADDRESS}", False),
+        ("[models.compatible]\nkey_env = 'SECRET'\n", False),
+        ("[models.prices.'openai/x']\ninput = 1\noutput = 1\n", False),
+        ("", False),
+    ],
+)
+def test_a_file_is_asked_about_where_it_sends_a_key_to_its_address(tmp_path, monkeypatch, lines, asks):
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    file = tmp_path / "theirs.toml"
+    file.write_text(lines)
+    theirs = file_models(file)
+    if not asks:
+        require_own_file(file, theirs, theirs)
+        return
+    with pytest.raises(ConsentNeeded) as needed:
+        require_own_file(file, theirs, theirs)
+    for subject in needed.value.subjects:
+        subject.agree()
+    require_own_file(file, theirs, theirs)
