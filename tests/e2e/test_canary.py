@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.support.each_engine import find_engine
-from tests.support.hostile_repositories import AGENTS, LEAK, PYTHON, REPOSITORIES, THIEF, fill
+from tests.support.hostile_repositories import AGENTS, FIX, LEAK, PYTHON, REPOSITORIES, THIEF, fill
 from tests.support.index_server import IndexServer
 from tests.support.small_history import PYTEST, make_history
 
@@ -82,9 +82,16 @@ def machine(tmp_path):
 @pytest.mark.parametrize("name", REPOSITORIES)
 def test_mining_a_hostile_repository_tells_it_nothing(machine, name):
     files = {path: machine.fill(text) for path, text in REPOSITORIES[name].items()}
-    repo = make_history(machine.folder / "repo", [("begin", files), ("More", {"README.md": "sums\n"})])
-    done = machine.dgm("benchmark", "mine", repo, "--out", "suite", "--sandbox", "bubblewrap")
-    assert done.returncode in (0, 2), done.stderr
+    fix = FIX if "pyproject.toml" in files else {"README.md": "sums\n"}
+    repo = make_history(machine.folder / "repo", [("begin", files), ("Halve by two", fix)])
+    options = ("--bugs", "0", "--holdout", "0", "--sandbox", "bubblewrap")
+    done = machine.dgm("benchmark", "mine", repo, "--out", "suite", *options)
+    assert done.returncode == (0 if fix is FIX else 2), done.stderr
+    if fix is FIX:
+        assert machine.dgm("benchmark", "verify", "suite", "--sandbox", "bubblewrap").returncode == 0
+    subprocess.run(["git", "clone", "-q", repo, machine.folder / "checkout"], check=True)
+    words = ("--agent", "example:best", "--repo", "checkout", "--model", "offline", "--sandbox", "bubblewrap")
+    assert machine.dgm("solve", *words, "half(4) must be 2").returncode == 0
     machine.check()
 
 
@@ -119,9 +126,6 @@ def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name, command):
     for path, text in files.items():
         (agent / path).parent.mkdir(parents=True, exist_ok=True)
         (agent / path).write_text(machine.fill(text))
-    (machine.folder / "repo").mkdir()
-    subprocess.run(["git", "init", "-q", machine.folder / "repo"], check=True)
-    (machine.folder / "repo" / "a.py").write_text("a = 1\n")
     done = machine.dgm(*command, "--sandbox", "bubblewrap")
     assert done.returncode in (1, 2), done.stdout + done.stderr
     machine.check()

@@ -12,6 +12,11 @@ PYTHON = {
     "sums/__init__.py": "def half(number):\n    return number // 4\n",
     "tests/test_half.py": "from sums import half\n\n\ndef test_four():\n    assert half(4) == 1\n",
 }
+FIX = {
+    "sums/__init__.py": "def half(number):\n    return number // 2\n",
+    "tests/test_half.py": "from sums import half\n\n\ndef test_four():\n    assert half(4) == 2\n\n\n"
+    "def test_none():\n    assert half(0) == 0\n",
+}
 NODE = {
     "LICENSE": PYTHON["LICENSE"],
     "package.json": '{"name": "sums", "scripts": {"test": "node --test"}}',

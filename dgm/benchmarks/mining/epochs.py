@@ -104,7 +104,7 @@ class Epochs:
         """Let the user's own command fill an environment."""
         with draft_folder(self._suite) as draft:
             packages = draft / PACKAGES
-            await run_setup(
+            refused = await run_setup(
                 self._setup,
                 files,
                 self._builder,
@@ -114,7 +114,8 @@ class Epochs:
                 hint=self.hint,
                 find_cause=self._find_cause,
             )
-            return Installed(await asyncio.to_thread(self._keep, packages, files), "by --setup")
+            remark = "; ".join(filter(None, ["by --setup", refused]))
+            return Installed(await asyncio.to_thread(self._keep, packages, files), remark)
 
     def _digest(self, files: Snapshot) -> str:
         return read_declarations(files).digest

@@ -28,8 +28,8 @@ async def run_setup(  # noqa: PLR0913  (each is one fact of a language)
     env: Callable[[str], Mapping[str, str]] = lambda _: {},
     hint: str = "",
     find_cause: Callable[[str], str] = last_line,
-) -> None:
-    """Run a command that fills ``$DGM_PACKAGES``, and copy what it leaves to a new folder.
+) -> str:
+    """Run a command that fills ``$DGM_PACKAGES``, copy what it leaves to a new folder, and return what it was refused.
 
     Args:
         command: the user's.
@@ -60,5 +60,6 @@ async def run_setup(  # noqa: PLR0913  (each is one fact of a language)
                 done.explain(f"--setup ended with exit status {done.exit_code}{cause and f': {cause}'}")
             )
         await room.fetch(target.name, target)
-    if not any((target / inner).iterdir()):
+    if not any((target / inner).glob("*")):
         raise UserError(done.explain(f"--setup left nothing in $DGM_PACKAGES{hint}"))
+    return done.refused
