@@ -195,6 +195,7 @@ def _environment(settings: IndexSettings, given: Collection[str]) -> Mapping[str
         **({"JAVA_TOOL_OPTIONS": java} if _JAVA_CERTIFICATES in given else {}),
         "XDG_CACHE_HOME": _CACHE,
         "npm_config_cache": f"{_CACHE}/npm",
+        "npm_config_update_notifier": "false",
         "CARGO_HOME": f"{_CACHE}/cargo",
         "GOPATH": f"{_CACHE}/go",
         "GOCACHE": f"{_CACHE}/go-build",

@@ -172,13 +172,19 @@ class IndexProxy:
             OSError: nobody answers there.
         """
         is_index = place in self._own or (place.host in self._registries and place.port == _TLS)
-        if is_index and (proxy := _find_proxy(place)):
-            return await asyncio.wait_for(_tunnel(proxy, place), _CONNECT_S)
-        address = place.host if is_index else await self._find_public(place)
-        return await asyncio.wait_for(asyncio.open_connection(address, place.port), _CONNECT_S)
+        targets = [place] if is_index else await self._find_public(place)
+        proxy = _find_proxy(place)
+        failure = OSError(f"nobody answers at {place.host}")
+        for target in targets:
+            opening = _tunnel(proxy, target) if proxy else asyncio.open_connection(target.host, target.port)
+            try:
+                return await asyncio.wait_for(opening, _CONNECT_S)
+            except OSError as error:
+                failure = error
+        raise failure
 
-    async def _find_public(self, place: Place) -> str:
-        """Return the address of a place that is no index; connecting to it, no second look-up can lead elsewhere."""
+    async def _find_public(self, place: Place) -> list[Place]:
+        """Return the addresses of a place that is no index; with them, no second look-up can lead elsewhere."""
         found: list[str] = []
         if self._public and place.port in _WEB_PORTS:
             with contextlib.suppress(OSError, UnicodeError):
@@ -188,7 +194,7 @@ class IndexProxy:
         if not found or not all(is_public(address) for address in found):
             self._refused[f"{place.host}:{place.port}"[:100]] = None
             raise RefusedError(f"{place.host} is no package index")
-        return found[0]
+        return [Place(address, place.port) for address in found]
 
 
 def is_public(address: str) -> bool:

@@ -32,6 +32,31 @@ def ask(tmp_path, request, *, own=(), public=False):
     return asyncio.run(run())
 
 
+def test_indexes_are_reached_by_the_proxy_that_the_user_has_set(tmp_path, monkeypatch):
+    asked = []
+
+    async def serve(reader, writer):
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nfrom the index")
+        writer.close()
+
+    async def run():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("https_proxy", f"http://me:a%20b@127.0.0.1:{port}")
+        async with server, IndexProxy(tmp_path / "socket", frozenset(), public=False) as proxy:
+            reader, writer = await asyncio.open_unix_connection(proxy.path)
+            writer.write(connect("pypi.org:443").encode())
+            writer.write_eof()
+            answer = await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+            return answer
+
+    assert asyncio.run(run()).endswith(b"\r\n\r\nfrom the index")
+    assert asked[0].startswith(b"CONNECT pypi.org:443 HTTP/1.1\r\n")
+    assert b"Proxy-Authorization: Basic bWU6YSBi\r\n" in asked[0]
+
+
 def get(url):
     return f"GET {url} HTTP/1.1\r\nHost: elsewhere.example\r\nProxy-Authorization: x\r\nAccept: text/html\r\n\r\n"
 
