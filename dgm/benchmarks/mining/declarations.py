@@ -224,8 +224,10 @@ def _find_members(files: Snapshot) -> Members:
     found: dict[str, tuple[str, Declarations]] = {}
     for folder in filter(None, folders):
         member = _read_project(files, f"{folder}/")
-        if member.project:
-            found.setdefault(member.project, (folder, member))
+        # A name that setup.py computes is not known; it is most often that of the folder.
+        computed = normalise(folder.rpartition("/")[2]) if f"{folder}/setup.py" in files else ""
+        if name := member.project or computed:
+            found.setdefault(name, (folder, member))
     return found
 
 
