@@ -53,7 +53,7 @@ def judge_refusal(
     secrets: Iterable[str] = (),
     form_optional: bool = False,
 ) -> Fault:
-    """Return the meaning of a refusal; messages are one line of at most 300 characters, without keys.
+    """Return the meaning of a refusal; messages are one line of at most 600 characters, without keys.
 
     Args:
         refusal: as ``read_refusal`` gives it.
@@ -133,6 +133,8 @@ def _lesson_of_test(test: str, case: _RefusalContext) -> tuple[Change | None, in
 def _test_holds(test: str, case: _RefusalContext) -> bool:
     """Return whether a test without a lesson holds."""
     match test:
+        case "wait told":
+            return case.wait_s is not None
         case "no wait told":
             return case.wait_s is None
         case "no JSON":

@@ -204,13 +204,19 @@ class Search:
             self._append(event)
 
     async def _pause(self) -> Ending | None:
-        """Wait until the models' provider answers again; return the session's end if the provider is not the cause."""
+        """Wait until the models' provider answers again; return the session's end if the provider is not the cause.
+
+        A provider that answers may have been away until now: one more action shows whether it was the cause.
+        """
         reason = self._supply.halted or await self._outage()
         if self._stop is not None:
             return self._stop
         if not reason:
-            last = self._patience.last_reason
-            return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
+            if self._patience.unexplained:
+                last = self._patience.last_reason
+                return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
+            self._patience.try_one(unexplained=True)
+            return None
         self._append(RunPaused(reason))
         left_s = self._settings.limits.pause_s
         while reason:

@@ -110,7 +110,7 @@ def test_every_meaning_is_seen():
 def test_whatever_is_answered_has_a_meaning(status, content):
     fault = judged(status, content)
     said = getattr(fault, "reason", "") or getattr(fault, "message", "")
-    assert "\n" not in said and len(said) <= 300
+    assert "\n" not in said and len(said) <= 600
     assert not isinstance(fault, AgentRequestFault), "nothing says that the agent is at fault"
 
 
@@ -170,7 +170,7 @@ def test_messages_are_one_bounded_line_without_keys():
     fault = judged(401, said, secrets=[key])
     assert isinstance(fault, AccountFault) and fault.key
     assert fault.message.startswith("401 Wrong key *** and sk-*** too xxx")
-    assert len(fault.message) == 300 and "\n" not in fault.message
+    assert len(fault.message) == 600 and "\n" not in fault.message
 
 
 def test_a_wrong_address_says_that_v1_may_be_missing():
@@ -182,7 +182,7 @@ def test_a_wrong_address_says_that_v1_may_be_missing():
 def test_a_hint_stays_whole_behind_a_long_message():
     fault = judged(404, "not found " + "x" * 900)
     assert isinstance(fault, AccountFault) and fault.message.endswith("/v1 may be missing at its end)")
-    assert len(fault.message) == 300
+    assert len(fault.message) == 600
 
 
 def test_images_are_told_apart_from_a_broken_image():
@@ -200,7 +200,7 @@ def test_headers_that_were_not_sent_are_not_blamed():
 def test_the_providers_own_code_is_told():
     body = {"error": {"message": "messages[0].content is missing", "code": "missing_content"}}
     assert judged(400, body) == AgentRequestFault("missing_content", "messages[0].content is missing")
-    assert judged(413, b"") == ContentRefused("context_length_exceeded", "(the answer is empty)")
+    assert judged(413, b"") == ContentRefused("request_too_large", "(the answer is empty)")
 
 
 def test_every_meaning_has_a_fault():
