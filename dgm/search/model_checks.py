@@ -17,7 +17,7 @@ from dgm.gateway.journal import RunJournal
 from dgm.models.choose import all_names, open_models
 from dgm.models.listening import NullListener
 from dgm.models.pricing import FREE_MODELS, Price, Prices
-from dgm.protocols import Checked, WireModel
+from dgm.protocols import Checked, Sleep, WireModel
 
 CHECK_TOKENS = 4_000
 """Bound on the input tokens of a check, which differs between models only by their names."""
@@ -69,7 +69,11 @@ async def check_models(
     return [one for one in checked if one is not None]
 
 
-async def check_patiently(check: Callable[[], Awaitable[_Found]]) -> _Found:
+async def check_patiently(
+    check: Callable[[], Awaitable[_Found]],
+    sleep: Sleep = asyncio.sleep,
+    now: Callable[[], float] = time.time,
+) -> _Found:
     """Make a check, and make it again after the wait that a provider asks for.
 
     Raises:
@@ -79,11 +83,11 @@ async def check_patiently(check: Callable[[], Awaitable[_Found]]) -> _Found:
         try:
             return await check()
         except ProviderWaits as wait:
-            seconds = wait.until - time.time()
+            seconds = wait.until - now()
             if seconds > LONGEST_WAIT_S:
                 raise
             log.warning("%s; waiting", wait)
-            await asyncio.sleep(max(seconds, 0.0))
+            await sleep(max(seconds, 0.0))
 
 
 def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
