@@ -205,3 +205,53 @@ def test_the_providers_own_code_is_told():
 
 def test_every_meaning_has_a_fault():
     assert set(FAULTS) == {meaning.value for meaning in RefusalMeaning}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>",
+        b"<html><title>Payload</title><body>The request is too large. Reduce the size of your request.</body></html>",
+        b"Request body too large: the context of this proxy is limited",
+        {"error": {"message": "Request body too large", "type": "request_too_large"}},
+    ],
+)
+def test_a_body_that_a_proxy_does_not_take_is_no_limit_of_the_context(content):
+    fault = judged(413, content, {"max_tokens": 16000})
+    assert isinstance(fault, ContentRefused) and fault.code == "request_too_large"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            {"error": {"explanation": "Your tenant has no access to this."}},
+            "Your tenant has no access to this.",
+        ),
+        (
+            {"error": {"message": "Bad request", "cause": {"text": "No such region here."}}},
+            "No such region here.",
+        ),
+        (
+            {"fault": {"faultstring": "The policy forbids it. " * 20}},
+            ("The policy forbids it. " * 20).strip(),
+        ),
+        ({"code": 7}, '{"code": 7}'),
+    ],
+)
+def test_a_text_under_an_unknown_key_is_shown_whole(body, text):
+    fault = judged(401, body)
+    assert isinstance(fault, AccountFault) and fault.message == f"401 {text}"
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
+@pytest.mark.parametrize(
+    "text", ["Model is unloaded.", "The model is still loading", "Loading the model", "Model unloaded."]
+)
+def test_a_local_server_that_loads_its_model_is_waited_for(status, text):
+    fault = judged(status, {"error": text})
+    assert isinstance(fault, TemporaryFault) and fault.overload
+
+
+def test_a_model_that_nobody_loads_is_left_to_the_user():
+    assert isinstance(judged(404, {"error": "No models loaded. Please load a model."}), AccountFault)

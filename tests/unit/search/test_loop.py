@@ -172,6 +172,22 @@ def test_an_outage_ends_the_session_and_gives_nothing_up(run):
     assert search(run, FakeWorker(run), workers=2).reason is Reason.GOAL
 
 
+@pytest.mark.parametrize("fails", [3, 4])
+def test_an_outage_that_ends_before_it_is_looked_into_does_not_end_the_session(run, fails):
+    """The provider answers by the time that the loop asks; only a failure after that is no outage's."""
+
+    class Away(FakeWorker):
+        async def perform(self, order):
+            if len(self.orders) < fails:
+                self.orders.append(order)
+                raise Infrastructure("no route to the model")
+            return await super().perform(order)
+
+    start(run, 5)
+    over = search(run, Away(run), workers=1, limits={"tries": 9, "failures_in_a_row": 3})
+    assert over.reason is (Reason.GOAL if fails == 3 else Reason.OUTAGE)
+
+
 def test_twins_made_at_the_same_time_are_stillborn(run):
     start(run, 8)
     search(run, FakeWorker(run, births=["twin", "twin", "twin"]), workers=1)
