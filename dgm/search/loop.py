@@ -218,7 +218,7 @@ class Search:
             self._patience.try_one(unexplained=True)
             return None
         self._append(RunPaused(reason))
-        left_s = self._settings.limits.pause_s
+        left_s = self._supply.wait_s or self._settings.limits.pause_s
         while reason:
             self._hear()
             wait_s = min(left_s, self._answers_s) if self._asking else left_s
@@ -227,7 +227,8 @@ class Search:
             except TimeoutError:
                 left_s -= wait_s
             if left_s <= 0.0:
-                reason, left_s = await self._outage(), self._settings.limits.pause_s
+                reason = await self._outage()
+                left_s = self._supply.wait_s or self._settings.limits.pause_s
             over = self._find_ending()
             if over is not None:
                 return over
