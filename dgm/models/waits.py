@@ -16,12 +16,16 @@ _PART = (
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|[dhms])[a-z]*", re.IGNORECASE)
 _DURATION = re.compile(rf"{_PART}(?:[\s,]*(?:and\s+)?{_PART})*", re.IGNORECASE)
 _SENTENCE = re.compile(
-    r"(?:retry|retrying|try again|available again|resets?|reset time|wait)(?:\s+after|\s+in|\s+for)?:?\s+"
+    r"(?:retry|retrying|try again|available(?: again)?|resets?|reset time|wait)(?:\s+after|\s+in|\s+for)?:?\s+"
     rf"(?:about |another |at least )?(?P<told>{_DURATION.pattern})",
     re.IGNORECASE,
 )
-_GOOGLE_DELAY = re.compile(r"retryDelay\\*\"?'?\s*:\s*\\*[\"'](\d+(?:\.\d+)?)s")
-_RESET = re.compile(r"ratelimit-(?:(\w+(?:-\w+)*)-)?reset|ratelimit-reset(?:-(\w+(?:-\w+)*))?")
+_FIELD = re.compile(
+    r"""(?:retryDelay|retry_?after)(?:_?(?:s|seconds|(?P<ms>ms)))?\\*["']\s*:\s*\\*["']?(?P<told>\d+(?:\.\d+)?)s?\b""",
+    re.IGNORECASE,
+)
+"""Pattern of a field with the seconds: Google's ``retryDelay``, ``retry_after`` and the like."""
+_RESET = re.compile(r"ratelimit-(?:[\w-]+-)?reset")
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 """Numbers from which a reset is a point in time, in seconds or milliseconds since 1970, and no duration."""
 
@@ -60,8 +64,8 @@ def told_wait(refusal: ProviderRefusal) -> float | None:
     for headers in (refusal.headers, embedded):
         if (seconds := waiting_time(headers)) is not None:
             return seconds
-    if delay := _GOOGLE_DELAY.search(refusal.text):
-        return float(delay[1])
+    if delay := _FIELD.search(refusal.text):
+        return float(delay["told"]) * (0.001 if delay["ms"] else 1.0)
     if sentence := _SENTENCE.search(refusal.message):
         return _duration(sentence["told"])
     return reset_time({**embedded, **refusal.headers})
