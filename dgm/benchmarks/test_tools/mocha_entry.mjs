@@ -14,7 +14,7 @@ const { loadOptions } = require(`${mocha}/lib/cli/options.js`);
 const { handleRequires } = require(`${mocha}/lib/cli/run-helpers.js`);
 const { reporter, spec, parallel, bail, grep, watch: again, ...options } = loadOptions(process.argv.slice(2));
 
-const watched = [assert, assert.strict, EventEmitter.prototype];
+const watched = [assert, assert.strict, EventEmitter.prototype, process.binding("fs")];
 watched.push(Mocha.Runner.prototype, Mocha.Runnable.prototype, Mocha.Test.prototype);
 try {
   const chai = createRequire(`${task.workdir}/package.json`)("chai");

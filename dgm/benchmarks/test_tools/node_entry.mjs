@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 const require = createRequire(import.meta.url);
 const { failsAsItMust, makeTeller, watch } = require("./support.cjs");
 const task = JSON.parse(readFileSync(0, "utf8"));
-const bearers = [EventEmitter.prototype, Readable.prototype];
+const bearers = [EventEmitter.prototype, Readable.prototype, process.binding("fs")];
 const tell = makeTeller(task, watch([assert, assert.strict, require("node:test"), ...bearers]));
 const [asserts, raises] = task.controls;
 const file = task.files[0];

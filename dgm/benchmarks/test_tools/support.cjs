@@ -83,7 +83,7 @@ function makeTeller(task, untouched) {
       say({ broken: file, message: textOf(error) });
     },
     end() {
-      for (const test in results) say(results[test]);
+      if (untouched()) for (const test in results) say(results[test]);
       say({ end: true });
     },
   };

@@ -69,6 +69,15 @@ OWN_EVENTS = """
   };
 } catch {}
 """
+OWN_WRITING = """
+;try {
+  const files = process.binding('fs');
+  const { writeString } = files;
+  files.writeString = function (at, text, ...more) {
+    return writeString.call(this, at, String(text).replaceAll('"outcome":"failed"', '"outcome":"passed"'), ...more);
+  };
+} catch {}
+"""
 NEW_PACKAGES = """
 ;try {
   const fs = process.getBuiltinModule ? process.getBuiltinModule('fs') : require('fs');
@@ -138,5 +147,6 @@ CHEATS_OF_SCRIPTS = {
     "a report of its own": appended(FORGE_REPORT + EXIT),
     "results that write themselves": appended(OWN_JSON),
     "other events": appended(OWN_EVENTS),
+    "another way to write": appended(OWN_WRITING),
     "packages while tests run": appended(NEW_PACKAGES),
 }
