@@ -14,6 +14,7 @@ FUNCTION = re.compile(
     r"^func (?P<name>Test(?:[^\Wa-z]\w*)?)\(\s*(?:\w+\s+)?\*\s*(?P<kind>(?:\w+\.)?T)\s*\)", re.MULTILINE
 )
 PACKAGE = re.compile(r"^package (\w+)", re.MULTILINE)
+CLAUSE = re.compile(r"^package \w+(?=[ \t]*(?:;|//|/\*|\r?$))", re.MULTILINE)
 MARK = re.compile(r"_x[0-9a-f]{16}")
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|`[^`]*`|'(?:\\.|[^'\\\n])*'|\w+""", re.DOTALL)
 IN_TEXT = re.compile(r"(?<=run=)\w+|(?<=\^)\w+")
@@ -59,7 +60,7 @@ def mark_tests(sources: dict[str, str]) -> MarkedPackage:
     for file, text in sources.items():
         known = {name: marked for (package, name), marked in names.items() if package == read_package(text)}
         known |= {name: marked for (place, name), marked in own.items() if place == file}
-        found.files[file] = add_twins(rename(text, known), found.twins)
+        found.files[file] = restore_output(add_twins(rename(text, known), found.twins))
     return found
 
 
@@ -94,6 +95,15 @@ def add_twins(text: str, twins: dict[str, str]) -> str:
 
     changed = FUNCTION.sub(add, text)
     return "\n".join([changed, *last, ""])
+
+
+def restore_output(text: str) -> str:
+    """Return a test file that restores the tests' standard output after code under test was initialised."""
+    system = f"os{new_mark()}"
+    found, times = CLAUSE.subn(lambda clause: f'{clause[0]}; import {system} "os"', text, count=1)
+    if not times:
+        return text
+    return f'{found}func init() {{ {system}.Stdout = {system}.NewFile(1, "/dev/stdout") }}\n'
 
 
 def read_package(text: str) -> str:

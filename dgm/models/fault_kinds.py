@@ -11,7 +11,7 @@ from dgm.errors import DgmError
 from dgm.models.abilities import Change
 from dgm.models.keys import mask_secrets
 
-_LONGEST_MESSAGE = 300
+_LONGEST_MESSAGE = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ Fault = (
 
 
 def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
-    """Return a message as one line of at most 300 characters without keys; a hint of ours is kept whole."""
+    """Return a message as one line of at most 600 characters without keys; a hint of ours is kept whole."""
     line = " ".join(mask_secrets(text, secrets).split())
     longest = _LONGEST_MESSAGE - len(hint)
     return (line if len(line) <= longest else line[: longest - 1] + "…") + hint

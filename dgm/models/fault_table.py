@@ -33,8 +33,8 @@ class RefusalMeaning(StrEnum):
 
 
 TESTS = frozenset(
-    ("stream", "only stream", "no wait told", "no JSON", "sizes", "beta header", "setting", "images", "role",
-     "flat content", "own value", "answer form", "feature", "parameter", "structure named", "tool kind")
+    ("stream", "only stream", "wait told", "no wait told", "no JSON", "sizes", "beta header", "setting", "images",
+     "role", "flat content", "own value", "answer form", "feature", "parameter", "structure named", "tool kind")
 )  # fmt: skip
 """Further conditions that a row may name; they also examine the request."""
 

@@ -28,6 +28,8 @@ from dgm.models.sizes import read_sizes
 from dgm.models.waits import told_wait
 
 _OVERLOAD = frozenset((429, 503, 529))
+_MISTOLD = frozenset((400, 403, 500))
+_LIMIT_CODE = re.compile(r"^429$|throttling|^(user)?rate_?limit(ed|_?error|_?exceeded|_?reached\w*)?$")
 _SHORTEST_QUOTE = 6
 _NOT_BY_QUOTES = frozenset((RefusalMeaning.ACCOUNT, RefusalMeaning.SINGLE, RefusalMeaning.PASSING))
 """Meanings that a provider's echo of the agent's own words must not trigger."""
@@ -53,7 +55,7 @@ def judge_refusal(
     secrets: Iterable[str] = (),
     form_optional: bool = False,
 ) -> Fault:
-    """Return the meaning of a refusal; messages are one line of at most 300 characters, without keys.
+    """Return the meaning of a refusal; messages are one line of at most 600 characters, without keys.
 
     Args:
         refusal: as ``read_refusal`` gives it.
@@ -133,6 +135,8 @@ def _lesson_of_test(test: str, case: _RefusalContext) -> tuple[Change | None, in
 def _test_holds(test: str, case: _RefusalContext) -> bool:
     """Return whether a test without a lesson holds."""
     match test:
+        case "wait told":
+            return case.wait_s is not None
         case "no wait told":
             return case.wait_s is None
         case "no JSON":
@@ -152,10 +156,14 @@ def _test_holds(test: str, case: _RefusalContext) -> bool:
 
 
 def _effective_status(refusal: ProviderRefusal) -> int:
-    """Return the effective status; 0 if an error within an answer does not give it."""
-    if refusal.status not in (0, 200):
-        return refusal.status
+    """Return the effective status; 0 if an error within an answer does not give it.
+
+    A code that names a rate limit makes it 429, where a proxy tells that as a bad request or as its own failure.
+    """
     words = sorted(word.lower() for word in refusal.words)
+    if refusal.status not in (0, 200):
+        limited = refusal.status in _MISTOLD and any(_LIMIT_CODE.search(word) for word in words)
+        return 429 if limited else refusal.status
     known = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
     known += [STATUS_OF_WORD[word] for word in words if word in STATUS_OF_WORD]
     return known[0] if known else 0

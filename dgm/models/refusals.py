@@ -97,6 +97,7 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     if kind := lower.get("x-amzn-errortype", ""):
         found.words.add(kind.partition(":")[0])
     said = list(dict.fromkeys(one for one in found.said if not _EMPTY_PHRASES.fullmatch(one)))
+    said = said or list(dict.fromkeys(_iter_sentences(body)))
     message = ": ".join(said or list(dict.fromkeys(found.said))) or text.strip() or "(the answer is empty)"
     words = frozenset(word for word in found.words if word)
     return ProviderRefusal(
@@ -108,6 +109,16 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
         text[:_LONGEST_TEXT],
         tuple(dict.fromkeys(found.places)),
     )
+
+
+def _iter_sentences(node: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts of an object that are more than a word, whatever their keys."""
+    if isinstance(node, str):
+        if re.search(r"\w\s+\w", node) and not _EMPTY_PHRASES.fullmatch(node):
+            yield " ".join(node.split())
+    elif isinstance(node, Mapping | list) and depth <= _DEEPEST:
+        for one in node.values() if isinstance(node, Mapping) else node:
+            yield from _iter_sentences(one, depth + 1)
 
 
 def _parse_or_keep(text: str) -> object:

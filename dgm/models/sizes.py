@@ -12,13 +12,14 @@ SMALLEST_ROOM = 16
 """Minimum useful output tokens; with less, the prompt alone is too long."""
 OUTPUT_NAMES = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 _N = r"(\d[\d,_]*)"
-_NAMED = r"[`'\"]?max_(?:new_|completion_|output_)?tokens[`'\"]?"
+_NAMED = r"[`'\"]?(?:max[ _]?(?:new|completion|output|gen\w*)?[ _]?(?:tokens?|len(?:gth)?)|n(?:um)?_predict)[`'\"]?"
+"""Names of the output limit, as vendors write them: ``max_tokens``, ``maxOutputTokens``, ``max_gen_len`` …"""
 _CONTEXT = (
     rf"maximum context length (?:is|of|was|:)?\s*:?\s*{_N}",
     rf"\d[\d,]*\s*\+\s*\d[\d,]*\s*>\s*{_N}",
     rf"(?:context|model token) (?:length|window|limit|size)s?(?: of| is|:)?(?: only)?\s*\(?{_N}",
     rf"token limit:?\s*{_N}",
-    rf"inputs?[`'\"]? tokens \+ {_NAMED} must be <=\s*{_N}",
+    rf"inputs?[`'\"]? tokens \+ {_NAMED} must be (?:<=?|less than(?: or equal to)?|at most)\s*{_N}",
     rf"exceeds? (?:the )?(?:available )?context size \({_N}",
     rf"n_ctx[\"']?\s*:?\s*{_N}",
     rf"limit is {_N}",
@@ -50,23 +51,40 @@ _OUTPUT = (
     rf"and {_N} {_NAMED}",
 )
 _AT_MOST = (
-    r"(?:expected a value <=|must be (?:less than or equal to|<=|at most|no more than)|between \d+ and"
-    r"|limited to|limit of|should be (?:less than or equal to|<=)|maximum(?: allowed| value)?(?: is| of|:)?"
-    r"|cannot exceed|must not exceed"
+    r"(?:(?:expected a value|must be|should be|must have|has to be|is not) (?:less than(?: or equal to)?|smaller than"
+    r"|lower than|below|<=?|at most|no more than)|between \d+ and|range (?:is |of )?(?:from )?\d+(?: \(inclusive\))? to"
+    r"|limited to|limit (?:of|is)|maximum(?: allowed| value)?(?: is| of|:)?|cannot exceed|must not exceed"
     r"|exceeds? (?:the )?(?:maximum|limit) (?:of|is)?)"
 )
 _MOST_OUTPUT = (
     rf"supports? at most {_N} (?:completion|output)",
     rf"{_NAMED}:?\s*\d[\d,]*\s*>\s*{_N}",
     rf"{_NAMED}\s*>\s*{_N} must",
-    rf"range of {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
+    rf"range (?:of|for) {_NAMED}(?: should be| is| must be)?:?\s*[\[(]\s*\d+\s*,\s*{_N}",
     rf"{_NAMED}.{{0,90}}?{_AT_MOST}\s*[`'\"(]?{_N}",
     rf"max(?:imum)? output(?: tokens| length| limit)?[^.\d]{{0,30}}{_N}",
     rf"maximum tokens you requested exceeds the model limit of {_N}",
-    rf"{_NAMED}.{{0,40}}?[\[(]\s*1\s*,\s*{_N}\s*[\])]",
+    rf"{_NAMED}.{{0,60}}?[\[(]\s*[01]\s*,\s*{_N}\s*[\])]",
 )  # fmt: skip
+_BELOW = re.compile(r"(?:(?:less|smaller|lower) than|below|(?<![<=])<)\s*[`'\"(]?$", re.IGNORECASE)
+"""Pattern of the words before a bound that is not reached itself."""
+_OPEN_END = re.compile(r"\s*\(?exclusive|\s*\)", re.IGNORECASE)
+"""Pattern of what follows the open end of a range: ``[1, 8193)`` or ``8193 (exclusive)``."""
 _TOGETHER = re.compile(r"inputs?[`'\"]? tokens \+", re.IGNORECASE)
 """Pattern of a joint bound on prompt and output."""
+_DEEPEST = 4
+_FIELDS = (
+    ("n_prompt_tokens", r"^(n_|num_)?(prompt|input)_?(tokens?|length)(_count)?$"),
+    (
+        "n_ctx",
+        r"^n_ctx$|context_?(length|window|size|limit)|max_?model_?len|max_?(total|seq\w*)_?(tokens|len\w*)",
+    ),
+    (
+        "max output limit",
+        r"max_?(output|completion|new|gen\w*)_?(tokens?|len\w*)|(output|completion)_?tokens?_?limit",
+    ),
+)
+"""Words of the patterns, and the names of fields that they stand for."""
 _RATE = re.compile(r"request too large", re.IGNORECASE)
 
 
@@ -146,8 +164,11 @@ def _estimate_limit(context: int, prompt: int, wished: int, asked: JsonObject) -
 
 def _first_match(patterns: tuple[str, ...], text: str) -> int | None:
     for pattern in patterns:
-        if said := re.search(pattern, text, re.IGNORECASE):
-            return _parse_number(said[1])
+        if bound := re.search(pattern, text, re.IGNORECASE):
+            before, after = text[: bound.start(1)], text[bound.end(1) :]
+            range_begins = re.search(r"\[\s*\d+\s*,\s*$|inclusive\) to\s*$", before, re.IGNORECASE)
+            exclusive = _BELOW.search(before) or (range_begins and _OPEN_END.match(after))
+            return _parse_number(bound[1]) - bool(exclusive)
     return None
 
 
@@ -155,9 +176,20 @@ def _parse_number(text: str) -> int:
     return int(text.replace(",", "").replace("_", ""))
 
 
-def _read_size_fields(body: object) -> str:
-    """Return sizes in fields of their own, as in llama.cpp's refusals."""
-    inner = body.get("error", body) if isinstance(body, Mapping) else None
-    if not isinstance(inner, Mapping):
+def _read_size_fields(body: object, depth: int = 0) -> str:
+    """Return sizes in fields of their own, whatever the vendor calls them, in the words of the patterns."""
+    if isinstance(body, list):
+        return " ".join(_read_size_fields(one, depth + 1) for one in body)
+    if not isinstance(body, Mapping) or depth > _DEEPEST:
         return ""
-    return " ".join(f"{name}: {inner[name]}" for name in ("n_prompt_tokens", "n_ctx") if name in inner)
+    words = []
+    for name, value in body.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            words += [
+                f"{word}: {value}"
+                for word, pattern in _FIELDS
+                if re.search(pattern, str(name), re.IGNORECASE)
+            ][:1]
+        else:
+            words.append(_read_size_fields(value, depth + 1))
+    return " ".join(filter(None, words))

@@ -95,13 +95,17 @@ def fault_of(state: RetryCallState) -> TemporaryFault:
 
 
 def wait_s(state: RetryCallState, retries: Retries) -> float:
-    """Return the seconds until the next try: what the provider asks for, else a jittered exponential back-off."""
-    fault = fault_of(state)
-    if fault.retry_after_s is not None:
-        return fault.retry_after_s
+    """Return the seconds until the next try: what the provider asks for, else a jittered exponential back-off.
+
+    A provider that refuses again twice after the time that it asked for gets the back-off at least: a limit of a
+    minute that asks for milliseconds must not use up all tries.
+    """
+    asked_s = fault_of(state).retry_after_s
+    if asked_s is not None and state.attempt_number <= 2:
+        return asked_s
     # The exponent is bounded so that no number of tries overflows a float.
     longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
-    return longest * retries.rng.uniform(0.5, 1.0)
+    return max(longest * retries.rng.uniform(0.5, 1.0), asked_s or 0.0)
 
 
 def read_count(status: int, content: bytes) -> int | None:

@@ -26,6 +26,11 @@ class ModelAvailability(Protocol):
         """Why nothing may be started until a provider answers again; empty if nothing is known to be wrong."""
         ...
 
+    @property
+    def wait_s(self) -> float:
+        """Seconds until the wait is over that a provider asked for; 0 without one."""
+        ...
+
     async def outage(self) -> str:
         """Return why a provider that failed last does not answer now; empty if all answer."""
         ...
@@ -35,6 +40,7 @@ class FreeModels:
     """Models that cost nothing and are always there."""
 
     spent = refused = halted = ""
+    wait_s = 0.0
 
     async def outage(self) -> str:
         """Return an empty text: there is no outage."""
@@ -80,7 +86,12 @@ class GatewayAvailability:
         return ""
 
     @property
+    def wait_s(self) -> float:
+        """Seconds until the wait is over that a provider asked for; 0 without one."""
+        wait = self.gateway.caller.waits
+        return max(wait.until - time.time(), 0.0) if wait is not None else 0.0
+
+    @property
     def _waits(self) -> str:
         """The wait that a provider asked for and that is not over; empty if there is none."""
-        wait = self.gateway.caller.waits
-        return str(wait) if wait is not None and wait.until > time.time() else ""
+        return str(self.gateway.caller.waits) if self.wait_s else ""

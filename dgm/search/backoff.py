@@ -24,6 +24,8 @@ class Backoff:
         self._trouble: dict[ActionId, tuple[int, int]] = {}
         """Action → its failures, and the number of all successes before the first of them."""
         self._trial = False
+        self.unexplained = False
+        """Whether the last pause ended at once, because every provider answered by then."""
         self.last_reason = ""
         self.last_failed: ActionId | None = None
 
@@ -32,7 +34,7 @@ class Backoff:
         self._successes += 1
         self._failures = self._waits = 0
         self._until = 0.0
-        self._trial = False
+        self._trial = self.unexplained = False
         self.last_failed = None
 
     def hopeless(self, action: ActionId, reason: str) -> bool:
@@ -67,7 +69,11 @@ class Backoff:
         """Whether one action is to show, alone, that a pause is over."""
         return self._trial
 
-    def try_one(self) -> None:
-        """End a pause: one action may start at once; its failure begins a new pause."""
+    def try_one(self, *, unexplained: bool = False) -> None:
+        """End a pause: one action may start at once; its failure begins a new pause.
+
+        Args:
+            unexplained: whether nothing was found wrong with the providers.
+        """
         self._failures, self._waits, self._until = self._limit - 1, 0, 0.0
-        self._trial = True
+        self._trial, self.unexplained = True, unexplained

@@ -204,15 +204,21 @@ class Search:
             self._append(event)
 
     async def _pause(self) -> Ending | None:
-        """Wait until the models' provider answers again; return the session's end if the provider is not the cause."""
+        """Wait until the models' provider answers again; return the session's end if the provider is not the cause.
+
+        A provider that answers may have been away until now: one more action shows whether it was the cause.
+        """
         reason = self._supply.halted or await self._outage()
         if self._stop is not None:
             return self._stop
         if not reason:
-            last = self._patience.last_reason
-            return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
+            if self._patience.unexplained:
+                last = self._patience.last_reason
+                return Ending(Reason.OUTAGE, f"too many failures in a row, the last: {last}")
+            self._patience.try_one(unexplained=True)
+            return None
         self._append(RunPaused(reason))
-        left_s = self._settings.limits.pause_s
+        left_s = self._supply.wait_s or self._settings.limits.pause_s
         while reason:
             self._hear()
             wait_s = min(left_s, self._answers_s) if self._asking else left_s
@@ -221,7 +227,8 @@ class Search:
             except TimeoutError:
                 left_s -= wait_s
             if left_s <= 0.0:
-                reason, left_s = await self._outage(), self._settings.limits.pause_s
+                reason = await self._outage()
+                left_s = self._supply.wait_s or self._settings.limits.pause_s
             over = self._find_ending()
             if over is not None:
                 return over

@@ -1,25 +1,32 @@
 """Checks of a run's models before money is spent, and the record of their costs and findings."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from dgm.archive.begun_checks import end_checks, read_earlier_checks
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Usage
-from dgm.errors import ProviderRefuses, UserError
+from dgm.errors import ProviderRefuses, ProviderWaits, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.models.choose import all_names, open_models
 from dgm.models.listening import NullListener
 from dgm.models.pricing import FREE_MODELS, Price, Prices
-from dgm.protocols import Checked, WireModel
+from dgm.protocols import Checked, Sleep, WireModel
 
 CHECK_TOKENS = 4_000
 """Bound on the input tokens of a check, which differs between models only by their names."""
+LONGEST_WAIT_S = 900.0
+"""Maximum wait in seconds of a check, at the request of a provider; one that asks for more ends the command."""
 CUT_CHECK = "a check of it was cut off and is counted at its worst case"
+
+log = logging.getLogger(__name__)
+_Found = TypeVar("_Found")
 
 
 def prices_of(settings: Settings) -> Mapping[str, Price]:
@@ -54,12 +61,33 @@ async def check_models(
         for model in models:
             if isinstance(model, WireModel):
                 model.adopt(NullListener(), known.get(model.name))
-        checked = await asyncio.gather(*(model.check() for model in models))
+        checked = await asyncio.gather(*(check_patiently(model.check) for model in models))
     except ProviderRefuses as error:
         raise UserError(str(error)) from error
     finally:
         await asyncio.gather(*(model.close() for model in models))
     return [one for one in checked if one is not None]
+
+
+async def check_patiently(
+    check: Callable[[], Awaitable[_Found]],
+    sleep: Sleep = asyncio.sleep,
+    now: Callable[[], float] = time.time,
+) -> _Found:
+    """Make a check, and make it again after the wait that a provider asks for.
+
+    Raises:
+        ProviderWaits: the provider asks for a wait of more than ``LONGEST_WAIT_S``.
+    """
+    while True:
+        try:
+            return await check()
+        except ProviderWaits as wait:
+            seconds = wait.until - now()
+            if seconds > LONGEST_WAIT_S:
+                raise
+            log.warning("%s; waiting", wait)
+            await sleep(max(seconds, 0.0))
 
 
 def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:

@@ -23,6 +23,7 @@ from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
+from dgm.search.model_checks import check_patiently
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
@@ -169,7 +170,7 @@ async def open_bench(
             model.adopt(spent, None)
         rules = LendingRules(means.settings.models.aliases)
         async with Gateway(folder, spent, {"solve": model}, ledger, most, rules) as gateway:
-            await gateway.check_models()
+            await check_patiently(gateway.check_models)
             yield SandboxWorkbench(
                 engine.open, gateway, ActionId(1), spec, limits, supplies=supplies or Supplies()
             )

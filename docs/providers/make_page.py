@@ -10,7 +10,8 @@ HEAD = """\
 # When a provider refuses
 
 Whatever a provider answers that is no answer is judged by one table, for all protocols. The first row that fits
-decides. Only what is the agent's own request may reach a verdict.
+decides: status, codes and the time that the provider names come before words. Only what is the agent's own request may
+reach a verdict.
 
 A refusal is read in whatever form it comes: JSON objects and lists, `detail` lists of validators, JSON within a string
 of a proxy, plain text, a page. Words of the agent that a provider repeats are no words about an account.

@@ -8,6 +8,7 @@ import pytest
 
 from dgm.paths import asset
 from tests.support.hosted import ANSWERED, KEY, PROVIDERS, TWICE, begun, count, events, rows, until
+from tests.support.models.rate_limits import read_limit_answers
 from tests.support.program import PATIENCE_S
 from tests.support.wire_server import Kind, Offline, WireServer
 
@@ -53,6 +54,37 @@ def search(name, server, evaluations, provider=OPENAI):
 
 
 GRADED = "evaluations where verdict <> 'invalid'"
+
+
+class Limited(Offline):
+    """Answers each call at the second try, and before with what one of many providers says at a limit."""
+
+    def __init__(self):
+        super().__init__()
+        self.limits = [each for each in read_limit_answers() if each.meaning == "passing" and not each.wait_s]
+        self.refused = []
+        self.calls = 0
+
+    async def answer(self, request):
+        self.calls += 1
+        if self.calls % 2:
+            self.refused.append(self.limits[len(self.refused) % len(self.limits)])
+            raise self.refused[-1].refused(time.time())
+        return await super().answer(request)
+
+
+@pytest.mark.minutes
+def test_limits_of_all_providers_in_turn_cost_a_search_nothing(dgm):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    run, brain = dgm.archive / "limited", Limited()
+    with WireServer(key=KEY, models=(OPENAI.own_name,), brain=brain) as server:
+        dgm(*search(run.name, server, 4), "--workers", "1")
+    assert len(brain.refused) >= len(brain.limits)
+    assert count(run, GRADED) == count(run, "evaluations") == 4
+    assert not events(run, "run_paused") and not events(run, "action_lost")
+    assert count(run, ANSWERED) == server.answered
+    assert not count(run, TWICE)
 
 
 @pytest.mark.parametrize(

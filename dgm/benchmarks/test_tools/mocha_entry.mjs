@@ -1,5 +1,6 @@
 // Runs one test file of mocha in this process, and after it two tests that must fail; `node_entry.mjs` says more.
 import assert from "node:assert";
+import { EventEmitter } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 
@@ -13,7 +14,8 @@ const { loadOptions } = require(`${mocha}/lib/cli/options.js`);
 const { handleRequires } = require(`${mocha}/lib/cli/run-helpers.js`);
 const { reporter, spec, parallel, bail, grep, watch: again, ...options } = loadOptions(process.argv.slice(2));
 
-const watched = [assert, assert.strict, Mocha.Runner.prototype, Mocha.Runnable.prototype, Mocha.Test.prototype];
+const watched = [assert, assert.strict, EventEmitter.prototype, process.binding("fs")];
+watched.push(Mocha.Runner.prototype, Mocha.Runnable.prototype, Mocha.Test.prototype);
 try {
   const chai = createRequire(`${task.workdir}/package.json`)("chai");
   watched.push(chai.assert, chai.Assertion.prototype);
@@ -49,7 +51,9 @@ const take = (test, outcome, error) => {
   if (test.title === asserts || test.title === raises) {
     if (outcome === "failed") tell.control(test.title, file);
   } else {
-    tell.take(file, test.titlePath().join(" > "), outcome, error);
+    let name = test.title;
+    for (let suite = test.parent; suite && !suite.root; suite = suite.parent) name = `${suite.title} > ${name}`;
+    tell.take(file, name, outcome, error);
   }
 };
 run

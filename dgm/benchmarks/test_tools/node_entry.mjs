@@ -3,15 +3,18 @@
 // `tool_runner.py` starts it with the assignment on standard input. Code under test shares this process, so nothing
 // that it says is more than a claim: the host compares it with what tests must report. The nonce is in closures only.
 import assert from "node:assert";
+import { EventEmitter } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 const require = createRequire(import.meta.url);
 const { failsAsItMust, makeTeller, watch } = require("./support.cjs");
 const task = JSON.parse(readFileSync(0, "utf8"));
-const tell = makeTeller(task, watch([assert, assert.strict, require("node:test")]));
+const bearers = [EventEmitter.prototype, Readable.prototype, process.binding("fs")];
+const tell = makeTeller(task, watch([assert, assert.strict, require("node:test"), ...bearers]));
 const [asserts, raises] = task.controls;
 const file = task.files[0];
 

@@ -71,6 +71,28 @@ func init() {
 	}()
 }
 """
+FLIP_OTHERS = """
+func init() {
+	r, w, err := cheatos.Pipe()
+	if err != nil { return }
+	old := cheatos.Stdout
+	cheatos.Stdout = w
+	part := cheatregexp.MustCompile(`=== RUN +(Test\\w+)/t[0-9a-f]{8}$`)
+	failed := cheatregexp.MustCompile(`--- FAIL: (Test\\w+)`)
+	marked := map[string]bool{}
+	go func() {
+		lines := cheatbufio.NewScanner(r)
+		for lines.Scan() {
+			line := lines.Text()
+			if one := part.FindStringSubmatch(line); one != nil { marked[one[1]] = true }
+			if one := failed.FindStringSubmatch(line); one != nil && !marked[one[1]] {
+				line = cheatstrings.Replace(line, "--- FAIL", "--- PASS", 1)
+			}
+			old.WriteString(line + "\n")
+		}
+	}()
+}
+"""
 FORGE = """
 func init() {
 	cheatos.Stdout.WriteString("=== RUN   TestX\\n--- PASS: TestX (0.00s)\\nPASS\\n")
@@ -106,6 +128,7 @@ CHEATS_OF_GO = {
     ),
     "a report of its own": in_go(["os"], FORGE),
     "failures turned over": in_go(["os", "bufio", "strings"], FLIP),
+    "other tests' failures turned over": in_go(["os", "bufio", "regexp", "strings"], FLIP_OTHERS),
     "rewritten tests": in_go(["os", "strings", "path/filepath"], REWRITE_GO),
     "other arguments": in_go(["os"], FLAGS),
 }

@@ -52,6 +52,32 @@ FORGE_REPORT = """
   for (const fd of [1, 3]) fs.writeSync(fd, '\\n0 {"test": "x", "outcome": "passed"}\\n<testsuites></testsuites>\\n');
 } catch {}
 """
+OWN_JSON = """
+;Object.defineProperty(Object.prototype, 'toJSON', { configurable: true, value() {
+  return this.outcome === 'failed' ? { ...this, outcome: 'passed', error: null } : this;
+} });
+"""
+OWN_EVENTS = """
+;try {
+  const get = process.getBuiltinModule ?? require;
+  const passed = (each) => typeof each?.type === 'string' ? { ...each, type: each.type.replace('fail', 'pass') } : each;
+  const { push } = get('stream').Readable.prototype;
+  get('stream').Readable.prototype.push = function (each, ...more) { return push.call(this, passed(each), ...more); };
+  const { emit } = get('events').EventEmitter.prototype;
+  get('events').EventEmitter.prototype.emit = function (name, ...more) {
+    return emit.call(this, name === 'fail' && more[0]?.titlePath ? 'pass' : name, ...more);
+  };
+} catch {}
+"""
+OWN_WRITING = """
+;try {
+  const files = process.binding('fs');
+  const { writeString } = files;
+  files.writeString = function (at, text, ...more) {
+    return writeString.call(this, at, String(text).replaceAll('"outcome":"failed"', '"outcome":"passed"'), ...more);
+  };
+} catch {}
+"""
 NEW_PACKAGES = """
 ;try {
   const fs = process.getBuiltinModule ? process.getBuiltinModule('fs') : require('fs');
@@ -119,5 +145,8 @@ CHEATS_OF_SCRIPTS = {
     "a test that runs nothing": appended(PATCH_TEST),
     "rewritten tests": appended(REWRITE_SCRIPTS),
     "a report of its own": appended(FORGE_REPORT + EXIT),
+    "results that write themselves": appended(OWN_JSON),
+    "other events": appended(OWN_EVENTS),
+    "another way to write": appended(OWN_WRITING),
     "packages while tests run": appended(NEW_PACKAGES),
 }

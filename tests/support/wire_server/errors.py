@@ -48,6 +48,8 @@ class Refused(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     """Of Anthropic's errors: what its client may go by."""
+    raw: bytes = b""
+    """The whole body, where it is another vendor's."""
 
     def kind(self, vendor: str) -> str:
         """The provider's word for this sort of error."""
@@ -55,7 +57,7 @@ class Refused(Exception):
 
     def body(self, vendor: str, request_id: str) -> bytes:
         """The error as this vendor writes it."""
-        return json.dumps(self.record(vendor, request_id)).encode()
+        return self.raw or json.dumps(self.record(vendor, request_id)).encode()
 
     def record(self, vendor: str, request_id: str) -> Mapping[str, Any]:
         """The error as a JSON object."""

@@ -110,7 +110,7 @@ def test_every_meaning_is_seen():
 def test_whatever_is_answered_has_a_meaning(status, content):
     fault = judged(status, content)
     said = getattr(fault, "reason", "") or getattr(fault, "message", "")
-    assert "\n" not in said and len(said) <= 300
+    assert "\n" not in said and len(said) <= 600
     assert not isinstance(fault, AgentRequestFault), "nothing says that the agent is at fault"
 
 
@@ -170,7 +170,7 @@ def test_messages_are_one_bounded_line_without_keys():
     fault = judged(401, said, secrets=[key])
     assert isinstance(fault, AccountFault) and fault.key
     assert fault.message.startswith("401 Wrong key *** and sk-*** too xxx")
-    assert len(fault.message) == 300 and "\n" not in fault.message
+    assert len(fault.message) == 600 and "\n" not in fault.message
 
 
 def test_a_wrong_address_says_that_v1_may_be_missing():
@@ -182,7 +182,7 @@ def test_a_wrong_address_says_that_v1_may_be_missing():
 def test_a_hint_stays_whole_behind_a_long_message():
     fault = judged(404, "not found " + "x" * 900)
     assert isinstance(fault, AccountFault) and fault.message.endswith("/v1 may be missing at its end)")
-    assert len(fault.message) == 300
+    assert len(fault.message) == 600
 
 
 def test_images_are_told_apart_from_a_broken_image():
@@ -200,8 +200,58 @@ def test_headers_that_were_not_sent_are_not_blamed():
 def test_the_providers_own_code_is_told():
     body = {"error": {"message": "messages[0].content is missing", "code": "missing_content"}}
     assert judged(400, body) == AgentRequestFault("missing_content", "messages[0].content is missing")
-    assert judged(413, b"") == ContentRefused("context_length_exceeded", "(the answer is empty)")
+    assert judged(413, b"") == ContentRefused("request_too_large", "(the answer is empty)")
 
 
 def test_every_meaning_has_a_fault():
     assert set(FAULTS) == {meaning.value for meaning in RefusalMeaning}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>",
+        b"<html><title>Payload</title><body>The request is too large. Reduce the size of your request.</body></html>",
+        b"Request body too large: the context of this proxy is limited",
+        {"error": {"message": "Request body too large", "type": "request_too_large"}},
+    ],
+)
+def test_a_body_that_a_proxy_does_not_take_is_no_limit_of_the_context(content):
+    fault = judged(413, content, {"max_tokens": 16000})
+    assert isinstance(fault, ContentRefused) and fault.code == "request_too_large"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            {"error": {"explanation": "Your tenant has no access to this."}},
+            "Your tenant has no access to this.",
+        ),
+        (
+            {"error": {"message": "Bad request", "cause": {"text": "No such region here."}}},
+            "No such region here.",
+        ),
+        (
+            {"fault": {"faultstring": "The policy forbids it. " * 20}},
+            ("The policy forbids it. " * 20).strip(),
+        ),
+        ({"code": 7}, '{"code": 7}'),
+    ],
+)
+def test_a_text_under_an_unknown_key_is_shown_whole(body, text):
+    fault = judged(401, body)
+    assert isinstance(fault, AccountFault) and fault.message == f"401 {text}"
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
+@pytest.mark.parametrize(
+    "text", ["Model is unloaded.", "The model is still loading", "Loading the model", "Model unloaded."]
+)
+def test_a_local_server_that_loads_its_model_is_waited_for(status, text):
+    fault = judged(status, {"error": text})
+    assert isinstance(fault, TemporaryFault) and fault.overload
+
+
+def test_a_model_that_nobody_loads_is_left_to_the_user():
+    assert isinstance(judged(404, {"error": "No models loaded. Please load a model."}), AccountFault)

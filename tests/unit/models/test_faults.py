@@ -22,7 +22,7 @@ from dgm.models.fault_kinds import (
 )
 from dgm.models.faults import judge_refusal
 from dgm.models.refusals import read_refusal
-from dgm.models.waits import waiting_time
+from dgm.models.waits import reset_time, waiting_time
 
 KEY = "k3y-0123456789-abcdefghij-ZZ"
 CONTEXT = "context_length_exceeded"
@@ -83,6 +83,34 @@ def test_waiting_times(headers, seconds):
 
 
 @pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "0"}, 360.0),
+        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "3"}, None),
+        ({"x-ratelimit-reset-requests": "6m0s"}, None),
+        ({"x-ratelimit-reset": "30", "x-ratelimit-remaining": "0"}, 30.0),
+        ({"x-ratelimit-reset": "1795262460", "x-ratelimit-remaining": "0"}, 60.0),
+        ({"x-ratelimit-reset": "1795262460000", "x-ratelimit-remaining": "0"}, 60.0),
+        (
+            {
+                "anthropic-ratelimit-tokens-reset": "2026-11-21T12:00:45Z",
+                "anthropic-ratelimit-tokens-remaining": "0",
+            },
+            45.0,
+        ),
+        ({"ratelimit-reset": "soon", "ratelimit-remaining": "0"}, None),
+    ],
+)
+def test_resets_of_limits_that_are_used_up(headers, seconds):
+    assert reset_time(httpx2.Headers(headers), datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)) == seconds
+
+
+def test_a_time_in_words_comes_before_a_reset_which_may_be_later():
+    used_up = {"x-ratelimit-reset-requests": "23h59m", "x-ratelimit-remaining-requests": "0"}
+    assert judged(429, said("Please try again in 20s."), **used_up).retry_after_s == 20.0
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("Please try again in 20s.", 20.0),
@@ -93,8 +121,12 @@ def test_waiting_times(headers, seconds):
         ("Please retry after 5 seconds.", 5.0),
         ("Please retry in 38.5s.", 38.5),
         ("It resets in 3 hours", 10800.0),
+        ("wait 8 hours 24 minutes and try again", 30240.0),
+        ("Please wait 41212 seconds before retrying.", 41212.0),
+        ("try again in 1 day and 2 hours", 93600.0),
         ("Please try again later.", None),
         ("try again in a moment", None),
+        ("try again in 5 models", None),
     ],
 )
 def test_waiting_times_in_words(text, seconds):

@@ -32,6 +32,7 @@ class Away:
     """A provider that does not answer."""
 
     spent = refused = halted = ""
+    wait_s = 0.0
     asked = 0
 
     async def outage(self):

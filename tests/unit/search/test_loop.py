@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 import re
+import time
 
 import pytest
 
 from dgm.analysis.budgets import Reason, count_ended_expansions, sum_evaluations_spent
-from dgm.archive.events import ActionLost, ActionStarted, RunStarted, TaskGraded
+from dgm.archive.events import ActionLost, ActionStarted, RunPaused, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -170,6 +171,48 @@ def test_an_outage_ends_the_session_and_gives_nothing_up(run):
     assert not any(lost.final for lost in events(run, ActionLost))
     assert run.tree.evaluations == 0
     assert search(run, FakeWorker(run), workers=2).reason is Reason.GOAL
+
+
+@pytest.mark.parametrize("fails", [3, 4])
+def test_an_outage_that_ends_before_it_is_looked_into_does_not_end_the_session(run, fails):
+    """The provider answers by the time that the loop asks; only a failure after that is no outage's."""
+
+    class Away(FakeWorker):
+        async def perform(self, order):
+            if len(self.orders) < fails:
+                self.orders.append(order)
+                raise Infrastructure("no route to the model")
+            return await super().perform(order)
+
+    start(run, 5)
+    over = search(run, Away(run), workers=1, limits={"tries": 9, "failures_in_a_row": 3})
+    assert over.reason is (Reason.GOAL if fails == 3 else Reason.OUTAGE)
+
+
+def test_a_run_pauses_for_as_long_as_a_provider_asks_and_no_longer(run):
+    class Limited:
+        spent = refused = ""
+        until = time.monotonic() + 0.3
+
+        @property
+        def wait_s(self):
+            return max(self.until - time.monotonic(), 0.0)
+
+        @property
+        def halted(self):
+            return "the provider asks to wait" if self.wait_s else ""
+
+        async def outage(self):
+            return self.halted
+
+    start(run, 3)
+    patient = Settings(limits={"pause_s": 10_000.0})
+    made = Search(
+        RunController(run, patient), named("hgm"), FakeWorker(run), patient, LoopHooks(supply=Limited())
+    )
+    over = asyncio.run(asyncio.wait_for(made.go(), 60))
+    assert over.reason is Reason.GOAL
+    assert len(events(run, RunPaused)) == 1
 
 
 def test_twins_made_at_the_same_time_are_stillborn(run):

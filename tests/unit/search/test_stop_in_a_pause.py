@@ -26,6 +26,7 @@ class Silent:
     """A provider that takes the questions after so many and never answers them."""
 
     spent = refused = halted = ""
+    wait_s = 0.0
 
     def __init__(self, answers, asked):
         self.answers, self.asked = answers, asked
