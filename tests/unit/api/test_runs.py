@@ -11,6 +11,7 @@ from dgm.archive.approvals import ApprovalAnswer, read_answer
 from dgm.archive.codec import encode
 from dgm.archive.stop_request import read_stop_request
 from dgm.errors import UserError
+from dgm.experiments.sweep_folder import SweepFolder
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run
 
@@ -35,8 +36,12 @@ def folder(tmp_path, monkeypatch):
 
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
+    SweepFolder(tmp_path, "several").lock().close()
+    SweepFolder(tmp_path, "several").write(tmp_path / "several.toml", [])
+    states = {"made": "goal reached", "broken": "not a run", "several": "sweep"}
     found = dgm.runs()
-    assert {row["run"]: row["state"] for row in found} == {"made": "goal reached", "broken": "not a run"}
+    assert {row["run"]: row["state"] for row in found} == states
+    assert [row["run"] for row in found if row["problem"]] == ["broken"]
     assert [row["agents"] for row in dgm.runs(tmp_path) if row["run"] == "made"] == [2]
     assert all(row["bytes"] for row in dgm.runs(sizes=True) if row["run"] == "made")
     with pytest.raises(UserError, match="no such folder"):
