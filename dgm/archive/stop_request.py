@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dgm.archive.history import writer
 from dgm.archive.live_file import write_live_file
-from dgm.archive.lock import STOP_FILE, error_of_write
+from dgm.archive.lock import STOP_FILE
 from dgm.archive.lock_holder import Holder
 from dgm.bounded_reading import read_json
 from dgm.errors import ArchiveCorrupt, UserError
@@ -26,7 +26,6 @@ def stop_run(folder: Path, *, now: bool = False) -> Holder | None:
 
     Raises:
         UserError: the folder cannot be written, or an older version of dgm writes the run.
-        Infrastructure: the disk is full or failing.
     """
     holder, name = writer(folder), folder.resolve().name
     if holder is None:
@@ -39,7 +38,10 @@ def stop_run(folder: Path, *, now: bool = False) -> Holder | None:
     try:
         write_live_file(folder / STOP_FILE, {"now": now or read_stop_request(folder) is not None})
     except OSError as error:
-        raise error_of_write(folder / STOP_FILE, error) from error
+        raise UserError(
+            f"{folder / STOP_FILE}: cannot be written ({error.strerror}); stop {name} as the user who runs it "
+            f"(pid {holder.pid} on {holder.host})"
+        ) from error
     return holder
 
 
