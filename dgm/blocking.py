@@ -61,6 +61,7 @@ class ProgramWatcher(launch.Watcher):
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
+        self._raised: BaseException | None = None
         self._stop: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[Any] | None = None
         self.allow_paid = False
@@ -91,9 +92,18 @@ class ProgramWatcher(launch.Watcher):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.interrupt)
 
     def event(self, recorded: Recorded) -> None:
-        """Tell the program."""
+        """Call the program's function; raise what it raised before.
+
+        Events of model calls are told while a call is performed, where an exception counts as the call's failure.
+        """
+        if self._raised is not None:
+            raise self._raised
         if self._on_event is not None:
-            self._on_event(recorded)
+            try:
+                self._on_event(recorded)
+            except BaseException as error:
+                self._raised = error
+                raise
 
     def interrupt(self) -> None:
         """End in good order; the second time, or before the work goes on, at once."""

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from dgm.archive.events import Recorded, RunStopped
+from dgm.blocking import ProgramWatcher
+
 NOTEBOOK = """
 import asyncio, os, signal, threading, time
 from dgm.blocking import block
@@ -41,3 +44,17 @@ def test_a_notebook_is_interrupted_once_in_good_order_and_twice_at_once(twice, p
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.strip(), done.returncode) == (printed, 0), done.stderr
+
+
+def test_what_a_listener_raises_is_not_lost_where_a_model_call_takes_it():
+    heard = []
+
+    def listen(recorded):
+        heard.append(recorded)
+        raise ZeroDivisionError
+
+    watcher = ProgramWatcher(listen)
+    for number in (1, 2):
+        with pytest.raises(ZeroDivisionError):
+            watcher.event(Recorded(number, 0.0, RunStopped("stopped")))
+    assert len(heard) == 1

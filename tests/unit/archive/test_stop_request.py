@@ -62,7 +62,9 @@ def test_an_older_version_is_not_asked_in_vain(held, tmp_path):
 
 def test_a_request_that_cannot_be_written_says_who_can(held, tmp_path):
     (tmp_path / "stop.json").mkdir()
-    with pytest.raises(UserError, match=rf"cannot be written .*; stop {tmp_path.name} as the user who runs it"):
+    with pytest.raises(
+        UserError, match=rf"cannot be written .*; stop {tmp_path.name} as the user who runs it"
+    ):
         stop_run(tmp_path)
 
 
