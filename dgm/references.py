@@ -1,17 +1,20 @@
 """Objects that stand where a setting wants a name: ``module:qualname``, as a program passes or a person types it.
 
 A program that passes a policy, an operator or a benchmark to ``dgm.evolve`` lends the object under its reference, which
-is what the run records. Behind the class of an object stand its values as JSON, ``module:Class{"number":4}``, so that
-objects with different values are different names. Another process finds the object again by importing the module.
+is what the run records. Behind the class of an object stand its values, ``module:Class{'number': 4}``, or a digest of
+them, so that objects with different values have different names. Another process finds the object again by importing
+the module.
+
 A reference from a run may be a stranger's, so that nothing but a class or a value is taken from an imported module: no
 function is called, and recorded values become attributes without a call.
 """
 
+import ast
 import copy
 import hashlib
 import inspect
-import json
 import logging
+import pickle
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -21,7 +24,6 @@ from pathlib import Path
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
-from dgm.bounded_reading import parse_json
 from dgm.errors import UserError
 from dgm.factories import call_factory
 
@@ -34,7 +36,7 @@ REFERENCE = re.compile(
 """Without ``only_here``, another process can make the object as well."""
 MAX_VALUES = 2_000
 """Characters of an object's values up to which they are recorded."""
-UNRECORDED = "its values are not recorded, because they are not all plain numbers, texts, lists and tables"
+UNRECORDED = "its values are not recorded, because they are not all numbers, texts, lists, tuples and dicts"
 _lent: dict[tuple[str, str], Any] = {}
 """Kind in the plural and reference → the object that this process was given."""
 
@@ -62,10 +64,10 @@ def lend_object(group: str, thing: object) -> str:
     if values is not None:
         reference += values
     elif kept is not thing:
-        log.warning("%s: %s; only this program can go on with its run", reference, UNRECORDED)
-        reference += _make_mark()
+        log.warning("%s: %s; only a program that passes it can go on with its run", reference, UNRECORDED)
+        reference += _digest_values(kept)
     known = _lent.get((group, reference), kept)
-    if known is not kept and (values is None or type(known) is not type(kept)):
+    if known is not kept and ((kept is thing and values is None) or type(known) is not type(kept)):
         # Another class, function or benchmark of the same name.
         reference += _make_mark()
     _lent[group, reference] = kept
@@ -105,7 +107,8 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
         )
     if only_here and group != "benchmarks":
         raise UserError(
-            f"{where} was passed as an object: {UNRECORDED}; only the program that passed it can go on with its run"
+            f"{where} was passed as an object: {UNRECORDED}; go on in Python, and pass it again: "
+            f"dgm.open(…).resume(objects=[…])"
         )
     try:
         found: Any = import_module(module)
@@ -120,8 +123,8 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
     if not values:
         return found
     try:
-        return _restore_object(found, parse_json(values))
-    except (TypeError, ValueError, AttributeError) as error:
+        return _restore_object(found, ast.literal_eval(values[:MAX_VALUES]))
+    except (TypeError, ValueError, SyntaxError, AttributeError, RecursionError, MemoryError) as error:
         raise UserError(f"{where} cannot be made with these values: {error}") from error
 
 
@@ -168,7 +171,7 @@ def _is_factory(thing: object) -> bool:
 
 
 def _describe_values(thing: object) -> str | None:
-    """Return an object's attributes as JSON, empty if there are none; None if JSON does not hold all that it is."""
+    """Return an object's attributes as a literal, empty if there are none; None if no literal holds all of them."""
     kind = type(thing)
     if not _is_ordinary(kind):
         return None
@@ -177,16 +180,25 @@ def _describe_values(thing: object) -> str | None:
         if hasattr(thing, name):
             values[name] = getattr(thing, name)
     try:
-        text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False) if values else ""
+        if not _is_plain(values):
+            return None
         # A "+" joins names.
-        text = text.replace("+", "\\u002b")
-        is_complete = _is_plain(values) and (not values or json.loads(text) == values)
-    except (TypeError, ValueError, RecursionError):
+        text = repr(dict(sorted(values.items()))).replace("+", "\\x2b") if values else ""
+        is_complete = len(text) <= MAX_VALUES and (not values or ast.literal_eval(text) == values)
+    except (ValueError, SyntaxError, RecursionError):
         return None
-    return text if is_complete and len(text) <= MAX_VALUES else None
+    return text if is_complete else None
 
 
-def _restore_object(kind: Any, values: Any) -> object:  # noqa: ANN401  (whatever a module has, any JSON)
+def _digest_values(thing: object) -> str:
+    """Return a mark that an object with the same values gets wherever it is passed again."""
+    try:
+        return f"#{hashlib.sha256(pickle.dumps(thing, protocol=4)).hexdigest()[:16]}"
+    except Exception:  # noqa: BLE001  (any class may refuse to be pickled in its own way)
+        return _make_mark()
+
+
+def _restore_object(kind: Any, values: Any) -> object:  # noqa: ANN401  (whatever a module has, any literal)
     """Return an object of a class with these attributes, without a call of anything that the class defines.
 
     Raises:
@@ -216,13 +228,13 @@ def _is_slot(attribute: object) -> bool:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether JSON gives back the value with the same types."""
+    """Return whether a literal gives back the value with the same types."""
     kind = type(value)
     if isinstance(value, dict) and kind is dict:
-        return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
-    if isinstance(value, list) and kind is list:
+        return all(map(_is_plain, value)) and all(map(_is_plain, value.values()))
+    if isinstance(value, list | tuple) and kind in (list, tuple):
         return all(map(_is_plain, value))
-    return value is None or kind in (str, int, float, bool)
+    return value is None or kind in (str, bytes, int, float, bool)
 
 
 def _make_mark() -> str:
