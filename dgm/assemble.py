@@ -52,6 +52,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
 from dgm.search.second_performances import SecondPerformances
+from dgm.search.stopping import perform_until_stopped
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
@@ -169,10 +170,16 @@ async def examine(exam: Run, settings: Settings, parts: RunParts, on_event: OnEv
 
     Then let its control, if the session has one, make its remaining attempts.
     """
-    async with open_worker(exam, settings, parts, on_event) as worker:
-        around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-        async with open_executor(worker, settings) as executor:
-            return await Search(RunController(exam, settings), Examination(), executor, settings, around).go()
+
+    async def work(begins: Callable[[Search], None]) -> Ending:
+        async with open_worker(exam, settings, parts, on_event) as worker:
+            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
+            async with open_executor(worker, settings) as executor:
+                made = Search(RunController(exam, settings), Examination(), executor, settings, around)
+                begins(made)
+                return await made.go()
+
+    return await perform_until_stopped(exam, work)
 
 
 def begin_exam(

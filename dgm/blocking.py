@@ -5,6 +5,7 @@ import re
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -60,6 +61,7 @@ class ProgramWatcher(launch.Watcher):
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
+        self._raised: BaseException | None = None
         self._stop: Callable[[], bool] = lambda: False
         self.task: asyncio.Task[Any] | None = None
         self.allow_paid = False
@@ -90,9 +92,18 @@ class ProgramWatcher(launch.Watcher):
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self.interrupt)
 
     def event(self, recorded: Recorded) -> None:
-        """Tell the program."""
+        """Call the program's function; raise what it raised before.
+
+        Events of model calls are told while a call is performed, where an exception counts as the call's failure.
+        """
+        if self._raised is not None:
+            raise self._raised
         if self._on_event is not None:
-            self._on_event(recorded)
+            try:
+                self._on_event(recorded)
+            except BaseException as error:
+                self._raised = error
+                raise
 
     def interrupt(self) -> None:
         """End in good order; the second time, or before the work goes on, at once."""
@@ -134,8 +145,7 @@ def call_beside_loop(work: Callable[[], T]) -> T:
 
 
 def _in_thread(perform: Callable[[], Awaitable[T]], session: ProgramWatcher) -> T:
-    done: list[T] = []
-    failed: list[BaseException] = []
+    outcome: Future[T] = Future()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def watched() -> T:
@@ -144,21 +154,22 @@ def _in_thread(perform: Callable[[], Awaitable[T]], session: ProgramWatcher) -> 
 
     def go() -> None:
         try:
-            done.append(asyncio.run(watched()))
+            outcome.set_result(asyncio.run(watched()))
         except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
-            failed.append(error)
+            outcome.set_exception(error)
 
-    thread = threading.Thread(target=go, name="dgm")
-    thread.start()
-    while thread.is_alive():
+    threading.Thread(target=go, name="dgm").start()
+    while not outcome.done():
+        # Not ``Thread.join``: before Python 3.13 a thread counts as ended after an interrupted join.
         try:
-            thread.join()
+            wait([outcome])
         except KeyboardInterrupt:
             for loop in loops:
                 loop.call_soon_threadsafe(session.interrupt)
-    if failed:
-        raise KeyboardInterrupt if isinstance(failed[0], asyncio.CancelledError) else failed[0]
-    return done[0]
+    try:
+        return outcome.result()
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 @contextmanager

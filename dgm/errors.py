@@ -33,6 +33,10 @@ class ProviderWaits(Infrastructure):
         self.until = until
 
 
+class ArchiveHeld(Infrastructure):
+    """Another program holds the database of a run, which no model or sandbox is to blame for; nothing was written."""
+
+
 class ArchiveCorrupt(DgmError, ValueError):
     """A run on disk differs from dgm's format; the message names the file and the first fault."""
 

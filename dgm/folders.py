@@ -33,8 +33,10 @@ def read_file(file: Path, limit_bytes: int = FILE_BYTES) -> bytes:
         _check_ordinary(file, file.stat().st_mode)
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with open(descriptor, "rb") as opened:  # noqa: PTH123  (a descriptor, so that no pipe is waited for)
-            _check_ordinary(file, os.fstat(descriptor).st_mode)
-            data = opened.read(limit_bytes + 1)
+            info = os.fstat(descriptor)
+            _check_ordinary(file, info.st_mode)
+            # Python reserves what it is asked for; a file may grow meanwhile.
+            data = opened.read(min(limit_bytes, max(info.st_size, 1 << 16)) + 1)
     except FileNotFoundError as error:
         raise UserError(f"{file}: missing") from error
     except (OSError, ValueError) as error:

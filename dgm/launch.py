@@ -6,7 +6,7 @@ start, and one small call to each model. A ``Watcher`` informs and asks the call
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from dgm.search.loop import Search
 from dgm.search.mending import change_event, withdraw_refused_verdicts
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.run_settings import require_consent
+from dgm.search.stopping import perform_until_stopped
 from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
@@ -213,9 +214,14 @@ async def perform(run: Run, prepared: PreparedSession, watcher: Watcher) -> Endi
     Raises:
         asyncio.CancelledError: stopped at once; nothing recorded is lost.
     """
-    async with assemble.search(run, prepared.settings, prepared.parts, watcher.event) as search:
-        watcher.begins(search)
-        return await search.go()
+
+    async def work(begins: Callable[[Search], None]) -> Ending:
+        async with assemble.search(run, prepared.settings, prepared.parts, watcher.event) as search:
+            begins(search)
+            watcher.begins(search)
+            return await search.go()
+
+    return await perform_until_stopped(run, work)
 
 
 def check_is_search(run: Run) -> None:

@@ -12,7 +12,7 @@ from dgm.analysis.summary import tally_record
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
-from dgm.paths import NOT_RUNS
+from dgm.paths import NOT_RUNS, SWEEP_FILE
 from dgm.publish.container import SUFFIX
 from dgm.publish.finding import archive_folders
 
@@ -30,7 +30,7 @@ class RunRow:
 
     folder: Path
     state: str
-    """The state as in ``dgm status``; or ``packed``, ``not a run``, ``damaged`` or ``unreadable``."""
+    """The state as in ``dgm status``; or ``packed``, ``sweep``, ``not a run``, ``damaged`` or ``unreadable``."""
     problem: str = ""
     """Why something could not be read; empty if all could."""
     seen: Overview | None = None
@@ -129,6 +129,8 @@ def list_runs(folder: Path, *, sizes: bool = False) -> Iterator[RunRow]:
 def read_row(folder: Path, size_bytes: int | None = None) -> RunRow:
     """Read one run."""
     if not (folder / "run.json").exists():
+        if (folder / SWEEP_FILE).is_file():
+            return RunRow(folder, "sweep", size_bytes=size_bytes)
         return RunRow(folder, "not a run", "it has no run.json", size_bytes=size_bytes)
     try:
         seen = read_overview(folder)

@@ -19,6 +19,7 @@ from dgm.archive.events import Recorded
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.archive.selection import EventSelection
+from dgm.archive.stop_request import stop_run
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt, UserError
@@ -40,7 +41,6 @@ from dgm.report.headline import read_findings
 from dgm.report.page import render_page
 from dgm.report.record import report_record
 from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
-from dgm.sessions.stopping import stop_run
 from dgm.show.operators import operator_records
 
 
@@ -219,7 +219,7 @@ class Results:
             now: do not let it wait for the steps that are under way.
 
         Raises:
-            UserError: it runs on another machine, or as another user.
+            UserError: the folder cannot be written, or an older version of dgm performs the search.
         """
         return stop_run(self._run.folder, now=now) is not None
 

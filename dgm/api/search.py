@@ -94,6 +94,8 @@ class ResumeArguments(TypedDict, total=False):
     """Address of the Docker engine, or several, for this session; the run's unless it is given."""
     regrade: bool
     """If true, evaluations of agents whose model was refused are performed again."""
+    objects: Sequence[Policy | Operator]
+    """The policy and operators that were passed to ``evolve``, where the run could not record their values."""
 
 
 class Evolution(Results):
@@ -129,7 +131,10 @@ class Evolution(Results):
         settings: Mapping[str, Any] | None = None,
         engine: str | Sequence[str] | None = None,
         regrade: bool = False,
+        objects: Sequence[Policy | Operator] = (),
     ) -> "Evolution":
+        for thing in objects:
+            name_of("policies" if hasattr(thing, "next") else "operators", thing)
         check_unpacked(self.folder)
         with use_engine(engine), Run.open(self.folder, write=True) as run:
             launch.check_is_search(run)

@@ -17,6 +17,7 @@ from pathlib import Path
 from dgm.archive.event_fields import COMMIT
 from dgm.archive.events import AgentBorn, CallBooked, CallStarted, ChildProposed, ModelCalled
 from dgm.archive.exchange import base_of
+from dgm.archive.lock import STOP_FILE
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
@@ -44,7 +45,7 @@ _PARTS = frozenset(
         "events.lock",
         "agents.git",
     }
-    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json"}
+    | {"traces", "holdout", "approvals", "checks.json", "calls.json", "nodes.json", STOP_FILE}
 )
 """Names of the parts of a run's folder, excluding the runs inside it."""
 _PACKING = frozenset({"run", "pack"})

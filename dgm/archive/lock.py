@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dgm.archive.live_file import remove_live_file
 from dgm.archive.lock_holder import LARGEST, describe_this_process, parse_holder
 from dgm.errors import ArchiveBusy, Infrastructure, UserError
 
+STOP_FILE = "stop.json"
+"""File beside a lock that asks its holder to end; it holds for one holder only."""
 _PAUSES_S = (0.001, 0.01, 0.05)
 
 
@@ -25,12 +28,14 @@ class WriterLock:
             ArchiveBusy: another process holds the lock; names its pid and host.
             UserError: the folder cannot be written.
         """
+        self._request = path.with_name(STOP_FILE)
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise error_of_write(path, error) from error
         try:
             _take(self._fd)
+            remove_live_file(self._request)
             self._write_holder()
         except BlockingIOError as error:
             message = f"{path.parent}: already being written by {self._read_holder()}; stop that one first"
@@ -43,6 +48,7 @@ class WriterLock:
     def close(self) -> None:
         """Release the lock."""
         if self._fd >= 0:
+            remove_live_file(self._request)
             os.close(self._fd)
             self._fd = -1
 

@@ -22,6 +22,8 @@ class Holder(NamedTuple):
     """True if this process sees the other one under the number ``pid``."""
     is_known: bool
     """True if the lock can be asked here: the holder runs on the same kernel."""
+    takes_requests: bool = False
+    """True if it looks for requests to stop; older versions do not."""
 
 
 def describe_this_process() -> bytes:
@@ -33,6 +35,7 @@ def describe_this_process() -> bytes:
             "machine": machine_name(),
             "boot": boot(),
             "pids": pid_space(),
+            "takes_requests": True,
         }
     ).encode()
 
@@ -54,7 +57,8 @@ def parse_holder(data: bytes) -> Holder:
         is_ours = host in (socket.gethostname(), machine_name())
         return Holder(pid, host, is_ours, is_ours)
     is_known = found["machine"] == machine_name() or _is_same(found.get("boot"), boot())
-    return Holder(pid, host, _is_same(found.get("pids"), pid_space()), is_known)
+    is_reachable = _is_same(found.get("pids"), pid_space())
+    return Holder(pid, host, is_reachable, is_known, found.get("takes_requests") is True)
 
 
 def _is_same(given: Any, own: str) -> bool:  # noqa: ANN401  (a stranger's value)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dgm.archive.events import SCHEMA_VERSION
 from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE, VIEWS, check_schema
-from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure, UserError
+from dgm.errors import ArchiveCorrupt, ArchiveHeld, DgmError, Infrastructure, UserError
 
 MAX_ROW_BYTES = 32_000_000
 """Maximum size of a row, and of any text that a query makes."""
@@ -63,7 +63,13 @@ def translate_error(path: Path, error: Exception) -> DgmError:
     # Python's own sqlite errors (text that is not UTF-8) have no code; they mean damage, too.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     match code & 0xFF if code != sqlite3.SQLITE_IOERR_SHORT_READ else sqlite3.SQLITE_CORRUPT:
-        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR | sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            # The one writer of dgm has its own lock.
+            return ArchiveHeld(
+                f"{path}: {error} by another program, such as an editor of databases or a backup; nothing was written; "
+                f"end that program's work, then go on with: dgm resume {path.parent.name}"
+            )
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
             return Infrastructure(f"{path}: {error}; nothing was written")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return UserError(f"{path}: cannot be opened ({error}); check that it exists and may be written")

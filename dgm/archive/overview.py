@@ -155,7 +155,7 @@ def _sum_sessions_s(store: EventStore) -> float:
     sessions: Sequence[tuple[int, float]] = [(seq, at) for seq, at in store.query(_SESSIONS)]
     ends = [*(seq for seq, _ in sessions[1:]), _FOREVER]
     total = 0.0
-    for (seq, at), end in zip(sessions, ends, strict=True):
+    for (seq, at), end in zip(sessions, ends, strict=False):  # a run may have no session yet
         total += float(store.query(_LATEST, (seq, end))[0][0]) - at
     return total
 

@@ -2,10 +2,11 @@
 
 import click
 
+from dgm.archive.stop_request import stop_run
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, make_console
 from dgm.publish.finding import find_run
-from dgm.sessions.stopping import stop_run
+from dgm.show.safe import one_line
 
 
 @click.command()
@@ -16,11 +17,12 @@ def stop(run_name: str, now: bool, as_json: bool) -> None:
     """Ask a running search to end: it starts nothing new, records what is under way, and exits."""
     folder = find_run(run_name)
     name = folder.resolve().name
-    pid = stop_run(folder, now=now)
+    holder = stop_run(folder, now=now)
     if as_json:
-        state = {"stopped": False, "state": "not running"} if pid is None else {"stopped": True, "pid": pid}
+        state = {"stopped": True, "pid": holder.pid} if holder else {"stopped": False, "state": "not running"}
         emit_json({"run": name, **state})
-    elif pid is None:
+    elif holder is None:
         make_console().print(f"{name} is not running")
     else:
-        make_console().print(f"asked pid {pid} to stop; go on later with: dgm resume {run_name}")
+        host = "" if holder.is_reachable else f" on {one_line(holder.host, 100)}"
+        make_console().print(f"asked pid {holder.pid}{host} to stop; go on later with: dgm resume {run_name}")

@@ -7,7 +7,8 @@ from dgm.analysis.budgets import Reason
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.progress import show_progress
 from dgm.cli.watching import TerminalWatcher
-from dgm.sessions.evaluation_folder import STOPPED, EvaluationSession
+from dgm.search.stopping import AT_ONCE
+from dgm.sessions.evaluation_folder import EvaluationSession
 from dgm.show.evaluate_rows import EvaluationReport
 from dgm.show.safe import one_line
 from dgm.show.words import count_text
@@ -22,7 +23,7 @@ def perform_session(session: EvaluationSession, watcher: TerminalWatcher, *, qui
         try:
             over = asyncio.run(session.perform(watcher))
         except asyncio.CancelledError:
-            over = STOPPED
+            over = AT_ONCE
     return session.report(over)
 
 

@@ -28,6 +28,7 @@ from dgm.evaluation.evaluating import apply_assignments
 from dgm.models.reach import file_models, require_own_file
 from dgm.publish.finding import find_run
 from dgm.search.mending import SETTABLE
+from dgm.search.stopping import AT_ONCE
 from dgm.show.safe import one_line
 from dgm.show.status import status_lines
 from dgm.show.terminal import write_lines
@@ -227,10 +228,10 @@ def _perform_search(
         try:
             over = asyncio.run(launch.perform(made, prepared, watcher))
         except asyncio.CancelledError:
-            sys.stderr.write(
-                f"stopped at once; nothing recorded is lost; resume with: dgm resume {made.name}\n"
-            )
-            return INTERRUPTED
+            over = AT_ONCE
+    if over == AT_ONCE:
+        sys.stderr.write(f"{over.message}; resume with: dgm resume {made.name}\n")
+        return INTERRUPTED
     if as_json:
         emit_json({**run_summary(made), "ended": over.reason.value})
     else:

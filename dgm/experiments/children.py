@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from dgm.archive.history import writer
-from dgm.errors import Infrastructure
+from dgm.archive.stop_request import stop_run
+from dgm.errors import DgmError, Infrastructure
 from dgm.sandboxes.engine_address import OPTION, find_given_engine
 
 LOOK_S = 1.0
@@ -58,14 +59,9 @@ class ForeignProcess:
         self._folder = folder
 
     def stop(self) -> None:
-        """Ask the process to end in good order; asked again, it ends at once.
-
-        A process of another host, or in another container, is not reached.
-        """
-        holder = writer(self._folder)
-        if holder and holder.is_reachable:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(holder.pid, signal.SIGTERM)
+        """Ask the process to end in good order; asked again, it ends at once."""
+        with contextlib.suppress(DgmError):
+            stop_run(self._folder)
 
     async def wait(self) -> int | None:
         """Wait until no process of this machine writes the run; return None."""

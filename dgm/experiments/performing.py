@@ -77,14 +77,22 @@ class Sweep:
         return [run for run in self._waiting() if not self._fits(run)]
 
     async def perform(self) -> None:
-        """Perform the runs that are not over; those that were begun come first. Call ``look`` before."""
-        while True:
-            self._start_some()
-            if not self._tasks:
-                return
-            await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
-            for name in [name for name, task in self._tasks.items() if task.done()]:
-                self._tasks.pop(name).result()
+        """Perform the runs that are not over; those that were begun come first. Call ``look`` before.
+
+        What the listener raises ends every run in good order, and is raised then.
+        """
+        try:
+            while True:
+                self._start_some()
+                if not self._tasks:
+                    return
+                await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+                for name in [name for name, task in self._tasks.items() if task.done()]:
+                    self._tasks.pop(name).result()
+        except Exception:
+            self.stop()
+            await asyncio.gather(*(child.wait() for child in self._children.values()), return_exceptions=True)
+            raise
 
     def stop(self) -> None:
         """Start nothing new and ask every run to end in good order; asked again, they end at once."""

@@ -16,9 +16,9 @@ from dgm.archive.lock import WriterLock
 from dgm.bounded_reading import parse_json, read_file
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.experiments.sweep_plan import PlannedRun
+from dgm.paths import SWEEP_FILE
 from dgm.publish.finding import archive_folders
 
-FILE = "sweep.json"
 _FORMAT = 1
 
 
@@ -74,7 +74,7 @@ class SweepFolder:
             "file": str(file.absolute()),
             "runs": [{"run": run.name, "variant": run.variant, "seed": run.seed} for run in runs],
         }
-        write_durably(self.folder / FILE, json.dumps(record, indent=2).encode() + b"\n")
+        write_durably(self.folder / SWEEP_FILE, json.dumps(record, indent=2).encode() + b"\n")
 
     def members(self) -> Sequence[SweepMember]:
         """Return the sweep's runs, begun or not, in the order of its file.
@@ -82,7 +82,7 @@ class SweepFolder:
         Raises:
             ArchiveCorrupt: the record is not in the form that dgm writes.
         """
-        file = self.folder / FILE
+        file = self.folder / SWEEP_FILE
         try:
             record = parse_json(read_file(file))
             return [SweepMember(str(run["run"]), str(run["variant"])) for run in record["runs"]]
@@ -99,4 +99,4 @@ def find_sweep(name: str) -> SweepFolder | None:
     if "/" in name:
         return None
     sweeps = (SweepFolder(folder, name) for folder in archive_folders())
-    return next((sweep for sweep in sweeps if (sweep.folder / FILE).is_file()), None)
+    return next((sweep for sweep in sweeps if (sweep.folder / SWEEP_FILE).is_file()), None)

@@ -9,7 +9,14 @@ import time
 from dataclasses import replace
 
 from dgm.domain import ActionId, Usage
-from dgm.errors import BudgetExhausted, Infrastructure, PluginFault, ProviderRefuses, ProviderWaits
+from dgm.errors import (
+    ArchiveHeld,
+    BudgetExhausted,
+    Infrastructure,
+    PluginFault,
+    ProviderRefuses,
+    ProviderWaits,
+)
 from dgm.gateway import blame
 from dgm.gateway.calls import JobEnded, ProviderCall
 from dgm.gateway.calls_under_way import CallsUnderWay, hear
@@ -165,7 +172,7 @@ class ModelCaller:
         for _ in range(blame.TRIES):
             try:
                 return await self._paid(lease, ordinal, request, call)
-            except (JobEnded, RequestRefused, BadRequest, BudgetExhausted):
+            except (JobEnded, RequestRefused, BadRequest, BudgetExhausted, ArchiveHeld):
                 raise
             except Exception as error:
                 if (call is not None and call.abandoned) or not await self.answers(lease):

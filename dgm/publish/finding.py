@@ -86,9 +86,17 @@ def locate_run(name: str, *, here: Path | None = None, environment: Mapping[str,
 
 
 def archive_folders(here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Iterator[Path]:
-    """Yield the folders in which runs are searched for, in order; new runs are made in the first."""
-    if environment.get("DGM_ARCHIVE"):
-        yield Path(environment["DGM_ARCHIVE"])
+    """Yield the folders in which runs are searched for, in order; new runs are made in the first.
+
+    Raises:
+        UserError: ``DGM_ARCHIVE`` begins with the home of an unknown user.
+    """
+    if chosen := environment.get("DGM_ARCHIVE"):
+        try:
+            # A file of variables, which no shell reads, may leave the ~ to dgm.
+            yield Path(chosen).expanduser()
+        except RuntimeError as error:
+            raise UserError(f"DGM_ARCHIVE={chosen}: {error}") from error
     yield Path(here or Path.cwd(), "archive")
 
 

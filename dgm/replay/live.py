@@ -9,6 +9,7 @@ from typing import Any
 
 from dgm import assemble
 from dgm.analysis.best import best_of
+from dgm.analysis.budgets import Ending
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import Recorded, RunStarted, TaskGraded
 from dgm.archive.run import Run
@@ -38,6 +39,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import check_models, note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
+from dgm.search.stopping import perform_until_stopped
 from dgm.simulate import check_performed
 
 
@@ -124,12 +126,16 @@ async def live_evaluations(
             await _begin_session(made, live, tuple(dict.fromkeys(task for _, task in pairs)))
             ids = {agent: enter_agent(made, run, run.tree.agents[agent]) for agent, _ in pairs}
             policy = PairsPolicy([(ids[agent], task) for agent, task in pairs])
-            async with assemble.open_worker(made, live.settings, parts) as worker:
-                heard = _make_listener(live, {ids[agent]: agent for agent in ids})
-                around = LoopHooks(heard, GatewayAvailability(worker.gateway))
-                ended = await Search(
-                    RunController(made, live.settings), policy, worker, live.settings, around
-                ).go()
+            heard = _make_listener(live, {ids[agent]: agent for agent in ids})
+
+            async def work(begins: Callable[[Search], None]) -> Ending:
+                async with assemble.open_worker(made, live.settings, parts) as worker:
+                    around = LoopHooks(heard, GatewayAvailability(worker.gateway))
+                    search = Search(RunController(made, live.settings), policy, worker, live.settings, around)
+                    begins(search)
+                    return await search.go()
+
+            ended = await perform_until_stopped(made, work)
         else:
             ended = DONE
         return compare_results(run, made, pairs, ended, other=other)
@@ -148,8 +154,12 @@ async def live_lineage(run: Run, leaf: AgentId, live: Live) -> LiveLineage:
         if len(live_steps(made, run, leaf)) < steps:
             await _begin_session(made, live, run.tree.tasks)
             await asyncio.to_thread(enter_ancestors, made, run, leaf)
-            async with assemble.open_worker(made, live.settings, parts) as worker:
-                ended = await perform_lineage(run, made, leaf, worker, live.on_step)
+
+            async def work(_: Callable[[Search], None]) -> Ending:
+                async with assemble.open_worker(made, live.settings, parts) as worker:
+                    return await perform_lineage(run, made, leaf, worker, live.on_step)
+
+            ended = await perform_until_stopped(made, work)
         else:
             ended = DONE
         done = live_steps(made, run, leaf)

@@ -44,7 +44,8 @@ class FinishedTask:
     """The result of a worker's task, for the queue of the loop."""
 
     action: ActionId
-    result: Outcome | Infrastructure
+    result: Outcome | Exception
+    """An exception that is no ``Infrastructure`` ends the search, which raises it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +112,36 @@ class Search:
             self._finished.put_nowait(None)
 
     async def go(self) -> Ending:
-        """Search until a budget is spent, nothing is left, or a stop is asked for."""
+        """Search until a budget is spent, nothing is left, or a stop is asked for.
+
+        An exception of an action or of ``on_event`` ends the actions under way, and is raised as it is.
+        """
         for action in list(self._controller.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
-        async with asyncio.TaskGroup() as group:
-            while True:
-                wait_s = self._patience.wait_s()
-                self._hear()
-                over = self._fill(group)
-                if over is None and self._at_rest and not self._running:
-                    over = await self._pause()
-                    if over is None:
-                        continue
-                if over is not None and not self._running:
-                    break
-                # If no wait holds an action back, only a finished action can change anything.
-                held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
-                waits = [max(wait_s, 0.05)] if held_back else []
-                await self._take(min([*waits, self._answers_s] if self._asking else waits, default=None))
+        try:
+            over = await self._search()
+        finally:
+            for task in self._running.values():
+                task.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
         self._append(RunStopped(over.reason.value))
         return over
+
+    async def _search(self) -> Ending:
+        while True:
+            wait_s = self._patience.wait_s()
+            self._hear()
+            over = self._fill()
+            if over is None and self._at_rest and not self._running:
+                over = await self._pause()
+                if over is None:
+                    continue
+            if over is not None and not self._running:
+                return over
+            # If no wait holds an action back, only a finished action can change anything.
+            held_back = wait_s > 0.0 and len(self._running) < self._slots and not over
+            waits = [max(wait_s, 0.05)] if held_back else []
+            await self._take(min([*waits, self._answers_s] if self._asking else waits, default=None))
 
     @property
     def _at_rest(self) -> bool:
@@ -141,7 +152,7 @@ class Search:
     def _slots(self) -> int:
         return 1 if self._patience.on_trial else self._settings.workers
 
-    def _fill(self, group: asyncio.TaskGroup) -> Ending | None:
+    def _fill(self) -> Ending | None:
         """Start every action that may start; return the session's end if none may any more."""
         while len(self._running) < self._slots:
             over = self._find_ending()
@@ -152,7 +163,7 @@ class Search:
             chosen = self._choose()
             if chosen is None:
                 return None if self._running or self._asking else self._ending_without_action()
-            self._start(group, *chosen)
+            self._start(*chosen)
         return None
 
     def _ending_without_action(self) -> Ending:
@@ -267,18 +278,18 @@ class Search:
             return (*again[0], True) if again else None
         return action, self._controller.with_evidence(action, wanted, tree), False
 
-    def _start(self, group: asyncio.TaskGroup, action: ActionId, what: Action, again: bool) -> None:
+    def _start(self, action: ActionId, what: Action, again: bool) -> None:
         self._append(ActionStarted(action, what, again))
         order = self._controller.order(action, what)
 
         async def perform() -> None:
             try:
-                result: Outcome | Infrastructure = await self._worker.perform(order)
-            except Infrastructure as error:
+                result: Outcome | Exception = await self._worker.perform(order)
+            except Exception as error:  # noqa: BLE001  (``_record`` raises it where the search is awaited)
                 result = error
             self._finished.put_nowait(FinishedTask(action, result))
 
-        self._running[action] = group.create_task(perform(), name=f"action-{action}")
+        self._running[action] = asyncio.create_task(perform(), name=f"action-{action}")
 
     async def _take(self, wait_s: float | None) -> None:
         """Record the finished actions; wait for the first one, at most ``wait_s`` seconds."""
@@ -306,6 +317,8 @@ class Search:
                 self._append(self._controller.birth(action, born))
             case Stillborn() as stillborn:
                 self._append(AgentStillborn(action, stillborn))
+            case error:
+                raise error
         failure = _failure_reason(finished.result)
         if failure is None:
             self._patience.success()
@@ -333,7 +346,7 @@ class Search:
                 self._observed = recorded.seq
 
 
-def _failure_reason(result: Outcome | Infrastructure) -> str | None:
+def _failure_reason(result: Outcome | Exception) -> str | None:
     match result:
         case Infrastructure():
             return str(result)

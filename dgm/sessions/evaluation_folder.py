@@ -29,10 +29,10 @@ from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
+from dgm.search.stopping import perform_until_stopped
 from dgm.show.evaluate_rows import EvaluationReport
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
-STOPPED = Ending(Reason.STOPPED, "stopped at once; nothing recorded is lost")
 OpenSearch = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
 """Function that opens a search and passes it a callback for its events."""
 
@@ -78,9 +78,14 @@ class EvaluationSession:
         """
         if not self.missing:
             return DONE
-        async with self.searching(watcher.event) as search:
-            watcher.begins(search)
-            return await search.go()
+
+        async def work(begins: Callable[[Search], None]) -> Ending:
+            async with self.searching(watcher.event) as search:
+                begins(search)
+                watcher.begins(search)
+                return await search.go()
+
+        return await perform_until_stopped(self.made, work)
 
     def report(self, ended: Ending) -> EvaluationReport:
         """Return the results so far, of this session and of earlier ones."""

@@ -58,8 +58,6 @@ def _performed(trial: Trial) -> Result:
 
 def _named(trial: Trial, error: Exception) -> DgmError:
     """Return the error of a trial as one line that names the trial."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
     if isinstance(error, DgmError):
         return type(error)(f"{trial}: {error}")
     where = traceback.extract_tb(error.__traceback__)[-1]

@@ -61,6 +61,20 @@ assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert dgm.replay.decisions(again.run).differing == 0
 print(json.dumps(again.status()["best"]))
 """
+STOPPED = """
+import sys
+import dgm
+
+def stop(recorded):
+    if type(recorded.event).__name__ == "TaskGraded":
+        assert dgm.open("stopped").stop(now="now" in sys.argv)
+
+run = dgm.evolve(
+    benchmark=sys.argv[1], model="offline", sandbox="bubblewrap", workers=1, name="stopped", on_event=stop
+)
+assert (run.state, run.ending.reason, len(run.evaluations) < 160) == ("stopped", "stopped", True)
+print("the program goes on")
+"""
 EVALUATION = """
 import json, pathlib, sys
 import dgm
@@ -155,6 +169,14 @@ def _python(folder: Path, *words: str, path: str = "") -> subprocess.CompletedPr
 def test_a_program_searches_reads_and_goes_on(folder):
     assert "The best agent" in (folder / "report.html").read_text()
     assert json.loads((folder / "best.json").read_text())["agent"] in (0, 1)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("how", ["soon", "now"])
+def test_a_program_goes_on_after_its_search_was_stopped(folder, tmp_path, how):
+    (tmp_path / "stopped.py").write_text(STOPPED)
+    done = _python(tmp_path, "stopped.py", str(folder / "suite"), how)
+    assert (done.stdout.splitlines()[-1:], done.returncode) == (["the program goes on"], 0), done.stderr
 
 
 @pytest.mark.sandbox

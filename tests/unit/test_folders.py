@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tracemalloc
 
 import pytest
 
@@ -101,3 +102,12 @@ def test_large_and_missing_files_are_one_line(tmp_path):
         read_file(tmp_path / "gone")
     with pytest.raises(UserError, match=r"is a folder; expected a file"):
         read_file(tmp_path)
+
+
+def test_a_small_file_takes_little_memory_whatever_the_limit(tmp_path):
+    (tmp_path / "small").write_text("x\n")
+    tracemalloc.start()
+    assert read_file(tmp_path / "small", 100_000_000) == b"x\n"
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 1_000_000

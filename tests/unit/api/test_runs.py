@@ -1,27 +1,28 @@
 """Runs from a program: all of them, the events of one, its end, and its children that wait."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 import dgm
 from dgm.archive.approvals import ApprovalAnswer, read_answer
 from dgm.archive.codec import encode
+from dgm.archive.stop_request import read_stop_request
 from dgm.errors import UserError
+from dgm.experiments.sweep_folder import SweepFolder
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run
 
 WRITER = """
-import sys, time
+import sys
 from pathlib import Path
 from dgm.archive.run import Run
 with Run.open(Path(sys.argv[1]), write=True):
     print("ready", flush=True)
-    time.sleep(60)
+    sys.stdin.read()
+    print("alive")
 """
 
 
@@ -35,8 +36,12 @@ def folder(tmp_path, monkeypatch):
 
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
+    SweepFolder(tmp_path, "several").lock().close()
+    SweepFolder(tmp_path, "several").write(tmp_path / "several.toml", [])
+    states = {"made": "goal reached", "broken": "not a run", "several": "sweep"}
     found = dgm.runs()
-    assert {row["run"]: row["state"] for row in found} == {"made": "goal reached", "broken": "not a run"}
+    assert {row["run"]: row["state"] for row in found} == states
+    assert [row["run"] for row in found if row["problem"]] == ["broken"]
     assert [row["agents"] for row in dgm.runs(tmp_path) if row["run"] == "made"] == [2]
     assert all(row["bytes"] for row in dgm.runs(sizes=True) if row["run"] == "made")
     with pytest.raises(UserError, match="no such folder"):
@@ -63,13 +68,13 @@ def test_a_run_is_stopped_where_one_is_written(folder):
     with dgm.open("made") as run:
         assert run.stop() is False
         words = [sys.executable, "-c", WRITER, str(folder)]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ}) as writer:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(words, **pipes, text=True, env={**os.environ}) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
-            began = time.monotonic()
             assert run.stop() is True
-            assert writer.wait() == -signal.SIGTERM
-            assert time.monotonic() - began < 50
+            assert read_stop_request(folder) is False
+            assert writer.communicate("go on")[0] == "alive\n"
 
 
 @pytest.mark.starts_processes

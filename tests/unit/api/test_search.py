@@ -135,7 +135,7 @@ def test_given_limits_replace_their_own():
 def test_an_object_is_made_anew_for_each_that_asks():
     given = Plain()
     reference = references.lend_object("policies", given)
-    assert reference == f"{__name__}:Plain"
+    assert reference == f"{__name__}:Plain{{'asked': []}}"
     found = references.find_object("policies", reference)
     one, other = (references.make_object(found, PolicyContext()) for _ in range(2))
     assert isinstance(one, Plain)

@@ -25,6 +25,7 @@ from dgm.archive.events import (
 )
 from dgm.archive.history import state
 from dgm.archive.overview import read_overview
+from dgm.archive.run import Run
 from dgm.domain import (
     SEED,
     ActionId,
@@ -100,6 +101,13 @@ def test_the_overview_says_what_the_tree_says(tmp_path: Path) -> None:
 def test_a_writer_that_died_leaves_an_interrupted_run(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
         assert read_overview(run.folder).writer is not None
+    assert read_overview(tmp_path / "run").state == "interrupted"
+
+
+def test_a_run_whose_creator_died_before_its_first_event_is_interrupted(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "run", {}) as run:
+        made = read_overview(run.folder)
+    assert (made.state, made.events, made.seconds) == ("running", 0, 0.0)
     assert read_overview(tmp_path / "run").state == "interrupted"
 
 

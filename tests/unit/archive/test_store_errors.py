@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.log_file import translate_error
-from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
+from dgm.errors import ArchiveCorrupt, ArchiveHeld, Infrastructure, UserError
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,8 @@ from dgm.errors import ArchiveCorrupt, Infrastructure, UserError
     [
         (sqlite3.SQLITE_FULL, Infrastructure),
         (sqlite3.SQLITE_IOERR_WRITE, Infrastructure),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, Infrastructure),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, ArchiveHeld),
+        (sqlite3.SQLITE_LOCKED, ArchiveHeld),
         (sqlite3.SQLITE_READONLY_DIRECTORY, UserError),
         (sqlite3.SQLITE_CANTOPEN_ISDIR, UserError),
         (sqlite3.SQLITE_IOERR_SHORT_READ, ArchiveCorrupt),

@@ -166,6 +166,27 @@ def test_stopping_asks_each_process_and_starts_nothing_more(lab):
     assert not lab.sweep.failures
 
 
+def test_what_a_listener_raises_comes_out_when_all_runs_have_ended(lab):
+    async def fail_at_the_second():
+        lab.lets = {"s-0": asyncio.Event(), "s-1": asyncio.Event()}
+        ended = []
+        for name in lab.lets:
+            lab.ends[name] = (lambda name=name: ended.append(name), 0)
+
+        def listen(told):
+            if told.run.name == "s-1":
+                raise ZeroDivisionError
+
+        lab.sweep.listen = listen
+        with pytest.raises(ZeroDivisionError):
+            await lab.sweep.perform()
+        assert set(ended) == {"s-0", "s-1"}
+
+    asyncio.run(fail_at_the_second())
+    assert [child.stops for child in lab.children.values()] == [1, 1]
+    assert "s-2" not in lab.children
+
+
 def test_a_run_that_another_process_writes_is_waited_for_then_resumed(lab, monkeypatch):
     monkeypatch.setattr("dgm.experiments.children.LOOK_S", 0.01)
     lab.finish("s-0", reason="")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dgm.errors import Infrastructure
+from dgm.errors import ArchiveHeld, Infrastructure
 from dgm.messages import CutCall, RequestRefused
 from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
 from tests.support.gateway.wire_provider import Provider, failing, lending, streamed
@@ -38,19 +38,24 @@ def test_call_that_the_sudden_end_of_a_session_cuts_off_is_booked_at_its_worst_c
     assert not journal.paid
 
 
-def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_path):
-    class Full(MemoryJournal):
+@pytest.mark.parametrize(
+    ("error", "asked"),
+    # The second is the neutral question; a database that another program holds says nothing of the model.
+    [(Infrastructure("the disk is full"), [1, 2]), (ArchiveHeld("database is locked"), [1])],
+)
+def test_answer_that_cannot_be_recorded_is_booked_at_its_worst_case(tmp_path, error, asked):
+    class Failing(MemoryJournal):
         async def record(self, call, settles=()):
-            raise Infrastructure("the disk is full")
+            raise error
 
     async def scenario():
-        journal = Full()
+        journal = Failing()
         async with lending(tmp_path / "g", Provider(), journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     assert (await http.post("/chat/completions", json=chat())).status_code == 503
-        # The second is the neutral question.
-        assert [call.key.number for call in journal.lost] == [1, 2]
+            assert bool(opened.caller.trouble) == (len(asked) == 2)
+        assert [call.key.number for call in journal.lost] == asked
         assert not journal.booked
 
     run(scenario())

@@ -186,9 +186,8 @@ def test_nothing_is_lost_or_done_twice_whenever_the_process_dies(run, moment, ye
         if moment == "after the agent's ref" and not yes:
             searched(run, 1, hear)
         else:
-            with pytest.raises(BaseExceptionGroup) as caught:
+            with pytest.raises(Killed):
                 searched(run, 1, hear)
-            assert caught.group_contains(Killed)
     run.close()
     with Run.open(folder, write=True) as again:
         if asks:
@@ -207,7 +206,7 @@ def test_nothing_is_lost_or_done_twice_whenever_the_process_dies(run, moment, ye
 def test_an_answer_from_before_a_crash_is_only_taken_for_the_child_that_it_was_for(run, numbers, born):
     with pytest.MonkeyPatch.context() as patched:
         killed_at(run, "after the diff", patched)
-        with pytest.raises(BaseExceptionGroup):
+        with pytest.raises(Killed):
             searched(run, 1)
     run.append(RunStarted(Budget(evaluations=3), TASKS))
     put_answer(run.folder, ActionId(1), ApprovalAnswer(True))

@@ -353,3 +353,33 @@ def test_a_search_whose_children_all_die_says_so_and_can_be_resumed(run, workers
     run.append(RunStarted(Budget(evaluations=60), TASKS, resumed=True))
     assert search(run, FakeWorker(run), workers=workers).reason is Reason.GOAL
     assert len(run.tree.agents) > 5
+
+
+def test_an_exception_of_a_listener_comes_out_as_it_is_and_the_run_goes_on_later(run):
+    class Enough(Exception):
+        pass
+
+    def listen(recorded):
+        if isinstance(recorded.event, TaskGraded):
+            raise Enough
+
+    start(run, 6)
+    worker = FakeWorker(run, delay=lambda n: 0.0 if n == 1 else 3600.0)
+    made = Search(
+        RunController(run, Settings()), named("hgm"), worker, Settings(workers=2), LoopHooks(listen)
+    )
+    with pytest.raises(Enough):
+        asyncio.run(made.go())
+    assert len(worker.orders) == 2
+    search(run, FakeWorker(run), workers=1)
+    assert run.tree.evaluations == 6
+
+
+def test_an_exception_of_an_action_comes_out_as_it_is(run):
+    class Broken(FakeWorker):
+        async def perform(self, order):
+            raise ZeroDivisionError(order.id)
+
+    start(run)
+    with pytest.raises(ZeroDivisionError):
+        search(run, Broken(run), workers=1)

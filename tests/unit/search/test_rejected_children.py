@@ -12,6 +12,7 @@ from dgm.publish.verifying import verify, verify_file
 from dgm.replay.recording import RecordedOrders, ReplayRun
 from tests.support.runs.approving import (
     NOBODY,
+    Killed,
     Maker,
     answering,
     founded,
@@ -67,7 +68,7 @@ def test_of_an_expansion_that_comes_to_nothing_when_it_is_performed_again_nothin
     with founded(tmp_path / "again") as made:
         with pytest.MonkeyPatch.context() as patched:
             killed_at(made, "after the diff", patched)
-            with pytest.raises(BaseExceptionGroup):
+            with pytest.raises(Killed):
                 searched(made, 1)
         put_answer(made.folder, ActionId(1), ApprovalAnswer(True))
         assert left_over(made)[0] == ["1", "1.diff"]
