@@ -164,15 +164,23 @@ def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
     return Run.open(folder, write=True)
 
 
-async def examine(exam: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> Ending:
+async def examine(
+    exam: Run,
+    settings: Settings,
+    parts: RunParts,
+    on_event: OnEvent,
+    begins: Callable[[Search], None] = lambda _: None,
+) -> Ending:
     """Let the candidates of an examination work on every task that they have not worked on yet.
 
-    Then let its control, if the session has one, make its remaining attempts.
+    Then let its control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
     """
     async with open_worker(exam, settings, parts, on_event) as worker:
         around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
         async with open_executor(worker, settings) as executor:
-            return await Search(RunController(exam, settings), Examination(), executor, settings, around).go()
+            search = Search(RunController(exam, settings), Examination(), executor, settings, around)
+            begins(search)
+            return await search.go()
 
 
 def begin_exam(

@@ -1,10 +1,10 @@
-"""Fails when a module of the project has more than 400 lines; part of ``make check``."""
+"""Fails when a module of the project has more than 800 lines; part of ``make check``."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-LIMIT = 400
+LIMIT = 800
 
 
 def main() -> int:

@@ -1,23 +1,29 @@
 """Sentences about the control of equal spend: the seed with the attempts that the search's spend would have bought."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.analysis.summary import spend_record, tally_record
 from dgm.evaluation.control import ControlFindings, Unit
+from dgm.models.choose import BUILTIN
 from dgm.report.drawing import short_number
 from dgm.show.safe import one_line
 from dgm.show.words import count_text, mcnemar_text
 
 
-def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
-    """Return the sentences that explain the control and give its result.
+def control_sentences(found: ControlFindings | None, run: str, models: Mapping[str, str]) -> Sequence[str]:
+    """Return the sentences that explain the control and give its result, or the command that performs it.
 
     Args:
-        found: the control.
-        offline: whether the offline model answered.
+        found: the control; None if it was not performed.
+        run: name of the run.
+        models: role → name of its model.
     """
+    repeating = models["solve"] in BUILTIN
+    if found is None:
+        more = f"The control of equal spend was not performed ({exam_command(run)} --control does it)."
+        return [] if repeating else [more]
     price, pairs = found.price, found.pairs
     spent, bought = amount_text(price.search, price.unit), count_text(price.affordable, "attempt")
     took = amount_text(found.took, price.unit)
@@ -42,14 +48,9 @@ def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]
             f"The control is not complete: every task has had {found.attempts} of "
             f"{count_text(found.wanted, 'attempt')}, and up to {found.missing:,} more can be made."
         )
-    if offline:
-        said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
+    if repeating:
+        said.append("The attempts are not independent: this model gives equal answers to equal requests.")
     return said
-
-
-def no_control_sentence(run: str) -> str:
-    """Return the sentence for a control that nobody asked for yet; ``run`` is the name of the run."""
-    return f"The control of equal spend was not performed ({exam_command(run)} does it)."
 
 
 def exam_command(run: str) -> str:

@@ -27,10 +27,11 @@ FOUND = ControlFindings(
     spend=Usage(900, 2_000_000, 90_000),
     took=2_090_000,
 )
+REAL, OFFLINE = {"solve": "openai/gpt-6.2-sol"}, {"solve": "offline"}
 
 
 def test_it_says_what_was_bought_and_what_came_of_it() -> None:
-    said = " ".join(control_sentences(FOUND, offline=False))
+    said = " ".join(control_sentences(FOUND, "myrun", REAL))
     assert "for the 9.7M tokens that the search took" in said
     assert "32 attempts at each holdout task, of which it was given at most 20" in said
     assert "No task is tried again once it is solved, so the further attempts took 2.1M tokens." in said
@@ -43,14 +44,23 @@ def test_it_says_what_was_bought_and_what_came_of_it() -> None:
 
 
 def test_one_that_is_not_complete_says_how_far_it_is() -> None:
-    said = " ".join(control_sentences(replace(FOUND, attempts=12, missing=31), offline=True))
+    said = " ".join(control_sentences(replace(FOUND, attempts=12, missing=31), "myrun", OFFLINE))
     assert "every task has had 12 of 20 attempts, and up to 31 more can be made" in said
     assert "not independent" in said
 
 
+def test_a_report_names_the_command_of_a_control_that_was_not_performed() -> None:
+    (more,) = control_sentences(None, "my run", REAL)
+    assert "dgm report 'my run' --holdout --control" in more
+
+
+def test_a_report_says_nothing_of_a_control_that_would_show_nothing() -> None:
+    assert control_sentences(None, "my run", OFFLINE) == []
+
+
 def test_all_that_money_buys_has_no_bound() -> None:
     few = replace(FOUND, price=AttemptPrice(Unit.USD, 2.0, 0.05, 20), attempts=2)
-    said = " ".join(control_sentences(few, offline=False))
+    said = " ".join(control_sentences(few, "myrun", REAL))
     assert (
         "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."
         in (said)
