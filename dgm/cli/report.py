@@ -19,14 +19,13 @@ from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import show_progress
-from dgm.cli.spending import money_text
+from dgm.cli.spending import confirm_control
 from dgm.config import Settings
 from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.control import MOST, ControlCost, ExamProgress, name_candidates
+from dgm.evaluation.control import MOST, ExamProgress, name_candidates
 from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
-from dgm.report.drawing import short_number
 from dgm.report.facts import RunReport, gather_report, missing_traces
 from dgm.report.figures import write_figures
 from dgm.report.groups import find_groups, group_lines
@@ -40,8 +39,6 @@ from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
 from dgm.show.spans import Span, Tone, make_line
-from dgm.show.times import duration_text
-from dgm.show.words import count_text
 from dgm.simulate import check_performed
 
 STDOUT = Path("-")
@@ -227,7 +224,7 @@ def _perform_exam(
     if needed is None or isinstance(needed, Ending):
         return needed
     if needed.control_cost and needed.control_cost.attempts:
-        _confirm_control(needed.control_cost, settings.workers, yes=yes)
+        confirm_control(needed.control_cost, settings.workers, yes=yes)
     checks = check_and_tell(settings, run)
     with assemble.open_exam(run, settings, needed.parts) as exam:
         examinations.begin_needed_exam(exam, run, needed, settings, checks)
@@ -240,22 +237,3 @@ def _perform_exam(
                 shown.event(recorded)
 
             return asyncio.run(assemble.examine(exam, settings, needed.parts, on_event, begins=shown.attach))
-
-
-def _confirm_control(cost: ControlCost, workers: int, *, yes: bool) -> None:
-    """Show on stderr what the control costs at most, and ask on a terminal unless ``yes``.
-
-    Raises:
-        UserError: the answer is no, or there is no terminal to ask on.
-    """
-    price = (
-        f"the control gives the seed up to {count_text(cost.attempts, 'further attempt')}: about "
-        f"{money_text(cost.usd)} USD, {short_number(cost.tokens)} tokens and {duration_text(cost.seconds / workers)} "
-        f"with {count_text(workers, 'worker')} at most"
-    )
-    if yes:
-        sys.stderr.write(f"{price}\n")
-    elif not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(f"{price}; add --yes to perform it")
-    elif not click.confirm(f"{price}; perform it?", default=False, err=True):
-        raise UserError("not confirmed: nothing was performed, and nothing was spent")
