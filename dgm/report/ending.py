@@ -167,7 +167,7 @@ def build_spend(report: RunReport) -> PageSection:
     if report.found:
         parts.append(
             paragraph(
-                f"The holdout examination took {_usage_amount_text(report.found.spend)} on top of that."
+                f"The holdout evaluation took {_usage_amount_text(report.found.spend)} on top of that."
             )
         )
     return PageSection("spend", "Spend", parts)
