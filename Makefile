@@ -24,7 +24,7 @@ sandbox: $(READY)
 
 demo: $(READY) sandbox
 	@echo "== a search: 120 evaluations with the offline model (a repair program, no language model)"
-	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --max-evaluations 120 --workers 3
+	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --workers 1 --max-evaluations 120
 	@echo "== the archive"
 	$(BIN)/dgm tree $(DEMO)
 	@echo "== what the best agent changed, against the seed"
