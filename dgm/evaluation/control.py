@@ -40,6 +40,7 @@ MOST = 20
 _ROUNDING = 1e-9
 """A value below a whole number by less than this counts as that number."""
 
+_STEPS = "kind IN ('run_started', 'agent_born', 'action_started', 'action_lost', 'task_graded')"
 _SECONDS = """
 SELECT coalesce(sum(json_extract(body, '$.seconds')), 0.0) FROM events
 WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn') AND seq <= ?
@@ -404,7 +405,7 @@ def _count_missing(attempts: Attempts, wanted: int) -> int:
 
 def _fold_attempts(exam: Run) -> Attempts:
     attempts = Attempts()
-    for recorded in exam.store.read():
+    for recorded in exam.store.select(_STEPS):
         if recorded.seq <= exam.tree.seq:
             attempts.observe(recorded)
     return attempts
