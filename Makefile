@@ -24,13 +24,13 @@ sandbox: $(READY)
 
 demo: $(READY) sandbox
 	@echo "== a search: 120 evaluations with the offline model (a repair program, no language model)"
-	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --max-evaluations 120 --workers 3
+	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --workers 1 --max-evaluations 120
 	@echo "== the archive"
 	$(BIN)/dgm tree $(DEMO)
 	@echo "== what the best agent changed, against the seed"
 	$(BIN)/dgm diff $(DEMO) best seed
 	@echo "== seed and best on the holdout tasks"
-	$(BIN)/dgm report $(DEMO) --holdout --no-control --workers 3
+	$(BIN)/dgm report $(DEMO) --holdout --workers 3
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -142,7 +142,7 @@ policy-tables: $(READY)
 example: $(READY) sandbox
 	rm -rf dist/example archive/example/example.dgm
 	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --sandbox bubblewrap --seed 4 --max-evaluations 60
-	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout --no-control
+	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout
 	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
 

@@ -165,19 +165,26 @@ def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
     return Run.open(folder, write=True)
 
 
-async def examine(exam: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> Ending:
+async def examine(
+    exam: Run,
+    settings: Settings,
+    parts: RunParts,
+    on_event: OnEvent,
+    begins: Callable[[Search], None] = lambda _: None,
+) -> Ending:
     """Let the candidates of an examination work on every task that they have not worked on yet.
 
-    Then let its control, if the session has one, make its remaining attempts.
+    Then let its control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
     """
 
-    async def work(begins: Callable[[Search], None]) -> Ending:
+    async def work(hand_over: Callable[[Search], None]) -> Ending:
         async with open_worker(exam, settings, parts, on_event) as worker:
             around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
             async with open_executor(worker, settings) as executor:
-                made = Search(RunController(exam, settings), Examination(), executor, settings, around)
-                begins(made)
-                return await made.go()
+                search = Search(RunController(exam, settings), Examination(), executor, settings, around)
+                hand_over(search)
+                begins(search)
+                return await search.go()
 
     return await perform_until_stopped(exam, work)
 

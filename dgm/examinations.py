@@ -9,10 +9,11 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.archive.events import Control
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.domain import Agent, Split
+from dgm.domain import SEED, Agent, Split
 from dgm.errors import UserError
-from dgm.evaluation.control import count_missing_attempts
+from dgm.evaluation.control import ControlCost, control_of, count_missing_attempts, estimate_cost
 from dgm.evaluation.exam import FOLDER, find_candidate
+from dgm.models.choose import BUILTIN, names_by_role
 from dgm.protocols import Checked
 from dgm.search.model_checks import note_checks
 from dgm.search.run_settings import require_consent
@@ -29,6 +30,28 @@ class NeededExam:
     usd: float | None
     """Limit on the cost over all its sessions, in USD; None: no limit."""
     control: Control | None
+    control_cost: ControlCost | None
+    """About what the control still costs at most; None without one."""
+
+
+def plan_control(run: Run, settings: Settings, attempts: int) -> Control | None:
+    """Return the control of a search; None where the best agent is the seed, so that nothing can be compared with it.
+
+    Args:
+        run: the search.
+        settings: of the run.
+        attempts: at each task, at most.
+
+    Raises:
+        UserError: the model gives equal answers to equal requests.
+    """
+    model = names_by_role(settings)["solve"]
+    if model in BUILTIN:
+        raise UserError(
+            f"the control would show nothing: the {model} model gives equal answers to equal requests, so the seed's "
+            "further attempts would repeat its first one; leave the control out"
+        )
+    return None if best_of(run) == SEED else control_of(run, attempts)
 
 
 def find_needed_exam(
@@ -54,17 +77,21 @@ def find_needed_exam(
         )
     both = (run.tree.agents[0], run.tree.agents[best_of(run)])
     agents = list({agent.id: agent for agent in both}.values())
+    tasks = len(parts.benchmark.tasks(Split.HOLDOUT))
     spent = 0.0
     if (run.folder / FOLDER / "run.json").exists():
         with Run.open(run.folder / FOLDER) as exam:
             if _is_complete(exam, agents, parts, control):
                 return None
             spent = exam.tree.spend.usd
+            cost = estimate_cost(run, exam, control, tasks) if control else None
+    else:
+        cost = estimate_cost(run, None, control, tasks) if control else None
     usd = _affordable_usd(run, max_usd)
     if usd is not None and usd <= spent:
         return Ending(Reason.LIMIT, _describe_used_up(run, max_usd, spent))
     require_consent(run, settings)
-    return NeededExam(agents, parts, usd, control)
+    return NeededExam(agents, parts, usd, control, cost)
 
 
 def begin_needed_exam(

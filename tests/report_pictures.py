@@ -1,6 +1,6 @@
 """Makes the pictures of the report in docs/pictures: ``make pictures``; whoever changes the page runs it, and looks.
 
-They are of the shipped example with a control of two attempts at each holdout task; the offline model makes them first.
+They are of the shipped example.
 """
 
 import os
@@ -24,7 +24,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="dgm-") as scratch, Chromium() as browser:
         unpack(asset("archive", "example", "example.dgm"), Path(scratch, "first-search"))
         file = Path(scratch, "report.html")
-        words = ["report", "first-search", "--holdout", "--control-attempts", "2", "--html", str(file)]
+        words = ["report", "first-search", "--html", str(file)]
         command = [sys.executable, "-m", "dgm", *words]
         subprocess.run(command, check=True, env={**os.environ, "DGM_ARCHIVE": scratch}, stdout=sys.stderr)
         for name, (width, height) in SIZES.items():

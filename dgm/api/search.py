@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dgm import assemble, examinations, launch
-from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.api.arguments import assignments_of, name_of
 from dgm.api.results import ReportView, Results
@@ -18,8 +17,7 @@ from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.config.resolving import key_path, resolve, resolve_layers
-from dgm.domain import SEED
-from dgm.evaluation.control import MOST, control_of
+from dgm.evaluation.control import MOST
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.models.reach import file_models, require_own_file
 from dgm.policies.composed import Composition
@@ -166,17 +164,19 @@ class Evolution(Results):
 
         Args:
             holdout: perform the missing evaluations first; ``ending`` says how that ended. Existing ones cost nothing.
-            max_usd: USD for the whole examination; None: the rest of the run's own limit.
-            control: also give the seed as many attempts as the search's spend would have bought.
-            control_attempts: of the control: attempts at each task at most.
+            max_usd: USD for all holdout evaluations; None: the rest of the run's own limit.
+            control: also give the seed as many attempts as the search's spend would have bought; implies ``holdout``.
+                It can take longer than the search.
+            control_attempts: maximum number of the control's attempts at each task.
             workers: tasks at once; None: as in the run.
-            engine: of the examination: address of the Docker engine, or several; None: the environment's.
-            on_event: is called with each event of the examination.
+            engine: address of the Docker engine for them, or several; None: the environment's.
+            on_event: is called with each event of the holdout evaluations.
 
         Raises:
-            UserError: the benchmark has no holdout tasks, or a model cannot be asked.
+            UserError: the benchmark has no holdout tasks, a model cannot be asked, or the control would show nothing
+                because the model gives equal answers to equal requests.
         """
-        if holdout:
+        if holdout or control:
             attempts = control_attempts if control else None
 
             async def examine(session: ProgramWatcher) -> Ending | None:
@@ -195,7 +195,7 @@ class Evolution(Results):
         settings = assemble.settings_of(run)
         if workers is not None:
             settings = settings.model_copy(update={"workers": workers})
-        plan = control_of(run, attempts) if attempts and best_of(run) != SEED else None
+        plan = examinations.plan_control(run, settings, attempts) if attempts else None
         needed = examinations.find_needed_exam(run, settings, max_usd, plan)
         if needed is None or isinstance(needed, Ending):
             return needed

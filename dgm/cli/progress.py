@@ -5,7 +5,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dgm.analysis.best import BestAgent, best_of, rate_best
 from dgm.analysis.budgets import sum_evaluations_spent
-from dgm.archive.events import ChildProposed, Recorded
+from dgm.archive.events import ChildProposed, Recorded, TaskGraded
 from dgm.archive.live_nodes import read_live_nodes
 from dgm.archive.run import Run
 from dgm.cli.output import make_console
@@ -25,7 +25,7 @@ from dgm.show.events import event_line
 from dgm.show.nodes import nodes_line
 from dgm.show.spans import Line, make_line, plain_text
 from dgm.show.terminal import colour_line
-from dgm.show.words import clock_text
+from dgm.show.times import rough_duration_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,17 +34,26 @@ if TYPE_CHECKING:
 RECENT = 8
 BEST_EVERY = 20
 """Pause between two queries for the best agent, as a multiple of the last query's duration."""
+COUNTS_EVERY_S = 15.0
+"""Interval between two lines with the counts, where no panel shows them."""
+Counts = Callable[[], Mapping[str, tuple[int, int]]]
+"""Returns the name of an agent → its evaluations done, and all of them."""
 
 
 class RunProgress:
     """A listener to every event; it prints a line each, or keeps the last few for the panel."""
 
-    def __init__(self, run: Run, *, quiet: bool, names: Mapping[AgentId, str]) -> None:
+    def __init__(
+        self, run: Run, *, quiet: bool, names: Mapping[AgentId, str], counts: Counts | None = None
+    ) -> None:
         self._run = run
         self._names = names
         self._quiet = quiet
+        self._counts = counts
+        self._counts_due = 0.0
         self._began = time.monotonic()
-        self._spent_before = sum_evaluations_spent(run.tree)
+        self._done, self._total = self._count()
+        self._done_before = self._done
         self._seconds_before = run.tree.wall_seconds
         self._limit_s = run.tree.budget.seconds
         self._recent: list[Line] = []
@@ -62,10 +71,16 @@ class RunProgress:
 
     def event(self, recorded: Recorded) -> None:
         """Take note of one event."""
+        self._done, self._total = self._count()
         self._read_tree()
         told = event_line(recorded.event, self._run.tree, self._names, recorded.at)
         if told:
             self.say(told)
+        now = time.monotonic()
+        if self.live is None and isinstance(recorded.event, TaskGraded) and now >= self._counts_due:
+            self._counts_due = now + COUNTS_EVERY_S
+            if told := self._counts_line():
+                self.say(told)
         if isinstance(recorded.event, ChildProposed) and not self._told_how_to_answer:
             self._told_how_to_answer = True
             self.say(
@@ -104,11 +119,11 @@ class RunProgress:
         from rich.text import Text
 
         # A separate thread draws this, so it must not read the tree.
-        elapsed = time.monotonic() - self._began
         slots = f"{self._search.running} running" if self._search else "starting"
-        used = self._seconds_before + elapsed
+        used = self._seconds_before + time.monotonic() - self._began
+        left = "" if self._counts else self._left_text()
         lines = [
-            time_line(used, self._limit_s, f"{self._eta_text(elapsed)}  {slots}"),
+            time_line(used, self._limit_s, f"{left and ', '}{left}  {slots}"),
             *self._facts,
             (),
             *self._recent,
@@ -122,7 +137,8 @@ class RunProgress:
         if self.live is not None:
             nodes = [asdict(node) for node in read_live_nodes(self._run.folder)]
             facts = panel_lines(self._run.tree, self._names, self._best_now())
-            self._facts = [*facts, *([nodes_line(nodes)] if nodes else [])]
+            counts = self._counts_line()
+            self._facts = [*([counts] if counts else []), *facts, *([nodes_line(nodes)] if nodes else [])]
             self._limit_s = self._run.tree.budget.seconds
 
     def _best_now(self) -> BestAgent | None:
@@ -140,18 +156,35 @@ class RunProgress:
             self._best_due = now + BEST_EVERY * (now - begun)
         return rate_best(tree, self._best)
 
-    def _eta_text(self, elapsed: float) -> str:
-        spent = sum_evaluations_spent(self._run.tree)
-        done = spent - self._spent_before
-        goal = self._run.tree.budget.evaluations
-        if not goal or done < 3:
+    def _count(self) -> tuple[float, float]:
+        """Return the evaluations done, and all of them; 0 for all where nothing tells their number."""
+        if self._counts is None:
+            return sum_evaluations_spent(self._run.tree), self._run.tree.budget.evaluations or 0
+        counts = self._counts().values()
+        return sum(done for done, _ in counts), sum(total for _, total in counts)
+
+    def _left_text(self) -> str:
+        """Return the time left at the pace of this session; empty while nothing tells it."""
+        done = self._done - self._done_before
+        if not self._total or done < 3:
             return ""
-        return f", about {clock_text(elapsed / done * max(goal - spent, 0))} left"
+        seconds = (time.monotonic() - self._began) / done * max(self._total - self._done, 0)
+        return f"about {rough_duration_text(seconds)} left"
+
+    def _counts_line(self) -> Line:
+        """Return ``seed 12/20 · best (37) 3/20 · about 2 min left``; empty without counts."""
+        counts = self._counts() if self._counts else {}
+        parts = [f"{name} {done}/{total}" for name, (done, total) in counts.items()]
+        return make_line(" · ".join([*parts, *filter(None, [self._left_text()])])) if parts else ()
 
 
 @contextmanager
 def show_progress(
-    run: Run, *, quiet: bool, names: Mapping[AgentId, str] = MappingProxyType({})
+    run: Run,
+    *,
+    quiet: bool,
+    names: Mapping[AgentId, str] = MappingProxyType({}),
+    counts: Counts | None = None,
 ) -> Iterator[RunProgress]:
     """Show a run's progress until the context ends; ``quiet`` prints nothing.
 
@@ -159,8 +192,9 @@ def show_progress(
         run: open to write.
         quiet: whether nothing is printed.
         names: names of the agents that are not named by their number.
+        counts: of the evaluations by agent; None: the run's budget has their number.
     """
-    shown = RunProgress(run, quiet=quiet, names=names)
+    shown = RunProgress(run, quiet=quiet, names=names, counts=counts)
     logging.basicConfig(
         level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )

@@ -12,17 +12,18 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.durable import write_durably
-from dgm.archive.events import Control
+from dgm.archive.events import Control, Recorded
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, engine_option, refuse_engine, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
 from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
 from dgm.cli.progress import show_progress
+from dgm.cli.spending import confirm_control
 from dgm.config import Settings
-from dgm.domain import SEED, AgentId
+from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.control import MOST, control_of
+from dgm.evaluation.control import MOST, ExamProgress, name_candidates
 from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
 from dgm.report.facts import RunReport, gather_report, missing_traces
@@ -43,27 +44,36 @@ from dgm.simulate import check_performed
 STDOUT = Path("-")
 
 
+def _refuse_no_control(context: click.Context, _: click.Parameter, given: bool) -> None:
+    if given and not context.resilient_parsing:
+        raise UserError("the control is opt-in now: leave --no-control out")
+
+
 @click.command()
 @run_argument
-@click.option("--holdout", is_flag=True, help="Run what is missing of the holdout evaluations first.")
+@click.option(
+    "--holdout", is_flag=True, help="First evaluate the seed and the best agent on the holdout tasks."
+)
 @engine_option
-@click.option("--workers", type=click.IntRange(min=1), help="Steps at once (default: the run's).")
+@click.option("--workers", type=click.IntRange(min=1), help="Parallel evaluations (default: the run's).")
 @click.option(
     "--max-usd",
     type=Amount(),
-    help="Money for the holdout evaluations, earlier ones included (default: what the run's own limit leaves).",
+    help="Limit for all holdout evaluations, earlier ones included (default: the rest of the run's own limit).",
 )
 @click.option(
-    "--control/--no-control",
-    default=None,
-    help="With --holdout: also let the seed try as often as the search's spend would have bought (default: yes, unless "
-    "the best agent is the seed).",
+    "--control",
+    is_flag=True,
+    help="Like --holdout, and then give the seed as many attempts as the search's spend would have bought. Shows the "
+    "price and asks first.",
 )
+@click.option("--no-control", is_flag=True, hidden=True, expose_value=False, callback=_refuse_no_control)
 @click.option(
     "--control-attempts",
     type=click.IntRange(min=1),
-    help=f"Of the control: attempts at each task at most (default {MOST}).",
+    help=f"Maximum number of the control's attempts at each task (default {MOST}).",
 )
+@click.option("--yes", is_flag=True, help="Perform the control without asking.")
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
@@ -75,7 +85,7 @@ STDOUT = Path("-")
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write its figures to this folder as SVG.",
+    help="Write the figures of the report to this folder as SVG.",
 )
 @as_json
 def report(
@@ -83,26 +93,28 @@ def report(
     holdout: bool,
     workers: int | None,
     max_usd: float | None,
-    control: bool | None,
+    control: bool,
     control_attempts: int | None,
+    yes: bool,
     html: Path | None,
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare the best agent with the seed: tallies of the search, its operators, and the holdout tasks one by one."""
-    if control_attempts and (not holdout or control is False):
-        raise UserError(
-            "--control-attempts is about the control of --holdout; give that, without --no-control"
-        )
+    """Report whether the best agent is better than the seed: on the search tasks, and on the holdout tasks one by one.
+
+    The report itself only reads the run. With --holdout it first performs the evaluations that are missing.
+    """
+    holdout = holdout or control
+    if not control:
+        _refuse_without("--control", {"--control-attempts": control_attempts, "--yes": yes or None})
     if not holdout:
-        _refuse_without_holdout(
-            {"--control and --no-control": control, "--workers": workers, "--max-usd": max_usd}
-        )
+        _refuse_without("--holdout", {"--workers": workers, "--max-usd": max_usd})
+        refuse_engine("the evaluations that --holdout performs")
     _check_targets(html, folder, as_json=as_json)
     with Run.open(find_run(run_name, write=holdout)) as run:
         if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():
             raise UserError(
-                f"{run.folder}: an examination, not a search; dgm report {run.folder.parent} says what came of it"
+                f"{run.folder}: a holdout evaluation, not a search; dgm report {run.folder.parent} shows its results"
             )
         if holdout:
             check_performed(run)
@@ -111,10 +123,11 @@ def report(
         settings = assemble.settings_of(run)
         if workers:
             settings = settings.model_copy(update={"workers": workers})
-        controlled = holdout and is_controlled(best_of(run), True if control_attempts else control)
-        plan = control_of(run, control_attempts or MOST) if controlled else None
+        plan = examinations.plan_control(run, settings, control_attempts or MOST) if control else None
+        if control and plan is None:
+            sys.stderr.write("the control is left out: the best agent is the seed itself\n")
         quiet = as_json or html == STDOUT
-        over = _perform_exam(run, settings, max_usd, plan, quiet=quiet) if holdout else None
+        over = _perform_exam(run, settings, max_usd, plan, yes=yes, quiet=quiet) if holdout else None
         best = run.tree.agents[best_of(run)]
         found = read_findings(run, best)
         operators = _read_operators(run)
@@ -130,18 +143,11 @@ def report(
         return _exit_code(over, found)
 
 
-def _refuse_without_holdout(values: Mapping[str, object]) -> None:
-    """Raise ``UserError`` if an option is given that only the holdout evaluations read."""
+def _refuse_without(needed: str, values: Mapping[str, object]) -> None:
+    """Raise ``UserError`` if an option is given that has an effect only together with ``needed``."""
     for option, value in values.items():
         if value is not None:
-            verb = "are" if " and " in option else "is"
-            raise UserError(f"{option} {verb} about what --holdout performs; give that too")
-    refuse_engine("the evaluations that --holdout performs")
-
-
-def is_controlled(best: AgentId, asked: bool | None) -> bool:
-    """Return whether the control is performed: as requested, else if the best agent is not the seed."""
-    return best != SEED if asked is None else asked
+            raise UserError(f"{option} is about what {needed} performs; give that too")
 
 
 def _read_operators(run: Run) -> Sequence[OperatorLine]:
@@ -197,13 +203,13 @@ def _write_files(facts: RunReport, html: Path | None, folder: Path | None) -> li
 
 
 def _exit_code(over: Ending | None, found: ExamFindings | None) -> int:
-    """Return the exit code of the examination; print a line if it is not complete."""
+    """Return the exit code of the holdout evaluations; print a line if they are not complete."""
     if over is None or over.reason is Reason.NOTHING_LEFT:
         return 0
     spent = over.reason is Reason.LIMIT
     again = "give it more with --max-usd" if spent else "run the same command again"
     if found and not found.missing:
-        again += ", or leave the control, which is all that is missing, as it is with --no-control"
+        again += ", or leave --control out: nothing else is missing"
     # The message may quote a provider.
     message = one_line(over.message, 1_000)
     sys.stderr.write(f"the holdout evaluations are not complete: {message}; {again}\n")
@@ -211,13 +217,23 @@ def _exit_code(over: Ending | None, found: ExamFindings | None) -> int:
 
 
 def _perform_exam(
-    run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, quiet: bool
+    run: Run, settings: Settings, max_usd: float | None, plan: Control | None, *, yes: bool, quiet: bool
 ) -> Ending | None:
     """Perform the missing evaluations; if none is missing, call no model, spend nothing and return None."""
     needed = examinations.find_needed_exam(run, settings, max_usd, plan)
     if needed is None or isinstance(needed, Ending):
         return needed
+    if needed.control_cost and needed.control_cost.attempts:
+        confirm_control(needed.control_cost, settings.workers, yes=yes)
     checks = check_and_tell(settings, run)
-    with assemble.open_exam(run, settings, needed.parts) as exam, show_progress(exam, quiet=quiet) as shown:
+    with assemble.open_exam(run, settings, needed.parts) as exam:
         examinations.begin_needed_exam(exam, run, needed, settings, checks)
-        return asyncio.run(assemble.examine(exam, settings, needed.parts, shown.event))
+        names = name_candidates(exam, run, needed.agents[-1])
+        progress = ExamProgress(exam, names, needed.control_cost.attempts if needed.control_cost else 0)
+        with show_progress(exam, quiet=quiet, names=names, counts=progress.counts) as shown:
+
+            def on_event(recorded: Recorded) -> None:
+                progress.observe(recorded)
+                shown.event(recorded)
+
+            return asyncio.run(assemble.examine(exam, settings, needed.parts, on_event, begins=shown.attach))

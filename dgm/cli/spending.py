@@ -11,6 +11,8 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError
+from dgm.evaluation.control import ControlCost
+from dgm.report.drawing import short_number
 from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
 from dgm.show.safe import one_line
 from dgm.show.times import duration_text
@@ -51,6 +53,25 @@ def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, ye
         raise UserError(
             "not confirmed: nothing was begun, and nothing was spent; set --max-usd to spend less"
         )
+
+
+def confirm_control(cost: ControlCost, workers: int, *, yes: bool) -> None:
+    """Show on stderr what the control costs at most, and ask on a terminal unless ``yes``.
+
+    Raises:
+        UserError: the answer is no, or there is no terminal to ask on.
+    """
+    price = (
+        f"the control gives the seed up to {count_text(cost.attempts, 'further attempt')}: about "
+        f"{money_text(cost.usd)} USD, {short_number(cost.tokens)} tokens and {duration_text(cost.seconds / workers)} "
+        f"with {count_text(workers, 'worker')} at most"
+    )
+    if yes:
+        sys.stderr.write(f"{price}\n")
+    elif not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(f"{price}; add --yes to perform it")
+    elif not click.confirm(f"{price}; perform it?", default=False, err=True):
+        raise UserError("not confirmed: nothing was performed, and nothing was spent")
 
 
 def spending_question(settings: Settings, budget: Budget, spent_usd: float) -> str:

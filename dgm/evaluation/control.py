@@ -10,8 +10,11 @@ solved task gets no further attempt. The money saved buys none at other tasks: a
 
 Further attempts belong to a candidate of its own, so that the seed's account and verdicts stay unchanged. S and
 the bound are in the examination's log, so that its decisions are a function of the log.
+
+Where equal requests have equal answers, further attempts repeat the first one, and a control shows nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
@@ -21,7 +24,13 @@ from dgm.archive.events import ActionLost, ActionStarted, AgentBorn, Control, Re
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import SEED, Action, ActionId, Agent, AgentId, Evaluate, Tally, TaskId, Usage, Verdict
-from dgm.evaluation.exam import Comparison, compare_verdicts, enter_under_key, find_candidate
+from dgm.evaluation.exam import (
+    Comparison,
+    compare_verdicts,
+    count_missing_firsts,
+    enter_under_key,
+    find_candidate,
+)
 from dgm.policies.roster import Roster
 
 OPERATOR = "control"
@@ -31,6 +40,7 @@ MOST = 20
 _ROUNDING = 1e-9
 """A value below a whole number by less than this counts as that number."""
 
+_STEPS = "kind IN ('run_started', 'agent_born', 'action_started', 'action_lost', 'task_graded')"
 _SECONDS = """
 SELECT coalesce(sum(json_extract(body, '$.seconds')), 0.0) FROM events
 WHERE kind IN ('task_graded', 'agent_born', 'agent_stillborn') AND seq <= ?
@@ -136,15 +146,21 @@ class Attempts:
 
         None without a plan, before all of the seed's first attempts have ended, or if nothing was spent.
         """
-        if plan is None or not self._firsts or not self.begun(tree):
+        mean = self.mean_attempt(tree)
+        if plan is None or mean is None or not self.begun(tree):
+            return None
+        for unit, search, attempt in zip(Unit, _spends(plan), mean, strict=True):
+            if search > 0 and attempt > 0:
+                return AttemptPrice(unit, search, attempt, len(self._firsts))
+        return None
+
+    def mean_attempt(self, tree: Tree) -> tuple[float, float, float] | None:
+        """Return the mean spend of the seed's first attempts in USD, tokens and seconds; None before the first one."""
+        count = len(self._firsts)
+        if not count:
             return None
         spent = sum((tree.spend_of(action) for action in self._firsts), Usage())
-        searches = (plan.usd, float(plan.tokens), plan.seconds)
-        seeds = (spent.usd, float(spent.tokens), sum(self._firsts.values()))
-        for unit, search, seed in zip(Unit, searches, seeds, strict=True):
-            if search > 0 and seed > 0:
-                return AttemptPrice(unit, search, seed / len(self._firsts), len(self._firsts))
-        return None
+        return spent.usd / count, spent.tokens / count, sum(self._firsts.values()) / count
 
     def allowed(self, tree: Tree, plan: Control | None) -> int:
         """Return the attempts at each task, the first included; 1 while there is no price."""
@@ -235,6 +251,92 @@ def control_of(run: Run, attempts: int = MOST) -> Control:
     return Control(spend.usd, spend.tokens, float(seconds), attempts)
 
 
+@dataclass(frozen=True, slots=True)
+class ControlCost:
+    """What a control still has to do at most, if every attempt is as dear as the seed's mean first attempt."""
+
+    attempts: int
+    usd: float
+    tokens: float
+    seconds: float
+    """Seconds of work, by all workers together."""
+
+
+def estimate_cost(search: Run, exam: Run | None, plan: Control, tasks: int) -> ControlCost:
+    """Return the cost of what a control by ``plan`` still has to do.
+
+    Until the seed has tried all holdout tasks, its attempts at search tasks tell the price of one; without any, the
+    control costs as much as the search.
+
+    Args:
+        search: the search.
+        exam: its examination, if that was begun.
+        plan: from ``control_of``.
+        tasks: number of holdout tasks.
+    """
+    firsts = None if exam is None else _fold_attempts(exam)
+    if exam is not None and firsts is not None and firsts.begun(exam.tree):
+        left, mean = _count_missing(firsts, firsts.allowed(exam.tree, plan)), firsts.mean_attempt(exam.tree)
+    else:
+        left, mean = tasks * (plan.attempts - 1), _fold_attempts(search).mean_attempt(search.tree)
+        paid = [
+            spend / each for spend, each in zip(_spends(plan), mean or (), strict=False) if spend and each
+        ]
+        left = min(left, max(1, int(paid[0]))) if paid else left
+    usd, tokens, seconds = [left * each for each in mean] if mean else _spends(plan)
+    return ControlCost(left, usd, tokens, seconds)
+
+
+def name_candidates(exam: Run, search: Run, best: Agent) -> Mapping[AgentId, str]:
+    """Return the candidates' names for people: ``seed``, ``best (37)``, ``agent 30``, ``control``."""
+    numbers = {str(agent.commit): f"agent {agent.id}" for agent in search.tree.agents}
+    names = {agent.id: numbers.get(agent.rationale, "control") for agent in exam.tree.agents}
+    entered = find_candidate(exam, best)
+    return {**names, **({entered: f"best ({best.id})"} if entered is not None else {}), SEED: "seed"}
+
+
+class ExamProgress:
+    """The evaluations of an examination by candidate, done and in all: a fold of its log."""
+
+    def __init__(self, exam: Run, names: Mapping[AgentId, str], expected: int) -> None:
+        """Begin with the log so far.
+
+        Args:
+            exam: in its session.
+            names: from ``name_candidates``.
+            expected: the control's attempts, until the seed's first attempts are over and give their number.
+        """
+        self._exam, self._names, self._expected = exam, names, expected
+        self._attempts = _fold_attempts(exam)
+
+    def observe(self, recorded: Recorded) -> None:
+        """Fold in the next event."""
+        self._attempts.observe(recorded)
+
+    def counts(self) -> Mapping[str, tuple[int, int]]:
+        """Return the name of each candidate with work → its evaluations done, and all of them."""
+        tree = self._exam.tree
+        counts: dict[str, tuple[int, int]] = {}
+        for agent in tree.agents:
+            if agent.operator == OPERATOR:
+                done, left = self._count_control()
+            else:
+                left = count_missing_firsts(self._exam, agent.id)
+                done = len(tree.tasks) - left
+            if done + left:
+                counts[self._names[agent.id]] = (done, done + left)
+        return counts
+
+    def _count_control(self) -> tuple[int, int]:
+        done = sum(max(0, task.ended - 1) for task in self._attempts.tasks.values())
+        if self._attempts.session is None:
+            return done, 0
+        if not self._attempts.begun(self._exam.tree):
+            return done, self._expected
+        allowed = self._attempts.allowed(self._exam.tree, self._attempts.session)
+        return done, _count_missing(self._attempts, allowed)
+
+
 def enter_control(exam: Run, search: Run) -> AgentId:
     """Return the control's candidate in the examination of a search; enter it if it is missing."""
     commit = search.tree.agents[SEED].commit
@@ -287,6 +389,11 @@ def compute_findings(exam: Run, best: Agent, now: Control) -> ControlFindings | 
     )
 
 
+def _spends(plan: Control) -> tuple[float, float, float]:
+    """Return the spend of the search in USD, tokens and seconds."""
+    return plan.usd, float(plan.tokens), plan.seconds
+
+
 def _verdict_within(task: _TaskProgress, rounds: int) -> Verdict:
     solved = task.solved_by is not None and task.solved_by < rounds
     return Verdict.RESOLVED if solved else Verdict.UNRESOLVED
@@ -298,7 +405,7 @@ def _count_missing(attempts: Attempts, wanted: int) -> int:
 
 def _fold_attempts(exam: Run) -> Attempts:
     attempts = Attempts()
-    for recorded in exam.store.read():
+    for recorded in exam.store.select(_STEPS):
         if recorded.seq <= exam.tree.seq:
             attempts.observe(recorded)
     return attempts

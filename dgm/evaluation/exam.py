@@ -10,7 +10,7 @@ from typing import Any
 
 from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
-from dgm.domain import ActionId, Agent, AgentId, Born, Snapshot, Tally, Verdict
+from dgm.domain import ActionId, Agent, AgentId, Born, Evaluate, Snapshot, Tally, Verdict
 from dgm.stats import mcnemar
 
 FOLDER = "holdout"
@@ -40,6 +40,16 @@ def find_candidate(exam: Run, agent: Agent) -> AgentId | None:
 def find_entered(exam: Run, key: str) -> AgentId | None:
     """Return the candidate that was entered under ``key``, if there is one."""
     return next((entry.id for entry in exam.tree.agents if entry.rationale == key), None)
+
+
+def count_missing_firsts(exam: Run, candidate: AgentId) -> int:
+    """Return the number of a candidate's first attempts that were not started, are under way, or are to be repeated."""
+    tree = exam.tree
+    open_yet = [*tree.pending.values(), *tree.to_redo().values()]
+    under_way = sum(
+        isinstance(what, Evaluate) and what.agent == candidate and not what.attempt for what in open_yet
+    )
+    return under_way + sum(task not in tree.tried(candidate) for task in tree.tasks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,10 @@ BUILTIN = {
     "offline": "dgm.offline:OfflineModel",
     "recorded": "dgm.models.recorded:RecordedModel",
 }
-"""Name → ``module:attribute``, as an entry point names it; called with a ``ModelContext`` as a plug-in is."""
+"""Name → ``module:attribute``, as an entry point names it; called with a ``ModelContext`` as a plug-in is.
+
+Each of these gives equal answers to equal requests.
+"""
 SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close": 0}
 """Attributes of a plug-in's model, and the number of arguments of its methods; None for plain attributes."""
 

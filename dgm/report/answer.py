@@ -2,7 +2,7 @@
 
 from dgm.domain import Tally, Usage
 from dgm.evaluation.exam import Comparison
-from dgm.report.control import control_sentences, no_control_sentence
+from dgm.report.control import control_sentences
 from dgm.report.drawing import short_number
 from dgm.report.facts import RunReport
 from dgm.report.headline import (
@@ -56,7 +56,6 @@ def _exam_parts(report: RunReport, found: ExamFindings) -> list[Html]:
         return [html_table(("agent", "resolved", "95 %", ""), alone, kind="headline")]
     rows = [_tally_row("seed, 0", pairs.first, "seed"), _tally_row(f"best, {report.best}", pairs.second, "")]
     control = found.control
-    offline = "offline" in report.run["models"].values()
     if control and control.attempts > 1:
         rows.append(_tally_row(f"seed × {control.attempts}", control.pairs.first, "seed"))
     parts = [html_table(("agent", "resolved", "95 %", ""), rows, kind="headline")]
@@ -67,10 +66,9 @@ def _exam_parts(report: RunReport, found: ExamFindings) -> list[Html]:
     parts += [paragraph(text) for text in further if text]
     if pairs.gained or pairs.lost:
         parts.append(_changed_lists(pairs))
-    said = (
-        control_sentences(control, offline=offline) if control else [no_control_sentence(report.run["run"])]
-    )
-    parts.append(h("div", {"class": "box"}, paragraph(" ".join(said))))
+    said = control_sentences(control, report.run["run"], report.run["models"])
+    if said:
+        parts.append(h("div", {"class": "box"}, paragraph(" ".join(said))))
     return parts
 
 

@@ -1,55 +1,59 @@
 """Sentences about the control of equal spend: the seed with the attempts that the search's spend would have bought."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.analysis.summary import spend_record, tally_record
 from dgm.evaluation.control import ControlFindings, Unit
+from dgm.models.choose import BUILTIN
 from dgm.report.drawing import short_number
 from dgm.show.safe import one_line
 from dgm.show.words import count_text, mcnemar_text
 
 
-def control_sentences(found: ControlFindings, *, offline: bool) -> Sequence[str]:
-    """Return the sentences that explain the control and give its result.
+def control_sentences(found: ControlFindings | None, run: str, models: Mapping[str, str]) -> Sequence[str]:
+    """Return the sentences that explain the control and give its result, or the command that performs it.
 
     Args:
-        found: the control.
-        offline: whether the offline model answered.
+        found: the control; None if it was not performed.
+        run: name of the run.
+        models: role → name of its model.
     """
+    repeating = models["solve"] in BUILTIN
+    if found is None:
+        more = f"The control of equal spend was not performed ({exam_command(run)} --control does it)."
+        return [] if repeating else [more]
     price, pairs = found.price, found.pairs
-    spent, bought = amount_text(price.search, price.unit), count_text(price.affordable, "attempt")
-    took = amount_text(found.took, price.unit)
-    bound = f", of which it was given at most {found.bound}" if found.wanted < price.affordable else ""
-    n, gained, lost = pairs.first.n, len(pairs.gained), len(pairs.lost)
-    what = (
-        f"Control of equal spend: for the {spent} that the search took, the seed could have had {bought} at each "
-        f"holdout task{bound}. No task is tried again once it is solved, so the further attempts took {took}."
+    spent, n = amount_text(price.search, price.unit), pairs.first.n
+    if found.wanted == 1:
+        return [f"Control of equal spend: the {spent} of the search pay for no further attempt of the seed."]
+    bound = f"; it was given at most {found.bound}" if found.wanted < price.affordable else ""
+    bought = (
+        f"Control of equal spend: the {spent} of the search pay for {price.affordable:,} attempts of the seed at each "
+        f"holdout task{bound}. Solved tasks are not tried again: the further attempts took "
+        f"{amount_text(found.took, price.unit)}."
     )
     seed = (
-        f"With {count_text(found.attempts, 'attempt')} at each it resolves {pairs.first.resolved} of {n} tasks, as if "
-        f"somebody picked the right attempt each time; with one, {found.once.resolved} of {found.once.n}."
+        f"With {count_text(found.attempts, 'attempt')} at each task, the seed resolves {pairs.first.resolved} of {n} "
+        "tasks (a task counts if any attempt resolves it); with one attempt, "
+        f"{found.once.resolved} of {found.once.n}."
     )
     best = (
-        f"The best agent, with one attempt, resolves {pairs.second.resolved} of {n}: {gained} that the control does "
-        f"not, and not {lost} that it does; {mcnemar_text(pairs.p, pairs.mid_p)}. This is a description; whether the "
-        "best agent is better than the seed rests on those two alone."
+        f"With one attempt, the best agent resolves {pairs.second.resolved} of {n}: {len(pairs.gained)} that the "
+        f"control does not resolve, while it misses {len(pairs.lost)} that the control resolves; "
+        f"{mcnemar_text(pairs.p, pairs.mid_p)}. The control is a description: one attempt of each decides whether the "
+        "best agent is better than the seed."
     )
-    said = [what, seed, best]
+    said = [bought, seed, best]
     if found.missing:
         said.append(
             f"The control is not complete: every task has had {found.attempts} of "
-            f"{count_text(found.wanted, 'attempt')}, and up to {found.missing:,} more can be made."
+            f"{count_text(found.wanted, 'attempt')}, and up to {found.missing:,} more are left."
         )
-    if offline:
-        said.append("Attempts of the offline model are not independent: equal requests have equal answers.")
+    if repeating:
+        said.append("The attempts are not independent: this model gives equal answers to equal requests.")
     return said
-
-
-def no_control_sentence(run: str) -> str:
-    """Return the sentence for a control that nobody asked for yet; ``run`` is the name of the run."""
-    return f"The control of equal spend was not performed ({exam_command(run)} does it)."
 
 
 def exam_command(run: str) -> str:

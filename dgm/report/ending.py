@@ -166,9 +166,7 @@ def build_spend(report: RunReport) -> PageSection:
         parts.append(paragraph(f"{saving[0].upper()}{saving[1:]}."))
     if report.found:
         parts.append(
-            paragraph(
-                f"The holdout examination took {_usage_amount_text(report.found.spend)} on top of that."
-            )
+            paragraph(f"The holdout evaluation took {_usage_amount_text(report.found.spend)} on top of that.")
         )
     return PageSection("spend", "Spend", parts)
 

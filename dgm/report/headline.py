@@ -11,9 +11,16 @@ from typing import Any
 from dgm.analysis.accounts import Accounts, RoleAndModel
 from dgm.analysis.summary import models_of, models_text, spend_record, tally_record, usage_records
 from dgm.archive.run import Run
-from dgm.domain import SEED, Agent, AgentId, Evaluate, Tally, Usage
+from dgm.domain import SEED, Agent, AgentId, Tally, Usage
 from dgm.evaluation.control import ControlFindings, compute_findings, control_of
-from dgm.evaluation.exam import FOLDER, OPERATOR, Comparison, compare_candidates, find_candidate
+from dgm.evaluation.exam import (
+    FOLDER,
+    OPERATOR,
+    Comparison,
+    compare_candidates,
+    count_missing_firsts,
+    find_candidate,
+)
 from dgm.report import control
 from dgm.show.safe import one_line
 from dgm.show.words import SIGNIFICANT, p_text
@@ -99,7 +106,7 @@ def read_findings(run: Run, agent: Agent) -> ExamFindings | None:
             accounts.of(seed).total,
             accounts.of(best).total,
             len(exam.tree.tasks),
-            sum(_count_missing(exam, entered) for entered in {seed, best}),
+            sum(count_missing_firsts(exam, entered) for entered in {seed, best}),
             compute_findings(exam, agent, control_of(run)),
             _count_examined(exam, seed),
             seed == best,
@@ -109,16 +116,6 @@ def read_findings(run: Run, agent: Agent) -> ExamFindings | None:
 def _count_examined(exam: Run, seed: AgentId) -> int:
     entered = [agent.id for agent in exam.tree.agents if agent.operator == OPERATOR and agent.id != seed]
     return sum(exam.tree.own(agent).n > 0 for agent in entered)
-
-
-def _count_missing(exam: Run, entered: AgentId) -> int:
-    """Return the number of first attempts that were not started, are under way, or are to be repeated."""
-    tree = exam.tree
-    open_yet = [*tree.pending.values(), *tree.to_redo().values()]
-    under_way = sum(
-        isinstance(what, Evaluate) and what.agent == entered and not what.attempt for what in open_yet
-    )
-    return under_way + sum(task not in tree.tried(entered) for task in tree.tasks)
 
 
 def is_better(found: Comparison) -> bool:

@@ -90,7 +90,9 @@ def _points_text(difference: float) -> str:
 
 def _cost_text(run: Run, found: ExamFindings | None) -> str:
     search = f"{_amount_text(run.tree.spend)}, {clock_text(run.tree.wall_seconds)}"
-    return search + (f"; the examination {_amount_text(found.spend)}" if found and found.spend.calls else "")
+    return search + (
+        f"; holdout evaluation {_amount_text(found.spend)}" if found and found.spend.calls else ""
+    )
 
 
 def _amount_text(usage: Usage) -> str:

@@ -7,7 +7,7 @@ from dgm.analysis.summary import corrected_rate_record, models_of
 from dgm.archive.run import Run
 from dgm.domain import SEED, AgentId, Tally, Usage
 from dgm.evaluation.exam import Comparison
-from dgm.report.control import control_sentences, exam_command, no_control_sentence
+from dgm.report.control import control_sentences, exam_command
 from dgm.report.ending import saving_text
 from dgm.report.facts import compute_cache_saving
 from dgm.report.headline import (
@@ -166,13 +166,7 @@ def _power_lines(pairs: Comparison) -> Iterator[Line]:
 
 
 def _control_lines(run: Run, found: ExamFindings) -> Iterator[Line]:
-    offline = "offline" in models_of(run).values()
-    said = (
-        control_sentences(found.control, offline=offline)
-        if found.control
-        else [no_control_sentence(run.name)]
-    )
-    for text in said:
+    for text in control_sentences(found.control, run.name, models_of(run)):
         yield make_line(f"  {text[0].lower()}{text[1:]}")
 
 

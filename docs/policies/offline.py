@@ -139,7 +139,7 @@ def search(one: Found, program: Sequence[str] = PROGRAM) -> Found:
         arguments += ["--max-evaluations", str(EVALUATIONS)]
     _said(program, *arguments)
     status = json.loads(_said(program, "status", name, "--json"))
-    said = json.loads(_said(program, "report", name, "--holdout", "--no-control", "--json"))
+    said = json.loads(_said(program, "report", name, "--holdout", "--json"))
     graded, holdout = status["evaluations"]["graded"], said["holdout"]
     if graded != EVALUATIONS:
         sys.exit(

@@ -1,67 +1,93 @@
-"""What an examination on held-out tasks costs, and that none of it is paid twice."""
+"""What holdout evaluations and their control cost, and that none of it is paid twice."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from tests.support.hosted import KEY, PROVIDERS
 from tests.support.suite_on_disk import TASK, make_suite
+from tests.support.wire_server import Offline, WireServer
 
 pytestmark = pytest.mark.sandbox
 
-PRICES = ("--set", "models.prices.offline.input=2", "--set", "models.prices.offline.output=8")
+PROVIDER = PROVIDERS["openai"]
 
 
 @pytest.fixture(scope="module")
-def priced(dgm, tmp_path_factory):
-    """A finished search whose offline model has a price, on a suite with one task to search and one to report on.
-
-    Nobody can resolve the second, so that the control has something to try again.
-    """
+def suite(tmp_path_factory):
+    """Two tasks to search on and one to report on; the last cannot be resolved, so that a control tries it again."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    suite = make_suite(tmp_path_factory.mktemp("suite"))
-    held_out = suite / "tasks" / "totals-doubling-triples"
-    shutil.copytree(suite / "tasks" / TASK, held_out)
-    shutil.copytree(suite / "repos" / "sums", suite / "repos" / "totals")
+    made = make_suite(tmp_path_factory.mktemp("suite"))
+    held_out = made / "tasks" / "totals-doubling-triples"
+    shutil.copytree(made / "tasks" / TASK, made / "tasks" / f"{TASK}-again")
+    shutil.copytree(made / "tasks" / TASK, held_out)
+    shutil.copytree(made / "repos" / "sums", made / "repos" / "totals")
     text = (held_out / "task.toml").read_text()
     (held_out / "task.toml").write_text(text.replace('"search"', '"holdout"').replace('"sums"', '"totals"'))
     hidden = held_out / "tests" / "test_hidden_double.py"
     hidden.write_text(hidden.read_text().replace("double(5), 10", "double(5), 11"))
-    words = [
-        "run",
-        "--name",
-        "priced",
-        "--benchmark",
-        suite,
-        "--model",
-        "offline",
-        "--sandbox",
-        "bubblewrap",
-        *PRICES,
-    ]
-    return dgm.json(*words, "--max-evaluations", 3, "--set", "budget.usd=1")
+    return made
 
 
-def test_an_examination_is_bounded_priced_and_paid_once(dgm, priced):
+@pytest.fixture(scope="module")
+def program(dgm):
+    """The program, with a provider that bills its calls."""
+    with WireServer(brain=Offline(), models=(PROVIDER.own_name,), key=KEY) as server:
+        yield replace(dgm, environment={PROVIDER.key_env: KEY}), server
+
+
+@pytest.fixture(scope="module")
+def priced(program, suite):
+    """The record of a finished search whose best agent is not the seed."""
+    dgm, server = program
+    words = ["run", "--name", "priced", "--benchmark", suite, "--sandbox", "bubblewrap", "--workers", 1]
+    words += ["--policy", "greedy", "--max-evaluations", 3, "--max-usd", 1]
+    return dgm.json(*words, *PROVIDER.words(server.url))
+
+
+def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
+    dgm, server = program
+    exam = dgm.archive / "priced" / "holdout"
     searched = priced["spend"]["usd"]
     assert 0 < searched < 1
-    stopped = dgm("report", "priced", "--holdout", "--no-control", "--max-usd", "0.000001", code=3)
+    calls = len(server.requests)
+    refused = dgm("report", "priced", "--control", "--control-attempts", 2, code=2)
+    assert "up to 1 further attempt:" in refused.stderr
+    assert "add --yes to perform it" in refused.stderr
+    assert (len(server.requests), exam.exists()) == (calls, False)
+    stopped = dgm("report", "priced", "--holdout", "--max-usd", "0.000001", code=3)
     assert "give it more with --max-usd" in stopped.stderr
     assert "on the search tasks" in stopped.stdout
-    words = ("report", "priced", "--holdout", "--control-attempts", 2)
-    assert dgm.json("report", "priced", "--holdout", "--no-control")["holdout"]["control"] is None
+    shown = dgm("report", "priced", "--holdout").stdout
+    assert f"seed 1/1 · best ({dgm.json('report', 'priced')['best']['agent']}) 0/1" in shown
+    plain = dgm.json("report", "priced", "--holdout")["holdout"]
+    assert (plain["missing"], plain["control"]) == (0, None)
+    assert "priced --holdout --control does it" in dgm("report", "priced").stdout
+
+    words = ("report", "priced", "--control", "--control-attempts", 2, "--yes")
+    performed = dgm(*words)
+    assert "the control gives the seed up to 1 further attempt: about 0.0" in performed.stderr
     found = dgm.json(*words)
-    spend = found["holdout"]["spend"]
     assert found["spend"]["usd"] == searched
-    control = found["holdout"]["control"]
-    pairs = [spend["seed"]["usd"], *([spend["best"]["usd"]] if found["best"]["agent"] else [])]
-    assert min(pairs) > 0
-    assert spend["usd"] == pytest.approx(sum(pairs) + control["spend"]["usd"])
+    spend, control = found["holdout"]["spend"], found["holdout"]["control"]
+    agents = spend["seed"]["usd"] + spend["best"]["usd"] + control["spend"]["usd"]
+    checks = sum(line["usd"] for line in spend["by"] if line["role"] == "check")
+    assert min(spend["seed"]["usd"], spend["best"]["usd"], checks) > 0
+    assert spend["usd"] == pytest.approx(agents + checks, abs=1e-5)
     assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 2)
     assert control["affordable"] > 1
     assert control["took"] == control["spend"]["usd"] > 0
-    assert spend["by"][0]["model"] == "offline"
-    events = dgm("log", dgm.archive / "priced" / "holdout").stdout
+    events, calls = dgm("log", exam).stdout, len(server.requests)
     assert dgm.json(*words)["holdout"] == found["holdout"]
-    assert dgm("log", dgm.archive / "priced" / "holdout").stdout == events
-    assert dgm.json("status", "priced")["spend"]["left_usd"] == round(1 - searched, 6)
+    assert (dgm("log", exam).stdout, len(server.requests)) == (events, calls)
+
+
+def test_a_control_that_would_show_nothing_is_refused_before_anything_is_spent(dgm, suite):
+    words = ["--benchmark", suite, "--model", "offline", "--sandbox", "bubblewrap", "--max-evaluations", 1]
+    dgm.json("run", "--name", "repeating", *words)
+    refused = dgm("report", "repeating", "--control", "--yes", code=2)
+    assert refused.stderr.count("\n") == 1
+    assert "the offline model gives equal answers to equal requests" in refused.stderr
+    assert not (dgm.archive / "repeating" / "holdout").exists()

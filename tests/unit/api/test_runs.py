@@ -108,3 +108,9 @@ def test_figures_of_a_report_are_files(folder, tmp_path):
         assert files and all(file.read_bytes().startswith(b"<svg") for file in files)
         with pytest.raises(UserError, match=r"^figures "):
             run.report().save_figures(tmp_path / "made" / "run.json")
+
+
+def test_a_control_that_would_show_nothing_is_refused_before_anything_is_performed(folder):
+    with dgm.open("made") as run, pytest.raises(UserError, match="equal answers to equal requests"):
+        run.report(control=True)
+    assert not (folder / "holdout").exists()

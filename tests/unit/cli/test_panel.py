@@ -58,3 +58,18 @@ def test_how_to_answer_for_children_is_told_once(tmp_path: Path, capsys) -> None
     out = capsys.readouterr().out
     assert out.count("waits for you: longer") == 2
     assert out.count("dgm approve run") == 1
+
+
+def test_counts_of_named_agents_are_shown_with_the_time_left(tmp_path: Path, capsys) -> None:
+    counts = {"seed": (0, 20), "best (37)": (0, 20)}
+    with begin(tmp_path / "run") as run:
+        evaluate(run, "it")
+        *_, graded = run.store.read()
+        with show_progress(run, quiet=False, names={SEED: "seed"}, counts=lambda: counts) as shown:
+            counts.update({"seed": (12, 20), "best (37)": (3, 20)})
+            shown.event(graded)
+            shown.event(graded)
+    lines = capsys.readouterr().out.splitlines()
+    # The second event comes within a quarter of a minute, so that it has no line of counts.
+    assert len(lines) == 3
+    assert "seed 12/20 · best (37) 3/20 · about 0 s left" in lines[1]

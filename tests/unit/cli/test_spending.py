@@ -1,11 +1,16 @@
 """What a search will cost: told before it starts and after two evaluations, asked where a person wants to be asked."""
 
+import os
+import pty
+import sys
+
 import pytest
 
 from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
 from dgm.cli.spending import (
     FirstCosts,
+    confirm_control,
     confirm_spending,
     forecast_text,
     money_text,
@@ -14,9 +19,13 @@ from dgm.cli.spending import (
 )
 from dgm.config import resolve
 from dgm.domain import Budget
+from dgm.errors import UserError
+from dgm.evaluation.control import ControlCost
 from tests.support.runs.paid import PaidRun
 
 MODEL = "openai-compatible/m"
+COST = ControlCost(attempts=380, usd=0.42, tokens=5_600_000, seconds=7_500.0)
+PRICE = "up to 380 further attempts: about 0.42 USD, 5.6M tokens and 41 min 40 s with 3 workers at most"
 
 
 def settings(*assignments):
@@ -188,3 +197,27 @@ def test_status_is_repeated_block_by_block_off_a_terminal(tmp_path, monkeypatch,
         assert left.value.code == 0
         out = capsys.readouterr().out
         assert out.startswith("{") and out.count("\n") == 1 if more else "last event" in out
+
+
+def test_a_control_is_performed_unasked_only_with_yes(capsys):
+    confirm_control(COST, 3, yes=True)
+    assert PRICE in capsys.readouterr().err
+    with pytest.raises(UserError, match="add --yes to perform it") as error:
+        confirm_control(COST, 3, yes=False)
+    assert PRICE in str(error.value)
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_a_control_is_asked_for_once_on_a_terminal(answer, monkeypatch):
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r") as stdin, os.fdopen(os.dup(theirs), "w") as stderr:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stderr", stderr)
+        os.write(ours, f"{answer}\n".encode())
+        if answer == "y":
+            confirm_control(COST, 3, yes=False)
+        else:
+            with pytest.raises(UserError, match="nothing was performed"):
+                confirm_control(COST, 3, yes=False)
+        assert f"{PRICE}; perform it? [y/N]" in os.read(ours, 10_000).decode()
+    os.close(ours)

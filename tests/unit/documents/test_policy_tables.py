@@ -225,7 +225,7 @@ def test_an_offline_search_is_run_once_and_then_gone_on_with(searches, tmp_path)
         f"run --name {name} --model offline --sandbox bubblewrap"
         " --policy hgm --seed 3 --workers 2 --max-evaluations 120"
     )
-    assert asked[1:3] == [f"status {name} --json", f"report {name} --holdout --no-control --json"]
+    assert asked[1:3] == [f"status {name} --json", f"report {name} --holdout --json"]
     assert [words.split()[0] for words in asked[3:]] == ["resume", "status", "report"] * 2
 
 

@@ -19,10 +19,13 @@ from dgm.errors import Infrastructure
 from dgm.evaluation.control import (
     OPERATOR,
     Examination,
+    ExamProgress,
     Unit,
     compute_findings,
     control_of,
     count_missing_attempts,
+    estimate_cost,
+    name_candidates,
 )
 from dgm.evaluation.exam import compare_candidates, enter_agent
 from dgm.report.headline import read_findings
@@ -278,6 +281,37 @@ def test_a_task_whose_first_attempt_was_given_up_is_left_out(search, exam) -> No
     assert (found.pairs.first.n, found.pairs.first.resolved) == (3, 2)
     assert all(task != "held-0" for task, _ in attempts(exam))
     assert dgm.replay.decisions(exam).differing == 0
+
+
+def test_the_cost_of_a_control_follows_from_the_seeds_attempts(search, exam) -> None:
+    # The seed's one attempt in the search took 0.03 USD; the search's 0.20 USD buy 6 of them.
+    before = estimate_cost(search, None, control_of(search, attempts=2), len(TASKS))
+    assert (before.attempts, before.usd) == (4, pytest.approx(0.12))
+    assert estimate_cost(search, exam, control_of(search, attempts=2), len(TASKS)) == before
+    most = estimate_cost(search, None, control_of(search), len(TASKS))
+    assert (most.attempts, most.usd, most.tokens) == (6, pytest.approx(0.18), 6 * 3300)
+    session(exam, search, None)
+    # The seed solved one of the four tasks at its first attempt.
+    known = estimate_cost(search, exam, control_of(search), len(TASKS))
+    assert (known.attempts, known.usd, known.tokens) == (12, pytest.approx(0.12), 12 * 1100)
+    assert known.seconds == pytest.approx(12 * 2.0)
+    assert estimate_cost(search, exam, control_of(search, attempts=2), len(TASKS)).attempts == 3
+    session(exam, search, control_of(search))
+    assert estimate_cost(search, exam, control_of(search), len(TASKS)).attempts == 0
+
+
+def test_progress_counts_what_is_done_and_what_is_left_of_each_candidate(search, exam) -> None:
+    plan = control_of(search)
+    session(exam, search, plan, stop_after=3)
+    names = name_candidates(exam, search, best(search))
+    assert list(names.values()) == ["seed", "best (2)", "control"]
+    assert ExamProgress(exam, names, 16).counts() == {"seed": (2, 4), "best (2)": (1, 4), "control": (0, 16)}
+    session(exam, search, plan, stop_after=5)
+    # Three tasks are left, of four further attempts each.
+    assert ExamProgress(exam, names, 16).counts() == {"seed": (4, 4), "best (2)": (4, 4), "control": (0, 12)}
+    session(exam, search, plan)
+    # held-1 is solved by the second one, so that two are not made.
+    assert ExamProgress(exam, names, 16).counts()["control"] == (10, 10)
 
 
 def test_what_a_search_took_holds_all_of_its_work(search) -> None:

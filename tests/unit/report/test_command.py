@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dgm.archive.run import Run
-from dgm.cli.report import is_controlled, report
-from dgm.domain import AgentId
+from dgm.cli.report import report
 from dgm.errors import UserError
 from tests.support.runs.paid import small
 from tests.unit.report.test_markup import Texts
@@ -94,11 +93,12 @@ def test_the_document_of_a_hostile_run_is_ascii(hostile_folder) -> None:
         (("--figures", "{}/" + "x" * 300), "cannot be written .File name too long"),
         (("--html", "/proc/report.html"), "--html /proc/report.html: cannot be written"),
         (("--figures", "/proc"), "--figures /proc: cannot be written"),
-        (("--no-control",), "about what --holdout performs"),
+        (("--no-control",), "opt-in now: leave --no-control out"),
+        (("--holdout", "--no-control"), "opt-in now: leave --no-control out"),
         (("--workers", "3"), "--workers is about what --holdout performs"),
         (("--max-usd", "1"), "--max-usd is about what --holdout performs"),
-        (("--control-attempts", "2"), "about the control of --holdout"),
-        (("--holdout", "--no-control", "--control-attempts", "2"), "without --no-control"),
+        (("--holdout", "--control-attempts", "2"), "about what --control performs"),
+        (("--holdout", "--yes"), "--yes is about what --control performs"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(folder, tmp_path, words, complaint: str) -> None:
@@ -120,7 +120,9 @@ def test_nothing_hostile_reaches_the_terminal(hostile_folder) -> None:
 def test_an_examination_points_to_its_search(hostile_folder) -> None:
     with pytest.raises(UserError) as error:
         said(hostile_folder / "holdout")
-    assert f"an examination, not a search; dgm report {hostile_folder} says" in str(error.value)
+    assert f"a holdout evaluation, not a search; dgm report {hostile_folder} shows its results" in str(
+        error.value
+    )
 
 
 def test_a_run_without_an_agent_is_one_line(tmp_path) -> None:
@@ -140,11 +142,3 @@ def test_lost_traces_take_nothing_but_what_they_held(hostile_folder, tmp_path) -
     text = said(copy, "--html", tmp_path / "report.html")
     assert "not there: traces of evaluations and of agents' making (0 of" in text
     assert "operators:" in text
-
-
-@pytest.mark.parametrize(
-    ("best", "asked", "performed"),
-    [(0, None, False), (0, True, True), (1, None, True), (1, False, False)],
-)
-def test_the_seed_is_controlled_only_where_it_is_asked_for(best, asked, performed) -> None:
-    assert is_controlled(AgentId(best), asked) is performed

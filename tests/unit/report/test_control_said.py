@@ -27,34 +27,50 @@ FOUND = ControlFindings(
     spend=Usage(900, 2_000_000, 90_000),
     took=2_090_000,
 )
+REAL, OFFLINE = {"solve": "openai/gpt-6.2-sol"}, {"solve": "offline"}
 
 
 def test_it_says_what_was_bought_and_what_came_of_it() -> None:
-    said = " ".join(control_sentences(FOUND, offline=False))
-    assert "for the 9.7M tokens that the search took" in said
-    assert "32 attempts at each holdout task, of which it was given at most 20" in said
-    assert "No task is tried again once it is solved, so the further attempts took 2.1M tokens." in said
-    assert "With 20 attempts at each it resolves 14 of 20 tasks" in said
-    assert "with one, 7 of 20" in said
-    assert "resolves 12 of 20: 1 that the control does not, and not 3 that it does" in said
+    said = " ".join(control_sentences(FOUND, "myrun", REAL))
+    assert "the 9.7M tokens of the search pay for 32 attempts of the seed at each holdout task" in said
+    assert "it was given at most 20. Solved tasks are not tried again" in said
+    assert "the further attempts took 2.1M tokens." in said
+    assert "With 20 attempts at each task, the seed resolves 14 of 20 tasks" in said
+    assert "with one attempt, 7 of 20" in said
+    assert (
+        "resolves 12 of 20: 1 that the control does not resolve, while it misses 3 that the control" in said
+    )
     assert "exact McNemar p = 0.625" in said
     assert "not complete" not in said
     assert "independent" not in said
 
 
 def test_one_that_is_not_complete_says_how_far_it_is() -> None:
-    said = " ".join(control_sentences(replace(FOUND, attempts=12, missing=31), offline=True))
-    assert "every task has had 12 of 20 attempts, and up to 31 more can be made" in said
+    said = " ".join(control_sentences(replace(FOUND, attempts=12, missing=31), "myrun", OFFLINE))
+    assert "every task has had 12 of 20 attempts, and up to 31 more are left" in said
     assert "not independent" in said
+
+
+def test_a_report_names_the_command_of_a_control_that_was_not_performed() -> None:
+    (more,) = control_sentences(None, "my run", REAL)
+    assert "dgm report 'my run' --holdout --control" in more
+
+
+def test_a_report_says_nothing_of_a_control_that_would_show_nothing() -> None:
+    assert control_sentences(None, "my run", OFFLINE) == []
 
 
 def test_all_that_money_buys_has_no_bound() -> None:
     few = replace(FOUND, price=AttemptPrice(Unit.USD, 2.0, 0.05, 20), attempts=2)
-    said = " ".join(control_sentences(few, offline=False))
-    assert (
-        "for the 2.00 USD that the search took, the seed could have had 2 attempts at each holdout task."
-        in (said)
-    )
+    said = " ".join(control_sentences(few, "myrun", REAL))
+    assert "the 2.00 USD of the search pay for 2 attempts of the seed at each holdout task. Solved" in said
+
+
+def test_a_search_that_pays_for_no_further_attempt_is_one_sentence() -> None:
+    cheap = replace(FOUND, price=AttemptPrice(Unit.USD, 0.9, 0.05, 20), attempts=1)
+    assert control_sentences(cheap, "myrun", REAL) == [
+        "Control of equal spend: the 0.90 USD of the search pay for no further attempt of the seed."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,9 +93,9 @@ def test_it_stands_on_the_page_in_the_terminal_and_in_the_document(paid) -> None
     report = gather_report(paid.run, AgentId(2), found, [])
     text = Texts(render_page(report).decode()).text
     assert "seed × 20" in text
-    assert "Control of equal spend: for the 9.7M tokens" in text
+    assert "Control of equal spend: the 9.7M tokens" in text
     lines = "\n".join(map(plain_text, holdout_lines(paid.run, found, AgentId(2))))
-    assert "  control of equal spend: for the 9.7M tokens" in lines
+    assert "  control of equal spend: the 9.7M tokens" in lines
     drawing = draw_holdout(report)
     assert drawing is not None
     assert "seed × 20" in drawing.html()
