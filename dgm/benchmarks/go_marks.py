@@ -100,10 +100,10 @@ def add_twins(text: str, twins: dict[str, str]) -> str:
 def restore_output(text: str) -> str:
     """Return a test file that restores the tests' standard output after code under test was initialised."""
     system = f"os{new_mark()}"
-    found, times = CLAUSE.subn(lambda clause: f'{clause[0]}; import {system} "os"', text, count=1)
+    changed, times = CLAUSE.subn(lambda clause: f'{clause[0]}; import {system} "os"', text, count=1)
     if not times:
         return text
-    return f'{found}func init() {{ {system}.Stdout = {system}.NewFile(1, "/dev/stdout") }}\n'
+    return f'{changed}func init() {{ {system}.Stdout = {system}.NewFile(1, "/dev/stdout") }}\n'
 
 
 def read_package(text: str) -> str:

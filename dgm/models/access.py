@@ -10,6 +10,9 @@ from typing import Any
 from dgm.models.pricing import REPLY_TOKENS
 from dgm.protocols import Sleep
 
+LONGEST_WAIT_S = 60.0
+"""Maximum wait in seconds of a call of a run, so that no sandbox is held open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retries:
@@ -50,3 +53,5 @@ class Access:
     """A reply may fill at most half of the context that the server tells."""
     forms: bool = False
     """Permission for dgm's own questions to ask for an answer by a JSON schema."""
+    longest_wait_s: float = LONGEST_WAIT_S
+    """Maximum wait in seconds at the provider's request; one that asks for more fails the call, and pauses a run."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from dgm.config import Settings
 from dgm.errors import UserError
+from dgm.models.access import LONGEST_WAIT_S
 from dgm.models.context import ModelContext
 from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
@@ -78,20 +79,28 @@ def open_models(settings: Settings) -> Mapping[str, LentModel]:
     }
 
 
-def open_model(name: str, settings: Settings | None = None) -> LentModel:
+def open_model(
+    name: str, settings: Settings | None = None, *, longest_wait_s: float = LONGEST_WAIT_S
+) -> LentModel:
     """Return the model of that name, with the default settings if none are given.
+
+    Args:
+        name: the model's name.
+        settings: address, key and limits.
+        longest_wait_s: maximum wait of a call, in seconds, at its provider's request.
 
     Raises:
         UserError: there is none, or its key or address is missing; the message says what to do.
     """
-    return _Opener(settings or Settings()).open(name)
+    return _Opener(settings or Settings(), longest_wait_s).open(name)
 
 
 class _Opener:
     """A cache of opened models that share their provider's queue."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, longest_wait_s: float = LONGEST_WAIT_S) -> None:
         self._settings = settings
+        self._longest_wait_s = longest_wait_s
         self._throttles: dict[str, Throttle] = {}
 
     def open(self, name: str) -> LentModel:
@@ -130,6 +139,7 @@ class _Opener:
             prices.reply_limit(name, self._settings.limits.output_tokens),
             self._settings.limits.output_tokens is None,
             provider.takes_form(models, own),
+            self._longest_wait_s,
         )
         retries = Retries(settings.tries, settings.backoff_s)
         return HostedModel(name, own, connection, self._throttle(provider), retries, access)

@@ -25,7 +25,7 @@ from dgm.models.fault_table import STATUS_OF_WORD, FaultRow, RefusalMeaning, mat
 from dgm.models.parameters import BlameMeaning, find_blame
 from dgm.models.refusals import ProviderRefusal
 from dgm.models.sizes import read_sizes
-from dgm.models.waits import told_wait
+from dgm.models.waits import requested_wait
 
 _OVERLOAD = frozenset((429, 503, 529))
 _MISTOLD = frozenset((400, 403, 500))
@@ -66,7 +66,7 @@ def judge_refusal(
         form_optional: whether the body holds a form of the answer that may be left out.
     """
     status = _effective_status(refusal)
-    case = _RefusalContext(refusal, status, asked, protocol, told_wait(refusal), sent, form_optional)
+    case = _RefusalContext(refusal, status, asked, protocol, requested_wait(refusal), sent, form_optional)
     said, without_quotes = refusal.message, _remove_quotes(refusal.message, asked)
     for row in matching_rows(status, refusal.words, said):
         if (row.meaning in _NOT_BY_QUOTES or row.code == NO_TOOLS) and not row.fits(

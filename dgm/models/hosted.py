@@ -64,8 +64,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT_S = 60.0
-"""Maximum wait in seconds; a provider that asks for more fails the call and pauses the run, to hold no sandbox open."""
 TOLD_WAIT_S = 30.0
 """Wait in seconds above which people are told."""
 CHANGES = 12
@@ -375,13 +373,13 @@ class HostedModel:
         self._throttle.pause(retry_after_s, reason)
         if retry_after_s > TOLD_WAIT_S:
             self.listener.waits(self.name, reason, self._retries.now() + retry_after_s)
-        if retry_after_s > LONGEST_WAIT_S:
+        if retry_after_s > self._access.longest_wait_s:
             return self._waits()
         return RetrySignal(fault)
 
     def _check_wait(self) -> None:
         """Fail a call that would wait longer than a sandbox is held open for."""
-        if self._throttle.resumes_in > LONGEST_WAIT_S:
+        if self._throttle.resumes_in > self._access.longest_wait_s:
             raise self._waits()
 
     def _waits(self) -> ProviderWaits:

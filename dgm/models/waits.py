@@ -17,11 +17,11 @@ _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milli|[dhms])[a-z]*", re.IGNORECASE)
 _DURATION = re.compile(rf"{_PART}(?:[\s,]*(?:and\s+)?{_PART})*", re.IGNORECASE)
 _SENTENCE = re.compile(
     r"(?:retry|retrying|try again|available(?: again)?|resets?|reset time|wait)(?:\s+after|\s+in|\s+for)?:?\s+"
-    rf"(?:about |another |at least )?(?P<told>{_DURATION.pattern})",
+    rf"(?:about |another |at least )?(?P<duration>{_DURATION.pattern})",
     re.IGNORECASE,
 )
 _FIELD = re.compile(
-    r"""(?:retryDelay|retry_?after)(?:_?(?:s|seconds|(?P<ms>ms)))?\\*["']\s*:\s*\\*["']?(?P<told>\d+(?:\.\d+)?)s?\b""",
+    r"""(?:retryDelay|retry_?after)(?:_?(?:s|seconds|(?P<ms>ms)))?\\*["']\s*:\s*\\*["']?(?P<number>\d+(?:\.\d+)?)s?\b""",
     re.IGNORECASE,
 )
 """Pattern of a field with the seconds: Google's ``retryDelay``, ``retry_after`` and the like."""
@@ -55,7 +55,7 @@ def reset_time(headers: Mapping[str, str], now: datetime | None = None) -> float
     return max(_resets(headers, now or datetime.now(UTC)), default=None)
 
 
-def told_wait(refusal: ProviderRefusal) -> float | None:
+def requested_wait(refusal: ProviderRefusal) -> float | None:
     """Return the seconds to wait by the headers, the fields or the text.
 
     A reset comes last: it tells when a limit is whole again, which may be long after the next call is taken.
@@ -65,9 +65,9 @@ def told_wait(refusal: ProviderRefusal) -> float | None:
         if (seconds := waiting_time(headers)) is not None:
             return seconds
     if delay := _FIELD.search(refusal.text):
-        return float(delay["told"]) * (0.001 if delay["ms"] else 1.0)
+        return float(delay["number"]) * (0.001 if delay["ms"] else 1.0)
     if sentence := _SENTENCE.search(refusal.message):
-        return _duration(sentence["told"])
+        return _duration(sentence["duration"])
     return reset_time({**embedded, **refusal.headers})
 
 

@@ -26,7 +26,7 @@ LONGEST_WAIT_S = 900.0
 CUT_CHECK = "a check of it was cut off and is counted at its worst case"
 
 log = logging.getLogger(__name__)
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def prices_of(settings: Settings) -> Mapping[str, Price]:
@@ -70,10 +70,10 @@ async def check_models(
 
 
 async def check_patiently(
-    check: Callable[[], Awaitable[_Found]],
+    check: Callable[[], Awaitable[_Result]],
     sleep: Sleep = asyncio.sleep,
     now: Callable[[], float] = time.time,
-) -> _Found:
+) -> _Result:
     """Make a check, and make it again after the wait that a provider asks for.
 
     Raises:

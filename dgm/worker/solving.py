@@ -23,7 +23,7 @@ from dgm.models.choose import names_by_role, open_model
 from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
-from dgm.search.model_checks import check_patiently
+from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
@@ -158,7 +158,8 @@ async def open_bench(
     limits = means.settings.limits.model_copy(
         update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
     )
-    model = open_model(names_by_role(means.settings)["solve"], means.settings)
+    name = names_by_role(means.settings)["solve"]
+    model = open_model(name, means.settings, longest_wait_s=LONGEST_WAIT_S)
     prices = Prices.load(means.settings.models.prices, means.settings.models.compatible.base_url)
     ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
     most = CallLimits(

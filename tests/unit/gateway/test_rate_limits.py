@@ -12,8 +12,8 @@ from dgm.config import ModelsSettings, ProviderSettings
 from dgm.domain import ActionId
 from dgm.errors import ProviderRefuses, ProviderWaits
 from dgm.messages import WireProtocol
-from dgm.models.access import Access, Retries
-from dgm.models.hosted import LONGEST_WAIT_S, HostedModel
+from dgm.models.access import LONGEST_WAIT_S, Access, Retries
+from dgm.models.hosted import HostedModel
 from dgm.models.providers import open_connection, provider_of
 from dgm.models.throttle import Throttle
 from dgm.search.model_checks import LONGEST_WAIT_S as LONGEST_CHECK_S

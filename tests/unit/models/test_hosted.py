@@ -244,3 +244,9 @@ def test_no_vendors_package_is_imported_before_it_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_long_wait_is_waited_out_where_there_is_no_run_to_pause():
+    bench = Bench(answer(429, headers={"retry-after": "432"}), access={"longest_wait_s": 900.0})
+    assert text_of(bench.ask()) == "Here."
+    assert bench.script.gaps == pytest.approx([432])
