@@ -75,13 +75,14 @@ class LocalRepository:
             git = (top / name).resolve()
             if key != "gitdir" or not git.is_dir():
                 raise UserError(f"{top}: git cannot read this repository: its .git names no folder")
-            common = git / _read_text(git / "commondir") if (git / "commondir").is_file() else git
-            back = git / _read_text(git / "gitdir") if (git / "gitdir").is_file() else None
+            shares = (git / "commondir").is_file()
+            common = (git / _read_text(git / "commondir")).resolve() if shares else git
+            back = (git / _read_text(git / "gitdir")).resolve() if (git / "gitdir").is_file() else None
         except (OSError, ArchiveCorrupt) as error:
             raise UserError(f"{top}: git cannot read this repository: {error}") from error
-        is_module = any(git.is_relative_to(parent / ".git" / "modules") for parent in top.parents)
-        is_worktree = back is not None and back.resolve() == mark
-        return cls(git, common.resolve(), top, not (is_module or is_worktree))
+        is_module = not shares and any(git.is_relative_to(each / ".git" / "modules") for each in top.parents)
+        is_worktree = back == mark and git.parent == common / "worktrees"
+        return cls(git, common, top, not (is_module or is_worktree))
 
     @property
     def place(self) -> Path:

@@ -1,6 +1,7 @@
 """The agent that a search starts from: a shipped one, a folder, or a git repository at a path or an address."""
 
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -76,12 +77,15 @@ def _clone_repository(where: str) -> tuple[Snapshot, SeedOrigin | None]:
         )
     path = Path(where.removeprefix("file://"))
     if path.is_dir():
-        return _read_commit(LocalRepository.find(path), where)
+        repository = LocalRepository.find(path)
+        return _read_commit(repository if repository and repository.place == path.resolve() else None, where)
     with tempfile.TemporaryDirectory(prefix="dgm-seed-") as scratch:
         words = ["clone", "-q", "--bare", "--depth=1", "--no-tags", "--template=", "--", where, "seed.git"]
         try:
             run_remote_git(*words, folder=Path(scratch), transports=TRANSPORTS)
         except Infrastructure as error:
+            if isinstance(error.__cause__, subprocess.TimeoutExpired):
+                raise
             raise _explain_missing(where) from error
         return _read_commit(LocalRepository.find(Path(scratch, "seed.git")), where)
 

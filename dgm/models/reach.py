@@ -79,8 +79,9 @@ def _sends_secret(name: str, models: ModelsSettings) -> bool:
     provider = PROVIDERS[name]
     section = provider.settings(models)
     added = json.dumps([dict(section.extra_headers), section.extra_body])
-    has_key = bool(section.key_env or os.environ.get(provider.key_env, "").strip())
-    return bool(section.base_url) and (has_key or '"env:' in added)
+    has_key = section.key_env or os.environ.get(provider.key_env, "").strip()
+    has_key = has_key or provider.is_cloud or not provider.key_is_optional
+    return bool(section.base_url and (has_key or '"env:' in added))
 
 
 def _find_unagreed(after: ModelsSettings, before: ModelsSettings) -> Mapping[str, Subject]:

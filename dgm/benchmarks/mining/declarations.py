@@ -115,7 +115,7 @@ def read_declarations(files: Snapshot) -> Declarations:
             wanted = needed if re.search(r"(?:^|/)(?:requirements|base|main)\.(?:txt|in)$", path) else tests
             wanted += _requirement_lines(_text(files, path))
     tests += _read_tox(_text(files, "tox.ini"))
-    elsewhere, roots, held = dict(root.elsewhere), list(root.roots[:-1]), list[str]()
+    elsewhere, held = dict(root.elsewhere), list[str]()
     members = {name: member for name, member in _find_members(files).items() if name != root.project}
     workspace = _workspace_members(files, members)
     waiting = [_name_in(one, members) for one in (*needed, *tests, *elsewhere)] + workspace
@@ -123,7 +123,6 @@ def read_declarations(files: Snapshot) -> Declarations:
         if name in members and name not in held:
             member = members[name][1]
             held.append(name)
-            roots += [each for each in member.roots if each not in roots]
             (tests if name in workspace else needed).extend(member.needed)
             tests += member.tests if name in workspace else ()
             elsewhere = {**dict(member.elsewhere), **elsewhere}
@@ -137,7 +136,7 @@ def read_declarations(files: Snapshot) -> Declarations:
         needed=first,
         tests=tuple(one for one in further if one not in first),
         scripts=root.scripts,
-        roots=(*roots, "."),
+        roots=(*_find_roots(files, ["", *(members[name][0] for name in held)]), "."),
         held=tuple(sorted(held)),
         elsewhere=tuple(sorted({*refused, *more})),
     )
@@ -214,7 +213,6 @@ def _read_project(files: Snapshot, folder: str) -> Declarations:
         needed=tuple(one for part in parts for one in part.needed),
         tests=tuple(one for part in parts for one in part.tests),
         scripts=tuple(sorted({script for part in parts for script in part.scripts})),
-        roots=_find_roots(files, folder),
         elsewhere=pyproject.elsewhere,
     )
 
@@ -224,21 +222,27 @@ def _find_members(files: Snapshot) -> Members:
     found: dict[str, tuple[str, Declarations]] = {}
     for folder in filter(None, folders):
         member = _read_project(files, f"{folder}/")
-        if member.project:
-            found.setdefault(member.project, (folder, member))
+        # A name that setup.py computes is not known; it is most often that of the folder.
+        computed = normalise(folder.rpartition("/")[2]) if f"{folder}/setup.py" in files else ""
+        if name := member.project or computed:
+            found.setdefault(name, (folder, member))
     return found
 
 
-def _find_roots(files: Snapshot, folder: str) -> tuple[str, ...]:
-    """Return ``src`` or ``lib`` if packages or modules are there; the folder itself at the top, or if they are not."""
-    found = [
-        f"{folder}{root}"
-        for root in ("src", "lib")
-        if any(re.match(rf"{re.escape(folder + root)}/(?:\w+/__init__|\w+)\.py$", name) for name in files)
-    ]
-    if found and folder:
-        return tuple(found)
-    return (*found, folder.rstrip("/") or ".")
+def _find_roots(files: Snapshot, folders: Sequence[str]) -> list[str]:
+    """Return ``src`` and ``lib`` of each folder where modules are there; else a folder below the top itself."""
+    importable = set[str]()
+    for name in files:
+        folder, _, file = name.rpartition("/")
+        if file == "__init__.py":
+            importable.add(folder.rpartition("/")[0])
+        if file.endswith(".py"):
+            importable.add(folder)
+    roots = list[str]()
+    for folder in folders:
+        inner = [posixpath.join(folder, root) for root in ("src", "lib")]
+        roots += [root for root in inner if root in importable] or [folder] * bool(folder)
+    return roots
 
 
 def _toml(text: str) -> Mapping[str, Any]:

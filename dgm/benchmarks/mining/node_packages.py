@@ -34,6 +34,8 @@ from dgm.npm_locks import (
 from dgm.protocols import Builder
 
 INSTALL_S = 900.0
+_SCOPES = re.compile(r"(?m)^\s*(@[\w.-]+):registry\s*=")
+"""Scopes whose packages a repository's ``.npmrc`` takes from a registry of its own."""
 _SAID = 300
 _BLAMED = re.compile(
     r"No matching version found for (@?[^@\s]+)@|The requested resource '(@?[^@\s]+)@|404 +'(@?[^@\s]+)@"
@@ -74,10 +76,12 @@ def read_declared(files: Snapshot) -> tuple[Mapping[str, Mapping[str, object]], 
     foreign: list[str] = []
     folders = [path for path in files if path.endswith(f"/{MANIFEST}") and f"{MODULES}/" not in path]
     own = {str(read_manifest({MANIFEST: files[path]}).get("name")) for path in folders}
+    scopes = _SCOPES.findall(files[".npmrc"].data.decode("utf-8", "replace")) if ".npmrc" in files else []
     for key in TABLES:
         table = manifest.get(key)
         if isinstance(table, dict) and table:
-            declared[key], left = keep_registry_specs(table, own)
+            scoped = {name for name in table if name.partition("/")[0] in scopes}
+            declared[key], left = keep_registry_specs(table, own | scoped)
             foreign += left
     return declared, sorted({*foreign})
 

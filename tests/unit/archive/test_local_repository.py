@@ -161,17 +161,21 @@ def test_ids_of_64_digits_are_read(tmp_path: Path) -> None:
 
 def of_others(private: Path, stranger: Path) -> dict[str, Callable[[], object]]:
     """Ways in which a folder from a stranger names a repository that is the user's."""
-    dot = stranger / ".git"
+    dot, head = stranger / ".git", git(private, "rev-parse", "HEAD")
 
     def leave(part: str, target: Path) -> None:
         shutil.rmtree(dot / part) if (dot / part).is_dir() else (dot / part).unlink(missing_ok=True)
         (dot / part).symlink_to(target)
 
-    def name_folder() -> None:
+    def name_folder(inner: str = "", **files: str) -> None:
         shutil.rmtree(dot)
-        dot.write_text(f"gitdir: {private / '.git'}\n")
+        folder = stranger / inner if inner else private / ".git"
+        dot.write_text(f"gitdir: {folder}\n")
+        if inner:
+            folder.mkdir(parents=True)
+            for name, text in {"HEAD": head, **files}.items():
+                (folder / name).write_text(text)
 
-    head = git(private, "rev-parse", "HEAD")
     alternates = dot / "objects" / "info" / "alternates"
     return {
         "alternates": lambda: (
@@ -186,10 +190,14 @@ def of_others(private: Path, stranger: Path) -> dict[str, Callable[[], object]]:
             (dot / "refs/heads/main").write_text(head),
         ),
         "name": name_folder,
+        "worktree": lambda: name_folder("y/worktrees/z", gitdir=str(dot), commondir=f"{private}/.git"),
+        "module": lambda: name_folder("../.git/modules/x", commondir=f"{private}/.git"),
     }
 
 
-@pytest.mark.parametrize("way", ["alternates", "objects", "HEAD", "refs", "commondir", "name"])
+@pytest.mark.parametrize(
+    "way", ["alternates", "objects", "HEAD", "refs", "commondir", "name", "worktree", "module"]
+)
 def test_no_link_leads_to_another_repository(repo: Path, tmp_path: Path, way: str) -> None:
     stranger = tmp_path / "stranger"
     git(tmp_path, "init", "-q", "-b", "main", "stranger")

@@ -56,6 +56,15 @@ def test_a_repository_at_a_path_is_cloned(form, tmp_path):
     assert source["link"].data == b"/etc/hostname"
 
 
+@pytest.mark.starts_processes
+def test_no_repository_around_a_folder_is_taken(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "HEAD").write_text("x")
+    with pytest.raises(UserError, match="neither a folder nor a git repository"):
+        read_seed(str(tmp_path / "inner"))
+
+
 def test_a_null_character_is_one_line():
     with pytest.raises(UserError, match="null"):
         read_seed("a\0b")

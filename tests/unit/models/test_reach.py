@@ -101,7 +101,9 @@ ADDRESS = "base_url = 'http://theirs/v1'\n"
         (f"[models.openai]\n{ADDRESS}", True),
         (f"[models.anthropic]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
         (f"[models.anthropic]\n{ADDRESS}[models.anthropic.extra_body.x]\ny = ['env:SECRET']\n", True),
-        (f"[models.anthropic]\n{ADDRESS}", False),
+        (f"[models.vertex]\n{ADDRESS}", True),
+        (f"[models.compatible]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
+        (f"[models.compatible]\n{ADDRESS}extra_headers = {{x = 'env'}}\n", False),
         (f"[models.compatible]\n{ADDRESS}", False),
         ("[models.compatible]\nkey_env = 'SECRET'\n", False),
         ("[models.prices.'openai/x']\ninput = 1\noutput = 1\n", False),
@@ -109,8 +111,7 @@ ADDRESS = "base_url = 'http://theirs/v1'\n"
     ],
 )
 def test_a_file_is_asked_about_where_it_sends_a_key_to_its_address(tmp_path, monkeypatch, lines, asks):
-    monkeypatch.setenv("OPENAI_API_KEY", "canary")
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_COMPATIBLE_API_KEY", raising=False)
     file = tmp_path / "theirs.toml"
     file.write_text(lines)
     theirs = file_models(file)

@@ -192,13 +192,11 @@ def test_a_package_of_the_repository_is_imported_from_its_folder(declared):
             "packages/page/pyproject.toml": MEMBER,
             "packages/page/src/lib_page/__init__.py": "",
             "vendor/deep/setup.py": DEEP,
+            "vendor/six/setup.py": "setup(name=read_name())\n",
             "vendor/deep/deep.py": "",
             "packages/old/pyproject.toml": '[project]\nname = "old"\ndependencies = ["gone"]\n',
         },
     )
-    assert {*found.needed, *found.tests} == {"idna", "six"}
-    assert (found.roots, found.held, found.remark) == (
-        ("packages/page/src", "vendor/deep", "."),
-        ("deep", "lib-page"),
-        "",
-    )
+    assert {*found.needed, *found.tests} == {"idna"}
+    assert found.roots == ("packages/page/src", "vendor/deep", "vendor/six", ".")
+    assert (found.held, found.remark) == (("deep", "lib-page", "six"), "")

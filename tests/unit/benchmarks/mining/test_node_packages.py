@@ -69,11 +69,15 @@ def test_packages_that_no_registry_has_are_left_out():
 
 def test_packages_of_the_repository_itself_are_never_asked_for():
     manifest = files(
-        dependencies={"page": "^1", "kept": "^1"}, workspaces=["packages/*"], overrides={"page": "2"}
+        dependencies={"page": "^1", "kept": "^1", "@ours/x": "1", "@theirs/x": "1"},
+        workspaces=["packages/*"],
+        overrides={"page": "2"},
     )
     for path, name in {"packages/x": "page", "node_modules/y": "kept"}.items():
         manifest[f"{path}/package.json"] = Entry(json.dumps({"name": name}).encode())
-    assert read_declared(manifest) == ({"dependencies": {"kept": "^1"}, "overrides": {}}, ["page"])
+    manifest[".npmrc"] = Entry(b"x=y\n@ours:registry=https://npm.example/\n")
+    declared = {"dependencies": {"kept": "^1", "@theirs/x": "1"}, "overrides": {}}
+    assert read_declared(manifest) == (declared, ["@ours/x", "page"])
 
 
 @pytest.mark.parametrize(
