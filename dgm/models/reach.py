@@ -79,8 +79,8 @@ def _sends_secret(name: str, models: ModelsSettings) -> bool:
     provider = PROVIDERS[name]
     section = provider.settings(models)
     added = json.dumps([dict(section.extra_headers), section.extra_body])
-    has_key = section.key_env or os.environ.get(provider.key_env, "").strip()
-    has_key = has_key or provider.is_cloud or not provider.key_is_optional
+    has_key = provider.is_cloud or not provider.key_is_optional or section.key_env is not None
+    has_key = has_key or bool(os.environ.get(provider.key_env, "").strip())
     return bool(section.base_url and (has_key or '"env:' in added))
 
 
