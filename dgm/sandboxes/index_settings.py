@@ -86,17 +86,18 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
     go = [each for each in re.split(r"[,|]", given.get("GOPROXY", "")) if _web(each)]
     mirrors = _MIRROR.findall(_read(home / ".m2" / "settings.xml")) if image == "jvm" else []
     mirror = mirrors[0] if mirrors else ""
-    linked = re.split(r"[\s,]+", f"{given.get('PIP_FIND_LINKS', '')} {given.get('UV_FIND_LINKS', '')}")
-    folders = [Path(each).absolute() for each in linked if each and Path(each).is_dir()]
+    linked = f"{given.get('PIP_FIND_LINKS', '')} {given.get('UV_FIND_LINKS', '')}"
+    pages = _web(linked)
+    folders = [Path(each).absolute() for each in re.split(r"[\s,]+", linked) if each and Path(each).is_dir()]
     mounts = [Mount(folder, f"{_FOUND}/{number}") for number, folder in enumerate(dict.fromkeys(folders))]
+    places = [*(mount.target for mount in mounts), *pages]
     env = {
         "UV_DEFAULT_INDEX": index, "PIP_INDEX_URL": index,
         "UV_INDEX": " ".join(extra), "PIP_EXTRA_INDEX_URL": " ".join(extra),
-        "UV_FIND_LINKS": ",".join(mount.target for mount in mounts),
-        "PIP_FIND_LINKS": " ".join(mount.target for mount in mounts),
+        "UV_FIND_LINKS": ",".join(places), "PIP_FIND_LINKS": " ".join(places),
         "npm_config_registry": npm, "GOPROXY": ",".join(go),
     }  # fmt: skip
-    urls = [url for url in (index, *extra, npm, *scopes.values(), *go, mirror) if url]
+    urls = [url for url in (index, *extra, *pages, npm, *scopes.values(), *go, mirror) if url]
     return IndexSettings(
         {name: value for name, value in env.items() if value},
         frozenset(_places(urls)),
@@ -140,7 +141,9 @@ def _places(urls: Sequence[str]) -> Iterator[Place]:
 
 
 def _web(text: str) -> list[str]:
-    return [each for each in text.split() if each.startswith(("http://", "https://"))]
+    """Return the addresses of a list; uv lets a name stand before one."""
+    words = [re.sub(r"^[\w-]+=", "", each) for each in re.split(r"[\s,]+", text)]
+    return [each for each in words if each.startswith(("http://", "https://"))]
 
 
 def _read_pip(given: Mapping[str, str], home: Path) -> Mapping[str, str]:

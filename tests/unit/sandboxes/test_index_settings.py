@@ -51,11 +51,18 @@ def test_settings_files_give_indexes_alone(tmp_path):
 
 def test_folders_of_packages_are_shown(tmp_path):
     (tmp_path / "wheels").mkdir()
-    given = {"PIP_FIND_LINKS": f"{tmp_path}/wheels {tmp_path}/gone"}
+    given = {"PIP_FIND_LINKS": f"{tmp_path}/wheels {tmp_path}/gone https://pages.example/x.html"}
     found = read_index_settings("python", given, tmp_path / "nobody")
     (mount,) = found.mounts
     assert mount.source == tmp_path / "wheels"
-    assert found.env["UV_FIND_LINKS"] == found.env["PIP_FIND_LINKS"] == mount.target
+    assert found.env["UV_FIND_LINKS"] == f"{mount.target},https://pages.example/x.html"
+    assert found.env["PIP_FIND_LINKS"] == f"{mount.target} https://pages.example/x.html"
+    assert found.places == {Place("pages.example", 443)}
+
+
+def test_an_index_with_a_name_is_one(tmp_path):
+    found = read_index_settings("python", {"UV_INDEX": f"own={OWN}"}, tmp_path)
+    assert (found.env["UV_INDEX"], found.places) == (OWN, {PLACE})
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}"])
