@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
 
@@ -28,13 +29,14 @@ from dgm.archive.events import (
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, StoodStill
 from dgm.policies.limits import fertile
 from dgm.protocols import Policy
 from dgm.search.availability import ENDLESS, ModelAvailability
 from dgm.search.backoff import Backoff
 from dgm.search.orders import ActionExecutor, RunLog
 from dgm.search.validation import validate_action
+from dgm.standstill import StandstillWatch
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,8 @@ class LoopHooks:
     """Interval, in seconds, between looks for a person's answer about a waiting child."""
     goals: Goals | None = None
     """The goals beside the budget; None: there are none."""
+    open_watch: Callable[[], StandstillWatch] | None = StandstillWatch
+    """Opens the watch for time in which dgm itself stood still; None: time is simulated."""
 
 
 NO_HOOKS = LoopHooks()
@@ -85,6 +89,7 @@ class Search:
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
         self._goals = around.goals
+        self._watch = around.open_watch() if around.open_watch else None
         self._last_at = around.now()
         """Time of the last event, in Unix seconds."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
@@ -114,7 +119,7 @@ class Search:
         """Search until a budget is spent, nothing is left, or a stop is asked for."""
         for action in list(self._controller.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
-        async with asyncio.TaskGroup() as group:
+        async with self._watch or nullcontext(), asyncio.TaskGroup() as group:
             while True:
                 wait_s = self._patience.wait_s()
                 self._hear()
@@ -264,11 +269,16 @@ class Search:
         self._append(ActionStarted(action, what, again))
         order = self._controller.order(action, what)
 
+        began = self._watch.beat() if self._watch else 0.0
+
         async def perform() -> None:
             try:
                 result: Outcome | Infrastructure = await self._worker.perform(order)
             except Infrastructure as error:
                 result = error
+            if self._watch and not _is_success(result):
+                # Whatever ended badly across a standstill is no agent's fault.
+                result = self._watch.find_standstill(began) or result
             self._finished.put_nowait(FinishedTask(action, result))
 
         self._running[action] = group.create_task(perform(), name=f"action-{action}")
@@ -302,7 +312,7 @@ class Search:
         failure = _failure_reason(finished.result)
         if failure is None:
             self._patience.success()
-        elif self._patience.hopeless(action, failure):
+        elif self._patience.hopeless(action, failure, general=not isinstance(finished.result, StoodStill)):
             log.warning("action %d failed too often and is given up: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
@@ -324,6 +334,14 @@ class Search:
             for recorded in self._controller.since(self._observed):
                 self._policy.observe(recorded)
                 self._observed = recorded.seq
+
+
+def _is_success(result: Outcome | Infrastructure) -> bool:
+    match result:
+        case Born() | Evaluation(verdict=Verdict.RESOLVED):
+            return True
+        case _:
+            return False
 
 
 def _failure_reason(result: Outcome | Infrastructure) -> str | None:
