@@ -40,6 +40,8 @@ from dgm.standstill import StandstillWatch
 
 log = logging.getLogger(__name__)
 
+_NO_THREAD = "can't start new thread"
+
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
@@ -276,6 +278,10 @@ class Search:
                 result: Outcome | Infrastructure = await self._worker.perform(order)
             except Infrastructure as error:
                 result = error
+            except RuntimeError as error:
+                if _NO_THREAD not in str(error):
+                    raise
+                result = Infrastructure(f"the machine's limit on processes is reached: {error}")
             if self._watch and not _is_success(result):
                 # Whatever ended badly across a standstill is no agent's fault.
                 result = self._watch.find_standstill(began) or result

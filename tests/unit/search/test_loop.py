@@ -86,6 +86,22 @@ def search(run, worker, **settings):
     return asyncio.run(made.go())
 
 
+class Full(FakeWorker):
+    """Can start no thread for its first order."""
+
+    async def perform(self, order):
+        if not self.orders:
+            self.orders.append(order)
+            raise RuntimeError("can't start new thread")
+        return await super().perform(order)
+
+
+def test_a_machine_at_its_limit_of_processes_ends_no_session(run):
+    start(run, 3)
+    assert search(run, Full(run)).reason is Reason.GOAL
+    assert "limit on processes" in events(run, ActionLost)[0].reason
+
+
 class Suspended(FakeWorker):
     """Is stopped for a minute in each of its first performances, which end badly."""
 
