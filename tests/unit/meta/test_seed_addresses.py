@@ -56,6 +56,7 @@ def test_a_repository_at_a_path_is_cloned(form, tmp_path):
     assert source["link"].data == b"/etc/hostname"
 
 
+@pytest.mark.starts_processes
 def test_a_null_character_is_one_line():
     with pytest.raises(UserError, match="null"):
         read_seed("a\0b")

@@ -64,6 +64,7 @@ def test_packages_of_a_command_are_an_environment(tmp_path):
     assert keep_packages(None, (), "x86_64", tmp_path) == empty
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("command", "message"),
     [("echo bad >&2; exit 3", "--setup ended with exit status 3: bad"), ("true", "--setup left nothing in")],
@@ -74,6 +75,7 @@ def test_a_setup_that_fails_is_told(tmp_path, command, message):
         run_command(command, tmp_path, tmp_path / "packages")
 
 
+@pytest.mark.starts_processes
 def test_a_setup_fills_the_folder_of_packages(tmp_path):
     (tmp_path / "packages").mkdir()
     run_command('mkdir "$DGM_PACKAGES/vendor"', tmp_path, tmp_path / "packages")

@@ -122,6 +122,7 @@ def test_a_repository_of_the_users_own_is_left_alone(tmp_path):
     assert (own / "a.lastUpdated").exists()
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -145,6 +146,7 @@ def test_a_setup_that_fails_is_told_by_the_builds_own_words(tmp_path, said, told
     journal.close()
 
 
+@pytest.mark.starts_processes
 def test_environments_differ_by_what_commits_declare_only_where_a_setup_fills_them(tmp_path):
     journal = MiningJournal(tmp_path / "journal.jsonl", {})
     other = files(POM.replace("5.9", "5.10"))
