@@ -32,7 +32,8 @@ class StandstillWatch:
         self, clock: Callable[[], float] = _clock, processor: Callable[[], float] = time.process_time
     ) -> None:
         self._clock, self._processor = clock, processor
-        self._last, self._last_used = clock(), processor()
+        self._began = self._last = clock()
+        self._last_used = processor()
         self._gap_end, self._gap_s = float("-inf"), 0.0
         self._task: asyncio.Task[None] | None = None
 
@@ -63,10 +64,10 @@ class StandstillWatch:
         self._last, self._last_used = now, used
         return now
 
-    def find_standstill(self, since: float) -> StoodStill | None:
-        """Return the error for work begun at that ``beat`` if the process stood still meanwhile."""
+    def find_standstill(self, since: float | None = None) -> StoodStill | None:
+        """Return the error for work begun at that ``beat``, or with the watch, if the process stood still meanwhile."""
         self.beat()
-        if self._gap_end <= since:
+        if self._gap_end <= (self._began if since is None else since):
             return None
         return StoodStill(f"dgm itself stood still for {self._gap_s:.0f} s meanwhile (stopped or suspended)")
 
