@@ -20,9 +20,15 @@ GAP_S = 3.0
 """Seconds without a beat, and without work of this process, that count as a standstill."""
 
 
+if sys.platform == "linux":
+    _CLOCK = time.CLOCK_BOOTTIME
+else:
+    _CLOCK = time.CLOCK_MONOTONIC
+
+
 def _clock() -> float:
     """Return a clock that also passes while the machine is suspended, in seconds."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC)
+    return time.clock_gettime(_CLOCK)
 
 
 class StandstillWatch:
