@@ -45,11 +45,13 @@ check: $(READY)
 # come between those of e2e (tests/support/order.py).
 test test-fast test-docker test-all test-agents test-templates test-model test-ray: export PYTHONDONTWRITEBYTECODE =
 
+# CHOICE=--not-fast: without those of test-fast.
+CHOICE ?=
 test: $(READY) sandbox
 	@# Where no test was compiled yet, two processes do it first; four that begin together would each compile all.
-	@[ -e tests/unit/__pycache__ ] || { for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do \
-		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait; }
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 -m "not docker and not minutes and not agents and not model and not ray"
+	@for part in tests/unit "tests/docker tests/e2e tests/property tests/tui"; do [ -e $${part##* }/__pycache__ ] || \
+		$(BIN)/pytest --collect-only -q $$part >/dev/null 2>&1 & done; wait
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 12 $(CHOICE) -m "not docker and not minutes and not agents and not model and not ray"
 
 # For a look after each change: tests that start no process and are not marked slow, within a minute on two cores.
 # A test that starts one fails here until it is marked starts_processes (tests/support/fast.py).

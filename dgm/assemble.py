@@ -276,9 +276,11 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
     """
     before = run.config["versions"]["benchmark"]
     if parts.benchmark.version != before:
+        began_with = run.config["versions"].get("dgm", "an older version")
         raise UserError(
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
-            f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare"
+            f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare. "
+            f"The run was begun by dgm {began_with}: go on with that dgm, or with the suite of then by --benchmark PATH"
         )
 
 

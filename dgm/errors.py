@@ -17,6 +17,10 @@ class Infrastructure(DgmError, OSError):
     """A failure outside the agents (engine, disk, network): retryable, and never an agent's fault."""
 
 
+class StoodStill(Infrastructure):
+    """Work failed while dgm itself was stopped or suspended (``dgm.standstill``); nothing is wrong otherwise."""
+
+
 class ProviderRefuses(Infrastructure):
     """A provider of models refuses all requests (wrong key, no credit) until a person fixes the cause."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.fast import NoProcesses
+from tests.support.fast import NoProcesses, is_fast
 from tests.support.order import mix_modules
 
 # A busy machine holds an example up for seconds; no test here is about how long one takes.
@@ -25,6 +25,7 @@ def _own_state_folder(tmp_path_factory):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="only unit and property tests that start no process")
+    parser.addoption("--not-fast", action="store_true", help="only the tests that --fast leaves out")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,8 +47,11 @@ def pytest_collection():
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mixes modules; the tests of each stay together and in their order."""
+    if config.getoption("--not-fast"):
+        config.hook.pytest_deselected(items=[item for item in items if is_fast(item)])
+        items[:] = [item for item in items if not is_fast(item)]
     modules: dict[Path, list[pytest.Item]] = {}
     for path, found in groupby(items, lambda item: item.path):
         modules.setdefault(path, []).extend(found)

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dgm.archive.events import SCHEMA_VERSION
-from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE, VIEWS, check_schema
+from dgm.archive.schema import APPLICATION_ID, SCHEMA, UPGRADE, VIEWS, check_schema
 from dgm.errors import ArchiveCorrupt, ArchiveHeld, DgmError, Infrastructure, UserError
 
 MAX_ROW_BYTES = 32_000_000
@@ -98,12 +98,18 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         # On a Mac, the log is else only in the disk's own memory; nothing changes elsewhere.
         connection.execute("PRAGMA fullfsync=ON")
         _check_pages(path, connection)
-        connection.executescript(UPGRADE if version_of(connection) < SCHEMA_VERSION else INDICES)
         connection.executescript(VIEWS)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Give an older log the tables of this version, within the transaction of its first new event."""
+    if version_of(connection) < SCHEMA_VERSION:
+        for statement in UPGRADE:
+            connection.execute(statement)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:

@@ -155,9 +155,10 @@ class AgentRepository:
         return [line.split(" ", 1)[0] for line in lines.splitlines()]
 
     def pack_objects(self, commits: Iterable[CommitId], *options: str) -> bytes:
-        """Return what ``git pack-objects --revs`` prints for these commits; raises like ``fsck``."""
+        """Return a pack of these commits and all that they need; raises like ``fsck``."""
         given = "".join(f"{_check_commit(commit)}\n" for commit in commits).encode()
-        return self._objects.run("pack-objects", "--revs", "--quiet", *options, given=given)
+        # To a file, git would write it into agents.git first, and rename it, which fails on another disk.
+        return self._objects.run("pack-objects", "--revs", "--quiet", "--stdout", *options, given=given)
 
     def refs(self) -> Mapping[AgentId, CommitId]:
         """Return the commits that the refs ``agents/<id>`` point at.

@@ -75,8 +75,8 @@ CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
     WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved';
 CREATE INDEX IF NOT EXISTS withdrawn ON events(json_extract(body, '$.graded')) WHERE kind = 'verdict_withdrawn';
 """
-"""Indices that let an outline of a long run be read without the log itself. Runs from an older dgm get them the next
-time they are written."""
+"""Indices that let an outline of a long run be read without the log itself. Runs from an older dgm get them with their
+next event."""
 
 SCHEMA = f"""
 CREATE TABLE events(
@@ -101,19 +101,18 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
-UPGRADE = f"""
-BEGIN;
-DROP INDEX graded_once;
-{_GRADED_ONCE.strip()}
-DROP VIEW evaluations;
-{_EVALUATIONS.strip()}
-DROP VIEW spend;
-{_SPEND.strip()}
-{INDICES.strip()}
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
-"""SQL that migrates the tables of a log of schema 1 to 3 to schema 4; run before the first new event is written."""
+UPGRADE = (
+    "DROP INDEX graded_once",
+    _GRADED_ONCE,
+    # Views of dgm's own connection have the same names.
+    "DROP VIEW main.evaluations",
+    _EVALUATIONS,
+    "DROP VIEW main.spend",
+    _SPEND,
+    *INDICES.strip().split(";\n"),
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+"""Statements that migrate the tables of a log of schema 1 to 3 to schema 4, with the first new event."""
 
 VIEWS = "".join((_AGENTS, _EVALUATIONS, _SPEND)).replace("CREATE VIEW", "CREATE TEMP VIEW")
 """SQL that makes the views in a connection alone."""

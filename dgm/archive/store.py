@@ -16,7 +16,14 @@ from typing import Any, Self
 from dgm.archive.codec import decode, encode
 from dgm.archive.events import ActionStarted, Event, ModelCalled, Recorded, VerdictWithdrawn
 from dgm.archive.lock import WriterLock
-from dgm.archive.log_file import StepLimit, open_to_read, open_to_write, translate_errors, version_of
+from dgm.archive.log_file import (
+    StepLimit,
+    open_to_read,
+    open_to_write,
+    translate_errors,
+    upgrade,
+    version_of,
+)
 from dgm.domain import Action
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 
@@ -90,6 +97,7 @@ class EventStore:
         with self._statement():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                upgrade(self._connection)
                 self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
                 self._connection.execute("COMMIT")
             except sqlite3.Error:

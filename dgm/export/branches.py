@@ -11,7 +11,7 @@ from dgm.analysis.best import best_of
 from dgm.archive.git_process import run_git
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
-from dgm.domain import Agent, AgentId
+from dgm.domain import Agent, AgentId, CommitId
 from dgm.errors import UserError
 from dgm.export.fresh import new_folder
 from dgm.show.safe import one_line
@@ -43,7 +43,7 @@ def write_repository(run: Run, target: Path) -> AgentId:
     with new_folder(target) as draft:
         git = draft / ".git"
         make_git_folder(git, f"agents/{best}", str(identity_of(run)))
-        _copy_objects(run, agents, git)
+        copy_objects(run, (agent.commit for agent in agents), git)
         (git / "packed-refs").write_text(_packed_refs(agents))
         run_git(git, "--work-tree=..", "read-tree", "-u", "--reset", "HEAD")
         (git / "info" / "attributes").unlink()
@@ -63,9 +63,9 @@ def make_git_folder(git: Path, branch: str, description: str) -> None:
     (git / "info" / "attributes").write_text(_PLAIN)
 
 
-def _copy_objects(run: Run, agents: Iterable[Agent], git: Path) -> None:
-    pack = (git / "objects" / "pack" / "pack").absolute()
-    run.repository.pack_objects((agent.commit for agent in agents), str(pack))
+def copy_objects(run: Run, wanted: Iterable[CommitId], git: Path) -> None:
+    """Copy commits or trees, and all that they need, into a new repository."""
+    run_git(git, "index-pack", "--stdin", given=run.repository.pack_objects(wanted))
 
 
 def _packed_refs(agents: Iterable[Agent]) -> str:

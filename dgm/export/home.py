@@ -18,7 +18,7 @@ from dgm.archive.objects import scratch_writer
 from dgm.archive.run import Run
 from dgm.domain import Agent, CommitId, Tally
 from dgm.errors import AgentFault
-from dgm.export.branches import make_git_folder
+from dgm.export.branches import copy_objects, make_git_folder
 from dgm.export.fresh import new_file, new_folder
 from dgm.export.standalone import inline_code
 from dgm.meta.contract import read_contract
@@ -49,7 +49,7 @@ def write_home(run: Run, agent: Agent, target: Path) -> int:
         git = draft / ".git"
         make_git_folder(git, MAIN, f"agent {agent.id} of {identity_of(run)}")
         trees = [CommitId(run.repository.tree_of(step.agent.commit)) for step in steps]
-        run.repository.pack_objects(trees, str((git / "objects" / "pack" / "pack").absolute()))
+        copy_objects(run, trees, git)
         origin = load_origin(run.config, str(run.folder / "run.json"))
         last: CommitId | None = CommitId(origin.commit) if origin else None
         for step, tree in zip(steps, trees, strict=True):

@@ -205,7 +205,7 @@ class _RunCopier:
         if not named:
             return
         wanted = dict.fromkeys(named.values())
-        packed = self._repository.pack_objects(wanted, "--stdout", *_ALWAYS_ALIKE)
+        packed = self._repository.pack_objects(wanted, *_ALWAYS_ALIKE)
         (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
 
 

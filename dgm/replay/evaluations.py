@@ -22,6 +22,7 @@ from dgm.replay.findings import (
     quote_difference,
 )
 from dgm.search.orders import EvaluateOrder
+from dgm.standstill import StandstillWatch
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
@@ -115,7 +116,11 @@ async def replay_evaluations(
         async with room:
             began = time.monotonic()
             make = _perform_again if how.perform else _regrade_patch
-            match, now, divergence = await make(run, action, recorded, worker)
+            async with StandstillWatch() as watch:
+                match, now, divergence = await make(run, action, recorded, worker)
+                stopped = watch.find_standstill()
+            if stopped and match is Match.DIFFERENT:
+                match, now, divergence = Match.NOT_PERFORMED, None, Divergence(action, str(stopped))
             verdict, reason = (now.verdict, now.reason) if now else (None, "")
             done = EvaluationAgain(
                 action, recorded, match, verdict, reason, divergence, time.monotonic() - began

@@ -12,6 +12,7 @@ from dgm.errors import Infrastructure
 from dgm.publish.verifying import check_descent
 from dgm.replay.findings import Divergence, Match, describe_differing_files, divergence_of_failure
 from dgm.replay.recording import RecordedOrders
+from dgm.standstill import StandstillWatch
 from dgm.worker.worker import Worker
 
 
@@ -65,10 +66,13 @@ async def replay_lineage(
 async def _remake_agent(run: Run, agent: Agent, worker: Worker, orders: RecordedOrders) -> StepAgain:
     began = time.monotonic()
     outcome: Outcome | Infrastructure
-    try:
-        outcome = await _perform_step(run, agent, worker, orders)
-    except Infrastructure as error:
-        outcome = error
+    async with StandstillWatch() as watch:
+        try:
+            outcome = await _perform_step(run, agent, worker, orders)
+        except Infrastructure as error:
+            outcome = error
+        if not isinstance(outcome, Born):
+            outcome = watch.find_standstill() or outcome
     again = outcome.commit if isinstance(outcome, Born) else None
     match, divergence = await asyncio.to_thread(_compare_step, run, agent, worker, outcome)
     return StepAgain(agent.id, agent.action, match, agent.commit, again, divergence, time.monotonic() - began)

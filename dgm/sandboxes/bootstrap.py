@@ -20,6 +20,7 @@ _EMPTIED = ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr
 _FOLDERS = ("work", "agent", "job")
 _TAIL_LINES = 5
 _FOLDERS_OF_ROOT = "/usr/sbin:/sbin"
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
 
 
 def obstacle() -> str:
@@ -130,7 +131,9 @@ def _program_path() -> str:
 
 
 def _run(argv: list[str]) -> None:
-    environment = {**os.environ, "LC_ALL": "C", "PATH": _program_path()}
+    # Scripts of packages see it inside the new root, so nothing of the shell is passed but the way to the mirror.
+    proxies = {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
+    environment = {**proxies, "LC_ALL": "C", "PATH": _program_path()}
     tail: list[str] = []
     with subprocess.Popen(
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment

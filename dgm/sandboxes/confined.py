@@ -11,13 +11,15 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
+from dgm.sandboxes.threads import finish_work
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
@@ -92,11 +94,15 @@ async def run(
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+    timed_out = False
     try:
         timed_out = await _feed_and_wait(process, stdin, timeout_s, output)
-        return ConfinedResult(_read_exit_code(status_fd), timed_out)
     finally:
+        report = _read_report(status_fd)
         os.close(status_fd)
+        if os.getpid() == 1 and "child-pid" in report:
+            await finish_work(lambda: _reap_inherited(report["child-pid"]))
+    return ConfinedResult(report.get("exit-code"), timed_out)
 
 
 def memory_file(content: bytes) -> int:
@@ -202,12 +208,19 @@ async def _listen(stream: asyncio.StreamReader | None, add: Callable[[bytes], No
         add(chunk)
 
 
-def _read_exit_code(status_fd: int) -> int | None:
-    """Return the exit code in bubblewrap's report; it gives one only for a program that did start."""
+def _read_report(status_fd: int) -> Mapping[str, int]:
+    """Return the numbers of bubblewrap's report; it has an exit code only for a program that did start."""
     os.set_blocking(status_fd, False)
+    report: dict[str, int] = {}
     with contextlib.suppress(BlockingIOError):
         for line in os.read(status_fd, 65536).splitlines():
-            report = json.loads(line)
-            if "exit-code" in report:
-                return int(report["exit-code"])
-    return None
+            report |= {name: number for name, number in json.loads(line).items() if isinstance(number, int)}
+    return report
+
+
+def _reap_inherited(pid: int) -> None:
+    """Wait for the first process of an ended sandbox, which process 1 inherits: dgm, in a container."""
+    end = time.monotonic() + _GONE_WITHIN_S
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(pid, os.WNOHANG) == (0, 0) and time.monotonic() < end:
+            time.sleep(0.01)

@@ -37,13 +37,21 @@ class Backoff:
         self._trial = self.unexplained = False
         self.last_failed = None
 
-    def hopeless(self, action: ActionId, reason: str) -> bool:
-        """Record a failure that was not an agent's fault; return whether the action is to be given up."""
-        self.last_reason, self.last_failed = reason, action
+    def hopeless(self, action: ActionId, reason: str, *, general: bool = True) -> bool:
+        """Record a failure that was not an agent's fault; return whether the action is to be given up.
+
+        Args:
+            action: the action that failed.
+            reason: why.
+            general: whether other actions may fail of it, too, so that a wait helps.
+        """
         times, before = self._trouble.get(action, (0, self._successes))
         self._trouble[action] = (times + 1, before)
         if times + 1 >= self._tries and self._successes > before:
             return True
+        if not general:
+            return False
+        self.last_reason, self.last_failed = reason, action
         self._failures += 1
         if self.wait_s() == 0.0:
             self._until = self._clock() + min(60.0, 2.0**self._waits)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
 
@@ -28,15 +29,18 @@ from dgm.archive.events import (
 from dgm.archive.tree import Tree
 from dgm.config import Settings
 from dgm.domain import Action, ActionId, Born, Evaluation, Outcome, Stillborn, Verdict
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, StoodStill
 from dgm.policies.limits import fertile
 from dgm.protocols import Policy
 from dgm.search.availability import ENDLESS, ModelAvailability
 from dgm.search.backoff import Backoff
 from dgm.search.orders import ActionExecutor, RunLog
 from dgm.search.validation import validate_action
+from dgm.standstill import StandstillWatch
 
 log = logging.getLogger(__name__)
+
+_NO_THREAD = "can't start new thread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class LoopHooks:
     """Interval, in seconds, between looks for a person's answer about a waiting child."""
     goals: Goals | None = None
     """The goals beside the budget; None: there are none."""
+    open_watch: Callable[[], StandstillWatch] | None = StandstillWatch
+    """Opens the watch for time in which dgm itself stood still; None: time is simulated."""
 
 
 NO_HOOKS = LoopHooks()
@@ -86,6 +92,7 @@ class Search:
         self._supply = around.supply
         self._now, self._answers_s = around.now, around.answers_s
         self._goals = around.goals
+        self._watch = around.open_watch() if around.open_watch else None
         self._last_at = around.now()
         """Time of the last event, in Unix seconds."""
         self._running: dict[ActionId, asyncio.Task[None]] = {}
@@ -119,7 +126,8 @@ class Search:
         for action in list(self._controller.tree.pending):
             self._append(ActionLost(action, "the process that performed it ended"))
         try:
-            over = await self._search()
+            async with self._watch or nullcontext():
+                over = await self._search()
         finally:
             for task in self._running.values():
                 task.cancel()
@@ -282,11 +290,18 @@ class Search:
         self._append(ActionStarted(action, what, again))
         order = self._controller.order(action, what)
 
+        began = self._watch.beat() if self._watch else 0.0
+
         async def perform() -> None:
             try:
                 result: Outcome | Exception = await self._worker.perform(order)
             except Exception as error:  # noqa: BLE001  (``_record`` raises it where the search is awaited)
                 result = error
+                if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
+                    result = Infrastructure(f"the machine's limit on processes is reached: {error}")
+            if self._watch and not _is_success(result):
+                # Whatever ended badly across a standstill is no agent's fault.
+                result = self._watch.find_standstill(began) or result
             self._finished.put_nowait(FinishedTask(action, result))
 
         self._running[action] = asyncio.create_task(perform(), name=f"action-{action}")
@@ -322,7 +337,7 @@ class Search:
         failure = _failure_reason(finished.result)
         if failure is None:
             self._patience.success()
-        elif self._patience.hopeless(action, failure):
+        elif self._patience.hopeless(action, failure, general=not isinstance(finished.result, StoodStill)):
             log.warning("action %d failed too often and is given up: %s", action, failure)
             self._append(ActionLost(action, f"given up: {failure}", final=True))
         else:
@@ -344,6 +359,14 @@ class Search:
             for recorded in self._controller.since(self._observed):
                 self._policy.observe(recorded)
                 self._observed = recorded.seq
+
+
+def _is_success(result: Outcome | Exception) -> bool:
+    match result:
+        case Born() | Evaluation(verdict=Verdict.RESOLVED):
+            return True
+        case _:
+            return False
 
 
 def _failure_reason(result: Outcome | Exception) -> str | None:

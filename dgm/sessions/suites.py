@@ -21,6 +21,7 @@ from dgm.plugins import find_installed
 from dgm.protocols import Benchmark, InImage, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sessions.image_states import find_image_states
+from dgm.standstill import repeat_after_standstill
 from dgm.this_machine import machine_name
 
 FOLDER = ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)")
@@ -194,7 +195,10 @@ async def verify_tasks(
     async def one(task: TaskId) -> TaskVerification:
         async with slots:
             try:
-                said = await verification.verify_with_notes(opened, task, labels)
+                said = await repeat_after_standstill(
+                    lambda: verification.verify_with_notes(opened, task, labels),
+                    lambda done: bool(done.defects),
+                )
             except Infrastructure as error:
                 said = TaskVerification([f"could not be verified: {error}"])
             except UserError as error:

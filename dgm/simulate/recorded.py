@@ -90,7 +90,7 @@ def record(run: Run, trial: Trial, on_event: Callable[[Recorded], None] = lambda
 
     async def session() -> None:
         worker = SimulatedWorker(world, run.tree, asyncio.sleep, store)
-        around = LoopHooks(on_event, clock=clockwork.clock)
+        around = LoopHooks(on_event, clock=clockwork.clock, open_watch=None)
         await Search(RunController(run, settings), open_policy(settings), worker, settings, around).go()
 
     clockwork.run(session())

@@ -188,7 +188,7 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
         memory.append(memory.birth(ActionId(0), born))
         judge = _Judge(tree, worker.natures, world, lambda: named.recommend(tree))
         watcher = Watcher(tree, judge.recommended_score, trial)
-        around = LoopHooks(watcher, clock=clockwork.clock)
+        around = LoopHooks(watcher, clock=clockwork.clock, open_watch=None)
         start = clockwork.clock()
         over = await Search(memory, timed, worker, settings, around).go()
         hours = (clockwork.clock() - start) / 3600

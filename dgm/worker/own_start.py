@@ -13,7 +13,9 @@ of its own: the slower the machine, the longer the second try. If that is over a
 for it, nothing is known of the agent (``Infrastructure``); else the agent is at fault.
 """
 
+import errno
 import math
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -39,6 +41,8 @@ while time.process_time() - processor < {SPIN_S}:
     pass
 print((time.perf_counter() - clock) / (time.process_time() - processor))
 """
+
+_NO_PROCESS = (os.strerror(errno.EAGAIN).encode(), b"can't start new thread")
 
 SEED_S = 120.0
 """Least limit on the processor time of the start of an agent from which children descend, in seconds."""
@@ -113,19 +117,29 @@ def _is_clock_timeout(completed: Completed) -> bool:
     return completed.timed_out and not completed.out_of_processor
 
 
+def proves_little(completed: Completed) -> bool:
+    """Return whether a program ended as on a machine that does not respond, or that can start no more processes."""
+    return completed.timed_out or any(word in completed.output for word in _NO_PROCESS)
+
+
 async def check_responds(open_sandbox: OpenSandbox, spec: SandboxSpec) -> None:
-    """Run a program that does nothing, in a sandbox in which no agent ever was.
+    """Start two programs that do nothing, in a sandbox in which no agent ever was.
 
     Raises:
-        Infrastructure: it took longer than ``RESPONDS_S``, so a time-out on this machine is not the agent's
-            fault.
+        Infrastructure: they took longer than ``RESPONDS_S``, or one did not start, so the end of a program on this
+            machine (``proves_little``) is not the agent's fault.
     """
     async with open_sandbox(spec) as sandbox:
-        done = await sandbox.exec(["true"], timeout_s=RESPONDS_S, cwd="/")
+        done = await sandbox.exec(["sh", "-c", "true & wait $!"], timeout_s=RESPONDS_S, cwd="/")
     if done.timed_out:
         raise Infrastructure(
             f"the machine does not respond: a program that does nothing took more than {RESPONDS_S:g} s, so an agent "
             "that ran out of time is not to blame; give it less to do at once (workers)"
+        )
+    if done.exit_code:
+        raise Infrastructure(
+            "the machine starts no more processes, so an agent that could start none is not to blame; raise its limit "
+            "(ulimit -u, or pids of the container), or give it less to do at once (workers)"
         )
 
 

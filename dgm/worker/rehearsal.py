@@ -21,6 +21,7 @@ from dgm.gateway.server import Gateway
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.protocols import Completed, Grade, Model, SandboxEngine
+from dgm.standstill import repeat_after_standstill
 from dgm.this_machine import machine_name
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.solving import UsageJournal
@@ -46,8 +47,9 @@ async def rehearse(
         UserError: the agent cannot start; the message has its program's last output.
         Infrastructure: the sandboxes failed, which says nothing about the agent.
     """
-    try:
-        allowed = allow_seed_start(limits)
+    allowed = allow_seed_start(limits)
+
+    async def start() -> float:
         async with open_rehearsal(source, engine, allowed, DryRun()) as bench:
             stages = Stages(bench, bench.spec.image, allowed.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
@@ -58,8 +60,10 @@ async def rehearse(
             faults = [end for end in ends if isinstance(end, BaseException)]
             for fault in sorted(faults, key=lambda one: not isinstance(one, Infrastructure)):
                 raise fault
-            took_s = [find_start_seconds(end) for end in ends if isinstance(end, Completed)]
-            return follow_seed_start(limits, max(took_s))
+            return max(find_start_seconds(end) for end in ends if isinstance(end, Completed))
+
+    try:
+        return follow_seed_start(limits, await repeat_after_standstill(start, lambda _: False))
     except AgentFault as fault:
         raise UserError(f"{name}: the agent cannot start, so nothing was begun: {fault}") from fault
     except Infrastructure as error:

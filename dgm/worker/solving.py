@@ -24,6 +24,7 @@ from dgm.models.pricing import Prices
 from dgm.protocols import Job, JobKind, SandboxEngine, SandboxSpec, WireModel, Work
 from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
+from dgm.standstill import StandstillWatch
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
@@ -125,8 +126,10 @@ async def solve(
     labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     spec = replace(await supplies.home_spec(labels), disk_mb=1024)
     job = Job(JobKind.SOLVE, problem, source, before, spec.image, WORKDIR, means.time_limit_s)
-    async with open_bench(engine, spec, means, spent, supplies) as bench:
+    async with open_bench(engine, spec, means, spent, supplies) as bench, StandstillWatch() as watch:
         work = await bench.work(job)
+        if work.completed.exit_code and (stopped := watch.find_standstill()):
+            log.warning("%s: the agent may have lacked time or answers by that", stopped)
     return await asyncio.to_thread(_drop_ignored_files, work, repo, before, spent.usage)
 
 

@@ -49,7 +49,7 @@ from dgm.worker.job_files import (
     write_evidence,
 )
 from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
-from dgm.worker.own_start import check_responds, measure_slowness, start_with_second_try
+from dgm.worker.own_start import check_responds, measure_slowness, proves_little, start_with_second_try
 from dgm.worker.supplies import Supplies
 
 GATEWAY_FOLDER = "/run/dgm"
@@ -108,7 +108,7 @@ class SandboxWorkbench:
                 attempt, lambda work: work.completed, job.processor_s, self._measure_machine
             )
         work = await self._work_twice(job)
-        if work.completed.timed_out:
+        if proves_little(work.completed):
             await check_responds(self.open_sandbox, self.spec)
         return work
 
@@ -197,7 +197,10 @@ class SandboxWorkbench:
                     processor_s=check_s,
                 )
 
-        return await start_with_second_try(attempt, lambda done: done, check_s, self._measure_machine)
+        done = await start_with_second_try(attempt, lambda done: done, check_s, self._measure_machine)
+        if done.exit_code and not done.timed_out and proves_little(done):
+            await check_responds(self.open_sandbox, self.spec)
+        return done
 
     async def _measure_machine(self) -> float:
         return await measure_slowness(self.open_sandbox, self.spec)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dgm import __version__
 from dgm.messages import RequestRefused, Role
 from tests.support.hosted import KEY, PROVIDERS, events
 from tests.support.runs.planned import patient_suite
@@ -44,7 +45,9 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
         assert "if it was moved, say where it is" in program(*resume, code=2).stderr
         other = shutil.copytree(moved, tmp_path / "other")
         (other / "suite.toml").write_text((other / "suite.toml").read_text() + "\n# another\n")
-        assert "has changed since the run began" in program(*resume, "--benchmark", other, code=2).stderr
+        changed_suite = program(*resume, "--benchmark", other, code=2).stderr
+        assert "has changed since the run began" in changed_suite
+        assert f"begun by dgm {__version__}: go on with that dgm" in changed_suite
         refused = program(*resume, "--set", "policy.name=hgm", code=2).stderr
         assert "dgm resume sets models.*, limits.*, workers, sandbox and scale.* only" in refused
         assert not events(archive / "it", "run_changed")

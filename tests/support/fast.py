@@ -30,9 +30,9 @@ def is_outside(path: Path) -> bool:
     return bool(parts) and parts[0] not in FOLDERS
 
 
-def is_marked(item: pytest.Item) -> bool:
-    """Return whether a marker says that a test is not a fast one."""
-    return any(item.get_closest_marker(name) for name in LEFT_OUT)
+def is_fast(item: pytest.Item) -> bool:
+    """Return whether ``--fast`` runs a test."""
+    return not is_outside(item.path) and not any(item.get_closest_marker(name) for name in LEFT_OUT)
 
 
 class ProcessRefused(RuntimeError):
@@ -83,6 +83,6 @@ class NoProcesses:
         return True if is_outside(collection_path) else None
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        left_out = {item for item in items if is_outside(item.path) or is_marked(item)}
+        left_out = {item for item in items if not is_fast(item)}
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]

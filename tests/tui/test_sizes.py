@@ -104,9 +104,9 @@ def test_seventy_generations_keep_their_columns_in_80_cells(tmp_path: Path, sibl
     growing.run.close()
 
 
-@pytest.mark.parametrize("wish", ["1", "0", "no"])
-def test_no_color_means_no_colour(wish: str, example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", wish)
+def test_no_color_means_no_colour(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Any value does, "0" as well.
+    monkeypatch.setenv("NO_COLOR", "0")
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
         for screen, _ in SCREENS:

@@ -23,9 +23,6 @@ class Shown(NamedTuple):
     name: str
     keys: str
     size: tuple[int, int] = (120, 36)
-    theme: str = "dark"
-    plain: bool = False
-    """With ``NO_COLOR``."""
     tones: bool = False
     """Whether the colours are held as well."""
 
@@ -33,12 +30,9 @@ class Shown(NamedTuple):
 SCREENS = (
     Shown("tree", "b m"),
     Shown("tree-80x24", "b m", (80, 24), tones=True),
-    Shown("tree-light", "b m", (80, 24), "light", tones=True),
-    Shown("tree-no-color", "b m", (80, 24), plain=True, tones=True),
     Shown("tree-by-bound", "s s s", (80, 24)),
     Shown("agent", "b 2"),
     Shown("agent-80x24", "b 2", (80, 24), tones=True),
-    Shown("agent-light", "b 2", (80, 24), "light", tones=True),
     Shown("agent-beside", "b 2 v"),
     Shown("agent-evaluations", "b 2 right_square_bracket right_square_bracket"),
     Shown("agent-lineage", "b 2 left_square_bracket left_square_bracket left_square_bracket"),
@@ -46,17 +40,12 @@ SCREENS = (
     Shown("task", "3 j j j enter"),
     Shown("compare", "b m p m c"),
     Shown("run", "5"),
-    Shown("run-no-color", "5", (80, 24), plain=True, tones=True),
     Shown("keys", "question_mark"),
 )
 
 
 @pytest.mark.parametrize("shown", SCREENS, ids=lambda shown: shown.name)
-def test_a_screen_is_as_documented(
-    shown: Shown, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if shown.plain:
-        monkeypatch.setenv("NO_COLOR", "1")
+def test_a_screen_is_as_documented(shown: Shown, example: Path, tmp_path: Path) -> None:
     seen = []
 
     async def script(browser: Browser, pilot: Pilot[None]) -> None:
@@ -70,7 +59,7 @@ def test_a_screen_is_as_documented(
         seen.append(grid(browser, tones=shown.tones) + "\n")
         (tmp_path / f"{shown.name}.svg").write_text(browser.export_screenshot())
 
-    drive(example, shown.size, script, theme=shown.theme)
+    drive(example, shown.size, script)
     kept = FOLDER / f"{shown.name}.txt"
     if os.environ.get("DGM_UPDATE_SNAPSHOTS") == "1":
         kept.parent.mkdir(exist_ok=True)

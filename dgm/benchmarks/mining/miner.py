@@ -22,6 +22,7 @@ from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
+from dgm.standstill import repeat_after_standstill
 
 TEST_TIMEOUT_S = 300.0
 SUITE_TIMEOUT_S = 1800.0
@@ -74,7 +75,11 @@ class Bench:
         Raises:
             Infrastructure: the sandbox failed.
         """
-        run = await run_named(exam, patch, self.engine, self.labels, survey)
+
+        async def perform() -> NamedRun:
+            return await run_named(exam, patch, self.engine, self.labels, survey)
+
+        run = await repeat_after_standstill(perform, lambda _: True)
         self.processor_s += run.processor_s
         return run
 

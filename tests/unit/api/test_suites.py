@@ -14,6 +14,7 @@ def test_shipped_suites_are_rows():
     assert rows["starter"]["tasks"]["search"] > 10
 
 
+@pytest.mark.starts_processes
 def test_a_suite_is_looked_at_without_a_sandbox(tmp_path):
     suite = dgm.suite(make_suite(tmp_path / "tiny"))
     assert [task.id for task in suite.tasks()] == [task.id for task in suite.tasks("search")] == [TASK]

@@ -50,7 +50,7 @@ def test_the_configuration_of_the_folder_has_no_effect(repository: AgentReposito
     for use in (
         lambda: opened.source(lost),
         lambda: opened.diff(seed, lost),
-        lambda: opened.pack_objects([lost], "--stdout"),
+        lambda: opened.pack_objects([lost]),
     ):
         with pytest.raises(ArchiveCorrupt):
             use()
@@ -72,7 +72,7 @@ def test_what_changes_how_git_reads_objects_is_not_read(
     opened = reopened(tmp_path)
     with opened.objects() as objects:
         assert objects.parents_of(child) == (seed,)
-    packed = opened.pack_objects([child], "--stdout")
+    packed = opened.pack_objects([child])
     assert int.from_bytes(packed[8:12]) == 7  # two commits, three trees, two files
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_commit_never_reaches_git(
     for use in (
         lambda: repository.source(CommitId(commit)),
         lambda: repository.diff(seed, CommitId(commit)),
-        lambda: repository.pack_objects([CommitId(commit)], "--stdout"),
+        lambda: repository.pack_objects([CommitId(commit)]),
     ):
         with pytest.raises(ArchiveCorrupt, match="is not"):
             use()

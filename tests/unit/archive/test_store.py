@@ -14,7 +14,7 @@ import pytest
 import dgm
 from dgm.archive.events import SCHEMA_VERSION, AgentBorn, ModelCalled, RunStarted, TaskGraded
 from dgm.archive.fold import fold
-from dgm.archive.schema import APPLICATION_ID
+from dgm.archive.schema import _GRADED_ONCE_BEFORE_4, APPLICATION_ID
 from dgm.archive.store import EventStore
 from dgm.archive.tree import Tree
 from dgm.domain import (
@@ -198,6 +198,48 @@ def test_database_of_another_program_is_reported(path: Path) -> None:
     for write in (False, True):
         with pytest.raises(ArchiveCorrupt, match="not one that dgm wrote"):
             EventStore.open(path, write=write)
+
+
+def make_older(path: Path) -> None:
+    """Give a log the tables and the version of schema 3."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for name in ("graded_once", "births", "resolved", "withdrawn"):
+            connection.execute(f"DROP INDEX {name}")
+        connection.execute(_GRADED_ONCE_BEFORE_4)
+        connection.execute("PRAGMA user_version = 3")
+        connection.commit()
+
+
+def layout(path: Path) -> list[tuple[str, str]]:
+    """Return the version of a log's schema, and the SQL of its objects by name."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        objects = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+        return [("version", str(connection.execute("PRAGMA user_version").fetchone()[0])), *objects]
+
+
+def test_an_older_log_is_migrated_only_with_its_first_new_event(filled: Path) -> None:
+    current = layout(filled)
+    make_older(filled)
+    older = layout(filled)
+    with EventStore.open(filled, write=True) as store:
+        assert not store.withdrawals()
+        assert len(list(store.read())) == 500
+    assert layout(filled) == older
+    with EventStore.open(filled, write=True) as store:
+        store.append(born(500))
+        store.append(born(501))
+        assert not store.withdrawals()
+    assert layout(filled) == current
+
+
+def test_an_older_log_stays_as_it_is_if_its_first_new_event_is_refused(path: Path) -> None:
+    with EventStore.open(path, write=True) as store:
+        store.append(graded(0))
+    make_older(path)
+    older = layout(path)
+    with EventStore.open(path, write=True) as store, pytest.raises(DgmError, match="a second time"):
+        store.append(graded(0))
+    assert layout(path) == older
 
 
 def test_newer_schema_says_to_upgrade(filled: Path) -> None:

@@ -6,6 +6,8 @@ from dgm.archive.repository import patch as patch_between
 from dgm.benchmarks.canaries import AT_ONCE, AT_THE_END, make_canaries
 from dgm.domain import Entry
 
+pytestmark = pytest.mark.starts_processes
+
 OLD = {
     "a.py": Entry(b"x = 1\n"),
     "b.py": Entry(b"y = 1\n"),

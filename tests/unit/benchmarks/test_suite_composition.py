@@ -29,6 +29,7 @@ def opened(folder):
     return SuiteBenchmark(folder, NoEngine())
 
 
+@pytest.mark.starts_processes
 def test_merged_tasks_are_what_they_were(suites, tmp_path):
     done, both = merge_suites([str(suite) for suite in suites], tmp_path / "both")
     assert done.tasks == [MINED, TINY]
@@ -42,6 +43,7 @@ def test_merged_tasks_are_what_they_were(suites, tmp_path):
     assert not (tmp_path / "both" / "mined.jsonl").exists()
 
 
+@pytest.mark.starts_processes
 def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_renamed(suites, tmp_path):
     other = shutil.copytree(suites[1], tmp_path / "other")
     done, both = merge_suites([str(suites[1]), str(other)], tmp_path / "same")
@@ -56,6 +58,7 @@ def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_rena
     assert both.record(TaskId(f"other-{TINY}")).repo == "sums-2"
 
 
+@pytest.mark.starts_processes
 def test_a_filtered_suite_keeps_its_notes_and_only_what_it_needs(suites, tmp_path):
     merge_suites([str(suite) for suite in suites], tmp_path / "both")
     _, some = filter_suite(str(tmp_path / "both"), "kind = boundary", tmp_path / "some")
@@ -69,6 +72,7 @@ def test_a_filtered_suite_keeps_its_notes_and_only_what_it_needs(suites, tmp_pat
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.starts_processes
 def test_a_split_changes_the_suite_or_a_copy_of_it(suites, tmp_path):
     folder = tmp_path / "both"
     _, both = merge_suites([str(suite) for suite in suites], folder)

@@ -189,6 +189,7 @@ def test_limits_have_a_bound(folder, key, limit):
         SuiteBenchmark(folder, NoEngine())
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("perturb", ["off", "resolved", "all"])
 def test_the_setting_of_changed_tests_reaches_the_exam(folder, perturb):
     assert SuiteBenchmark(folder, NoEngine()).exam(TASK).perturb == "resolved"

@@ -109,10 +109,12 @@ def early_ending(**taken):
     return asyncio.run(find_early_ending(Commanded(**taken), TaskId("t"), fix, {}))
 
 
+@pytest.mark.starts_processes
 def test_command_that_takes_no_early_ending_is_sound():
     assert early_ending() == TaskVerification([])
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize("when", [AT_ONCE, AT_THE_END])
 def test_command_that_takes_an_early_ending_is_not_sound(when):
     (defect,) = early_ending(plainly=(when,), all_the_same=(when,)).defects
@@ -121,6 +123,7 @@ def test_command_that_takes_an_early_ending_is_not_sound(when):
     )
 
 
+@pytest.mark.starts_processes
 def test_early_ending_that_changed_tests_catch_is_a_note():
     said = early_ending(plainly=(AT_ONCE, AT_THE_END), all_the_same=())
     assert (said.defects, len(said.notes)) == ([], 1)

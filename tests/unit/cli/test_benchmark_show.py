@@ -29,6 +29,7 @@ def test_a_suite_is_a_table_of_its_tasks_and_of_their_kinds(suite):
     assert "  history     1  2026-11-27 to 2026-11-27  F2P 2  lines 2" in lines
 
 
+@pytest.mark.starts_processes
 def test_a_task_is_read_with_its_tests_by_name_and_its_origin(suite):
     text = run(suite, TASK)
     for said in (
@@ -45,6 +46,7 @@ def test_a_task_is_read_with_its_tests_by_name_and_its_origin(suite):
     assert "return number // 2" not in text
 
 
+@pytest.mark.starts_processes
 def test_hidden_tests_and_the_fix_are_shown_on_request(suite):
     text = run(suite, TASK, "--hidden")
     assert "--- hidden: tests/test_sums.py" in text
@@ -52,6 +54,7 @@ def test_hidden_tests_and_the_fix_are_shown_on_request(suite):
     assert "+    return number // 2" in text
 
 
+@pytest.mark.starts_processes
 def test_the_same_as_json(suite):
     facts = json.loads(run(suite, "--json"))["facts"]
     assert [(row["task"], row["date"], row["modules"]) for row in facts] == [

@@ -1,9 +1,7 @@
 """The programs that make the tables of ``docs/policies.md``."""
 
 import json
-import lzma
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,45 +46,6 @@ def programs(monkeypatch, tmp_path):
     yield tables, offline, page
     for name in ("offline", "tables", "blocks", "commands"):
         sys.modules.pop(name, None)
-
-
-@pytest.mark.starts_processes
-def test_kept_results_are_not_performed_again_and_all_tables_are_filled_in(programs, monkeypatch, tmp_path):
-    tables, _, page = programs
-    few = "--policy lineage --policy hgm --family drift --family hopeless --seeds 2 --budget 12 --jobs 1"
-    monkeypatch.setattr(
-        tables, "PARTS", [replace(part, arguments=few) for part in tables.PARTS[:5] if part.name != "met"]
-    )
-    monkeypatch.setattr(sys, "argv", ["tables"])
-
-    assert tables.main() == 0
-
-    kept = lzma.decompress(tables.KEPT.read_bytes()).decode().splitlines()
-    assert len(kept) == 8
-    old = {**json.loads(kept[0]), "version": "of an older policy"}
-    tables.KEPT.write_bytes(lzma.compress(("\n".join([json.dumps(old), *kept[2:]]) + "\n").encode()))
-    began = f'{kept[1]}\n{{"trial": {{'
-    tables.RESULTS.write_text(began)
-    monkeypatch.setattr(sys, "argv", ["tables", "--only", "reported"])
-    assert tables.main() == 0
-    performed = tables.RESULTS.read_text().splitlines()
-    assert performed[:-1] == [kept[1], json.dumps(old), *kept[2:]], "both kept and at hand; no half line"
-    assert json.loads(performed[-1])["trial"] == old["trial"]
-    again = lzma.decompress(tables.KEPT.read_bytes()).decode().splitlines()
-    assert [json.loads(line)["trial"] for line in again] == [json.loads(line)["trial"] for line in kept]
-
-    text = page.read_text()
-    assert text.count("old") == 2, "all but the offline tables"
-    assert "| `drift` |" in text
-    assert "| **mean** |" in text
-    assert "| budget 200 | " in text
-    whole = (tmp_path / "policy-tables.md").read_text()
-    assert [line[3:] for line in whole.splitlines() if line.startswith("## ")] == [
-        p.title for p in tables.PARTS
-    ]
-    assert whole.count("final: true score") == 1
-    assert whole.count("**drift (2 seeds)**") == 3, "not of cells"
-    assert (tmp_path / "pictures" / "policies.svg").read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """The exported repository: a branch per agent, the best checked out byte for byte, nothing of this machine in it."""
 
 import os
+import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from dgm.archive.snapshots import from_folder
 from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.export.branches import write_repository
+from dgm.export.home import write_home
 
 pytestmark = pytest.mark.starts_processes
 
@@ -50,6 +54,29 @@ def test_what_is_checked_out_is_the_source_itself(run, tmp_path) -> None:
     best = write_repository(run, tmp_path / "clone")
     assert from_folder(tmp_path / "clone") == run.source(best)
     assert git(tmp_path / "clone", "status", "--porcelain") == ""
+
+
+def other_disk(tmp_path):
+    """Return a new folder on another file system than ``tmp_path``."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system")
+    return Path(tempfile.mkdtemp(prefix="dgm-test-", dir=shared))
+
+
+@pytest.mark.parametrize(
+    "write", [write_repository, lambda run, to: write_home(run, run.tree.agents[-1], to)]
+)
+def test_it_may_lie_on_another_disk_and_leaves_nothing_in_the_run(run, tmp_path, write):
+    there = other_disk(tmp_path)
+    objects = run.folder / "agents.git" / "objects"
+    before = sorted(objects.rglob("*"))
+    try:
+        write(run, there / "clone")
+        assert git(there / "clone", "log", "--format=%H", "HEAD").split()
+    finally:
+        shutil.rmtree(there)
+    assert sorted(objects.rglob("*")) == before
 
 
 def test_another_agent_can_be_checked_out(run, tmp_path) -> None:

@@ -35,6 +35,7 @@ def test_shipped_names_win_over_folders_of_the_same_name(tmp_path):
     assert resolve(tmp_path / "mine.toml", [], {}).seed_agent == "solid"
 
 
+@pytest.mark.starts_processes
 def test_a_wrong_name_lists_the_shipped_agents():
     with pytest.raises(UserError, match=r"solit: neither a folder nor a git repository .*plain and solid"):
         read_seed("solit")

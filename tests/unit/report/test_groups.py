@@ -81,6 +81,7 @@ def test_modules_are_bounded(run):
     assert "8 modules with fewer tasks are left out." in build_groups(found, BEST).html()
 
 
+@pytest.mark.starts_processes
 def test_a_report_reads_the_origins_from_the_suite_in_the_version_of_the_run(tmp_path):
     suite = make_named_suite(tmp_path / "mined")
     version = SuiteBenchmark(suite, NoEngine()).version

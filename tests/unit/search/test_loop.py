@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dgm.analysis.budgets import Reason, count_ended_expansions, sum_evaluations_spent
-from dgm.archive.events import ActionLost, ActionStarted, RunPaused, RunStarted, TaskGraded
+from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, RunPaused, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -28,6 +28,7 @@ from dgm.errors import Infrastructure
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.orders import EvaluateOrder
 from dgm.search.run_controller import RunController
+from dgm.standstill import StandstillWatch
 from tests.support.runs.trees import TASKS, named
 
 pytestmark = pytest.mark.starts_processes
@@ -84,6 +85,59 @@ def search(run, worker, **settings):
         LoopHooks(clock=lambda: float(next(ticks))),
     )
     return asyncio.run(made.go())
+
+
+class Full(FakeWorker):
+    """Can start no thread for its first order."""
+
+    async def perform(self, order):
+        if not self.orders:
+            self.orders.append(order)
+            raise RuntimeError("can't start new thread")
+        return await super().perform(order)
+
+
+def test_a_machine_at_its_limit_of_processes_ends_no_session(run):
+    start(run, 3)
+    assert search(run, Full(run)).reason is Reason.GOAL
+    assert "limit on processes" in events(run, ActionLost)[0].reason
+
+
+class Suspended(FakeWorker):
+    """Is stopped for a minute in each of its first performances, which end badly."""
+
+    def __init__(self, run, times):
+        super().__init__(run)
+        self.times, self.passed_s = times, 0.0
+
+    def watch(self):
+        return StandstillWatch(lambda: self.passed_s, lambda: 0.0)
+
+    async def perform(self, order):
+        if len(self.orders) >= self.times:
+            return await super().perform(order)
+        self.orders.append(order)
+        self.passed_s += 60.0
+        if isinstance(order, EvaluateOrder):
+            what = order.action
+            return Evaluation(what.agent, what.task, what.attempt, Verdict.UNRESOLVED, "out of time", 0.0)
+        return Stillborn(order.action.parents, "self-edit", "check", "out of time")
+
+
+def test_what_ends_badly_while_dgm_stood_still_is_no_agents_fault(run):
+    start(run, 8)
+    # More than the failures in a row that would end the session.
+    worker = Suspended(run, 12)
+    settings = Settings(workers=1, limits={"failures_in_a_row": 3})
+    around = LoopHooks(open_watch=worker.watch)
+    made = Search(RunController(run, settings), named("best-of-n"), worker, settings, around)
+    over = asyncio.run(made.go())
+    assert over.reason is Reason.GOAL
+    outcomes = [event.outcome for event in (*events(run, TaskGraded), *events(run, AgentStillborn))]
+    assert {outcome.reason for outcome in outcomes} == {"as told"}
+    lost = events(run, ActionLost)
+    assert len(lost) == 12
+    assert all("stood still for 60 s" in event.reason for event in lost)
 
 
 def events(run, kind):

@@ -101,6 +101,7 @@ def test_too_many_slots_are_refused_before_anything_is_measured():
         ScalePlan(10_000, slots=32)
 
 
+@pytest.mark.starts_processes
 def test_a_program_gets_the_document_of_the_command():
     study = dgm.simulate_nodes(replace(QUIET, nodes=2), head_speed=1000.0)
     record = study.record()

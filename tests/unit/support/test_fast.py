@@ -47,9 +47,9 @@ def test_slow(): pass
 REFUSED = ("popen", "hidden", "fork", "spawn", "asyncio", "shell", "another_thread", "fixture")
 
 
-def run_pytest(*words):
+def run_pytest(*words, choice="--fast"):
     """Return what pytest prints."""
-    command = [sys.executable, "-m", "pytest", "--fast", *map(str, words)]
+    command = [sys.executable, "-m", "pytest", choice, *map(str, words)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
@@ -82,3 +82,17 @@ def test_only_unit_and_property_tests_are_collected():
     found = run_pytest("--collect-only", "-q", "tests/e2e/test_simulate.py", "tests/unit/models/test_keys.py")
     assert "tests/unit/models/test_keys.py::" in found
     assert "tests/e2e" not in found
+
+
+def test_not_fast_runs_the_others():
+    found = run_pytest(
+        "--collect-only",
+        "-q",
+        "tests/e2e/test_money.py",
+        "tests/unit/archive/test_tree.py",
+        "tests/unit/search/test_loop.py",
+        choice="--not-fast",
+    )
+    assert "tests/e2e/test_money.py::" in found
+    assert "tests/unit/search/test_loop.py::" in found
+    assert "tests/unit/archive/test_tree.py" not in found

@@ -43,7 +43,7 @@ class Place:
         pass
 
     async def exec(self, argv, *, timeout_s, stdin=b"", **_):
-        if argv == ["true"]:
+        if argv[:2] == ["sh", "-c"]:
             return Completed(0, b"")
         launch = json.loads(stdin)
         ends = self.now + launch["time_limit_s"]

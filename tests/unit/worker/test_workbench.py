@@ -44,7 +44,7 @@ class Place:
         pass
 
     async def exec(self, argv, **_):
-        return self.idle if argv == ["true"] else self.completed
+        return self.idle if argv[:2] == ["sh", "-c"] else self.completed
 
     async def wait_for_calls(self, limit_s):
         pass
@@ -238,6 +238,26 @@ def test_on_a_machine_that_does_not_respond_no_agent_is_to_blame():
     bench = SandboxWorkbench(stuck.open, stuck, ActionId(1), SandboxSpec("python"), LimitSettings())
     job = Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0)
     with pytest.raises(Infrastructure, match="the machine does not respond"):
+        asyncio.run(bench.work(job))
+
+
+NO_FORK = Completed(1, b"BlockingIOError: [Errno 11] Resource temporarily unavailable\n")
+
+
+@pytest.mark.parametrize("machine", [Completed(2, b"sh: Cannot fork"), GOOD])
+def test_an_agent_is_to_blame_that_starts_no_process_where_others_can(machine):
+    place = CheckPlace(NO_FORK, machine)
+    full = Place(NO_FORK)
+    full.idle = machine
+    bench = SandboxWorkbench(full.open, full, ActionId(1), SandboxSpec("python"), LimitSettings())
+    job = Job(JobKind.SOLVE, "p", SOURCE, {"a.py": Entry(b"1")}, "python", "/work/repo", 6.0)
+    if machine is GOOD:
+        assert place.check(check_s=1) is NO_FORK
+        assert asyncio.run(bench.work(job)).completed.exit_code == 1
+        return
+    with pytest.raises(Infrastructure, match="starts no more processes"):
+        place.check(check_s=1)
+    with pytest.raises(Infrastructure, match="starts no more processes"):
         asyncio.run(bench.work(job))
 
 

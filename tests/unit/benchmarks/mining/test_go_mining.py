@@ -144,6 +144,7 @@ def test_a_repository_without_modules_or_with_its_own_copies_needs_no_download(t
         build({}, tmp_path)
 
 
+@pytest.mark.starts_processes
 @pytest.mark.skipif(not shutil.which("go"), reason="go is not installed")
 def test_modules_come_from_go_and_the_same_modules_are_the_same_environment(tmp_path):
     import zipfile

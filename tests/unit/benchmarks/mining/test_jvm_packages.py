@@ -125,6 +125,7 @@ def test_a_repository_of_the_users_own_is_left_alone(tmp_path):
     assert (own / "a.lastUpdated").exists()
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -152,6 +153,7 @@ def name_in(epochs, given):
     return asyncio.run(epochs.environment(given, "")).name
 
 
+@pytest.mark.starts_processes
 def test_environments_differ_by_what_commits_declare_only_where_a_setup_fills_them(tmp_path):
     journal = MiningJournal(tmp_path / "journal.jsonl", {})
     other = files(POM.replace("5.9", "5.10"))

@@ -1,5 +1,7 @@
 """Steps of a history that change code and tests in one file."""
 
+import pytest
+
 from dgm.archive.repository import apply_patch
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.languages import Language
@@ -7,6 +9,8 @@ from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.domain import Entry
 from tests.support.small_history import make_history
+
+pytestmark = pytest.mark.starts_processes
 
 FILE = """\
 pub fn half(n: i32) -> i32 {{

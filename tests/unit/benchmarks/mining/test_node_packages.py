@@ -98,6 +98,7 @@ def test_blamed_packages_are_taken_out_of_all_tables():
     assert without({"a": {"x": "1", "y": "1"}, "b": {"x": "1"}}, ["x"]) == {"a": {"y": "1"}, "b": {}}
 
 
+@pytest.mark.starts_processes
 def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time(tmp_path):
     command = (
         'for each in sums dep dep/node_modules/sums; do mkdir -p "$DGM_PACKAGES/$each"; '
@@ -115,6 +116,7 @@ def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time
     assert (tmp_path / "one" / "environments" / found.name / PACKAGES) == found.packages
 
 
+@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("command", "message"), [("exit 3", "exit status 3"), ("true", "left nothing in \\$DGM_PACKAGES")]
 )

@@ -13,6 +13,8 @@ from dgm.sessions.mining import find_language
 from dgm.sessions.mining_options import MiningOptions
 from tests.support.small_history import make_history
 
+pytestmark = pytest.mark.starts_processes
+
 SITE = {"app.py": "", "test_app.py": "", "static/a.js": "", "static/b.js": ""}
 
 

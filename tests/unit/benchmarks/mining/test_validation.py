@@ -19,6 +19,8 @@ from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Entry
 
+pytestmark = pytest.mark.starts_processes
+
 BEFORE = {
     "sums.py": "wrong\n",
     "CHANGES.md": "",
