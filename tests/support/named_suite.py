@@ -16,7 +16,9 @@ TASK = TaskId("halves-are-whole")
 PYTHON = "{}.{}".format(*sys.version_info[:2])
 START = {
     "src/sums.py": "def half(number):\n    return number // 3\n\n\ndef twice(number):\n    return 2 * number\n",
-    "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef four():\n    return 4\n",
+    "tests/conftest.py": "import contextlib\n\nimport pytest\n\n"
+    "with contextlib.suppress(ImportError):\n    import sums\n\n\n"
+    "@pytest.fixture\ndef four():\n    return 4\n",
     "tests/test_sums.py": "from sums import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n",
     "tests/test_old.py": "import gone\n",
     "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n",
