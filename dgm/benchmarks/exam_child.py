@@ -20,7 +20,7 @@ import traceback
 import unittest
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.machinery import all_suffixes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
@@ -111,14 +111,14 @@ class HeldTests:
         sys.meta_path = LedBy(self, sys.meta_path)
 
 
-class LedBy(list[object]):
+class LedBy(list[Any]):
     """A list that begins with one element whatever is inserted before it."""
 
-    def __init__(self, first: object, others: Iterable[object]) -> None:
+    def __init__(self, first: HeldTests, others: Iterable[Any]) -> None:
         super().__init__([first, *(each for each in others if each is not first)])
         self._first = first
 
-    def __iter__(self) -> Iterator[object]:
+    def __iter__(self) -> Iterator[Any]:
         yield self._first
         yield from (each for each in list.__iter__(self) if each is not self._first)
 
