@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from dgm.benchmarks.perturbation_likely import likely_sites
 from dgm.benchmarks.perturbation_sites import CertainSites
 from dgm.benchmarks.perturbation_syntax import Function, Site, SourceText, called_name
+from dgm.benchmarks.perturbation_units import find_units
 from dgm.benchmarks.perturbation_values import make_word, other_value
 from dgm.syntax import literal
 
@@ -81,6 +82,45 @@ def perturb(
         return None
     changed = {each for name in chosen for each in _names_of(text, name)}
     return Perturbed(done, tuple(sorted(changed)), tuple(twins.failing), twins.passing)
+
+
+def perturb_named(
+    source: bytes, seed: str, way: tuple[int, int], tests: Mapping[str, Sequence[bool]]
+) -> bytes | None:
+    """Change one value in one half of the parts of pytest's tests: bodies, and rows of tables.
+
+    No result of a single test is promised: callers calibrate with the reference fix. For the tests see ``find_units``.
+
+    Args:
+        source: a test file.
+        seed: decides every choice; it must not reach a sandbox.
+        way: the turn, from 0, and the half, 0 or 1; each turn changes another line of the parts that have several.
+        tests: the tests of the file.
+
+    Returns:
+        The changed file, or None if it cannot be read or this half is empty.
+    """
+    text = _read(source)
+    if text is None:
+        return None
+    turn, part = way
+    rng, taken = random.Random(f"{seed}/{way}"), _literals(text)
+    units = find_units(text, tests)
+    changes = []
+    for name in _half([*units], seed, part):
+        lines = sorted({site.line(text) for site in units[name]})
+        line = random.Random(f"{seed}/{name}").sample(lines, len(lines))[turn % len(lines)]
+        change = _change(text, [site for site in units[name] if site.line(text) == line], rng, taken)
+        changes += [change] if change else []
+    done = _apply(source, dict(changes))
+    return done if changes and _read(done) is not None else None
+
+
+def count_turns(source: bytes, tests: Mapping[str, Sequence[bool]]) -> int:
+    """Return the number of turns after which ``perturb_named`` has changed every line that it can."""
+    text = _read(source)
+    units = find_units(text, tests).values() if text else ()
+    return max((len({site.line(text) for site in sites}) for sites in units if text), default=0)
 
 
 def perturb_all(source: bytes, seed: str) -> Perturbed | None:

@@ -30,7 +30,14 @@ def likely_sites(source: SourceText) -> Iterator[Site]:
                     yield Site("", *span, span, certain=False)
 
 
-def _compared(node: ast.AST) -> Sequence[ast.expr]:
+def compared_leaves(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the literals that a node compares by equality."""
+    for side in compared_sides(node):
+        yield from _inner_leaves(side)
+
+
+def compared_sides(node: ast.AST) -> Sequence[ast.expr]:
+    """Return what a node compares by equality."""
     match node:
         case ast.Compare(left=left, ops=ops, comparators=others):
             sides = [left, *others]
@@ -42,6 +49,12 @@ def _compared(node: ast.AST) -> Sequence[ast.expr]:
             ]
         case ast.Call(args=[first, second, *_]) if called_name(node) in EQUALITIES | CLOSE:
             return [first, second]
+        case _:
+            return []
+
+
+def _compared(node: ast.AST) -> Sequence[ast.expr]:
+    match node:
         case ast.Call(args=[_, table, *_]) if called_name(node) == "parametrize":
             return [table]
         case ast.For(iter=table) | ast.comprehension(iter=table) if isinstance(
@@ -51,7 +64,7 @@ def _compared(node: ast.AST) -> Sequence[ast.expr]:
         case ast.Assign(value=ast.List() | ast.Tuple() | ast.Dict() as table):
             return [table]
         case _:
-            return []
+            return compared_sides(node)
 
 
 def _inner_leaves(node: ast.expr) -> Iterator[ast.expr]:

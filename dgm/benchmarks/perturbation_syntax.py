@@ -33,6 +33,10 @@ class Site:
     tolerance: float = 0.0
     certain: bool = True
 
+    def line(self, source: "SourceText") -> int:
+        """Return the line in which it begins, from 0."""
+        return source.data.count(b"\n", 0, self.begin)
+
 
 class SourceText:
     """A file's bytes and its syntax tree.

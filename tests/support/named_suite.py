@@ -48,8 +48,15 @@ def entries(files):
     return {name: Entry(text.encode()) for name, text in files.items()}
 
 
-def make_named_suite(folder: Path, *, python: str = PYTHON, more: str = "") -> Path:
-    """Writes the suite; returns its folder."""
+def make_named_suite(
+    folder: Path,
+    *,
+    python: str = PYTHON,
+    more: str = "",
+    hidden: str = HIDDEN["tests/test_sums.py"],
+    fail=FAIL,
+) -> Path:
+    """Writes the suite; returns its folder. ``hidden`` is the text of its test file."""
     packages = folder / FOLDER / "new" / PACKAGES
     packages.mkdir(parents=True)
     (packages / "lent.py").write_text("WHAT = 'a package'\n")
@@ -63,7 +70,7 @@ def make_named_suite(folder: Path, *, python: str = PYTHON, more: str = "") -> P
 split = "search"
 commit = "{commit}"
 environment = "{name}"
-fail_to_pass = {json.dumps(FAIL)}
+fail_to_pass = {json.dumps(fail)}
 pass_to_pass = {json.dumps(PASS)}
 {more}
 [tests]
@@ -78,7 +85,7 @@ modules = ["src/sums.py"]
 """,
         f"tasks/{TASK}/problem.md": "half(4) is 1\n",
         f"tasks/{TASK}/solution.patch": FIX,
-        **{f"tasks/{TASK}/tests/{file}": text for file, text in HIDDEN.items()},
+        f"tasks/{TASK}/tests/tests/test_sums.py": hidden,
     }
     for file, text in files.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)

@@ -284,7 +284,7 @@ def test_tests_with_changed_values_catch_who_reads_them(tmp_path):
         "def half(number):\n    return Any()\n\n\ndef twice(number):\n    return Any()\n"
     )
     graded = grade(suite, changing(src__sums=reads))
-    assert graded.reason == "tampering: it also passes tests whose expected values were changed"
+    assert graded.reason.startswith("tampering: tests/test_sums.py::test_half")
     assert grade(suite, FIX.encode()).verdict is Verdict.RESOLVED
 
 
