@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dgm.benchmarks.perturbation_likely import likely_sites
-from dgm.benchmarks.perturbation_sites import CertainSites
+from dgm.benchmarks.perturbation_sites import CertainSites, find_helpers
 from dgm.benchmarks.perturbation_syntax import Function, Site, SourceText, called_name
 from dgm.benchmarks.perturbation_units import find_units
 from dgm.benchmarks.perturbation_values import make_word, other_value
@@ -234,7 +234,13 @@ def _sites_by_test(text: SourceText, listed: Collection[str]) -> Mapping[str, Se
         if all(called_name(each) in _NEUTRAL for each in node.decorator_list)
     }  # fmt: skip
     wanted = {name for name in plain if not listed or _names_of(text, name) & set(listed)}
-    sites = {name: list(CertainSites(text, name, plain[name]).find()) for name in plain if name in wanted}
+    helpers = {kind: find_helpers(text.tree, node) for kind, node in _classes(text).items()}
+    helpers[""] = find_helpers(text.tree, None)
+    sites = {
+        name: list(CertainSites(text, name, plain[name], helpers[name.rpartition(".")[0]]).find())
+        for name in plain
+        if name in wanted
+    }
     return {name: each for name, each in sites.items() if each}
 
 

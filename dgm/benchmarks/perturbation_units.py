@@ -3,9 +3,16 @@
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from dgm.benchmarks.perturbation_likely import compared_leaves, compared_sides
-from dgm.benchmarks.perturbation_sites import UNRELATED, USUAL, CertainSites
-from dgm.benchmarks.perturbation_syntax import Function, Site, SourceText, called_name, literal_leaves
+from dgm.benchmarks.perturbation_likely import compared_leaves
+from dgm.benchmarks.perturbation_sites import UNRELATED, USUAL, CertainSites, find_helpers
+from dgm.benchmarks.perturbation_syntax import (
+    Function,
+    Site,
+    SourceText,
+    called_name,
+    compared_sides,
+    literal_leaves,
+)
 
 Units = Mapping[str, Sequence[Site]]
 """Part of a test → its places, of which one is changed."""
@@ -112,9 +119,11 @@ def _literals(source: SourceText, node: ast.expr) -> Iterator[Site]:
 
 def _body(source: SourceText, name: str, function: Function) -> Sequence[Site]:
     """Return the places in a body: surely compared values, else likely ones, else assertions to turn round."""
+    classes = [node for node in source.tree.body if isinstance(node, ast.ClassDef) and function in node.body]
+    helpers = find_helpers(source.tree, classes[0] if classes else None)
     certain = [
         site
-        for site in CertainSites(source, name, function).find()
+        for site in CertainSites(source, name, function, helpers).find()
         if not _EXCEPTIONS.intersection(site.choices)
     ]
     leaves = [

@@ -122,6 +122,39 @@ def changed_in(source, seed="1", **lists):
     return {name for each in parts for name in each.changed}
 
 
+HELPER = (
+    HEAD
+    + """\
+    def check(self, value, expected):
+        self.assertEqual(same(value), expected)
+        self.assertEqual(expected, same(value))
+
+    def test_one(self):
+        self.check(2000, 2000)
+
+    def test_another(self):
+        self.check("word", "word")
+"""
+)
+
+
+def test_values_that_a_helper_compares_are_changed():
+    assert changed_in(HELPER.encode()) == {"Grams.test_one", "Grams.test_another"}
+    for part in (None, 0, 1):
+        done = perturb(HELPER.encode(), "1", part)
+        found = outcomes(done.source)
+        assert {name for name, outcome in found.items() if outcome == "failed"} == {
+            *done.changed,
+            *done.failing,
+        }
+
+
+def test_values_that_a_helper_does_more_with_are_left_alone():
+    assert (
+        changed_in(HELPER.replace("same(value), expected", "same(value), same(expected)").encode()) == set()
+    )
+
+
 UNSURE = [
     "if same(0):\n    self.assertEqual(same(1), 2)",
     "if same(1):\n    return\nself.assertEqual(same(1), 2)",
