@@ -28,7 +28,7 @@ from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 5"
+VERSION = b"command tests, 6"
 """Version of the grading; it changes whenever a verdict may come out differently."""
 APART = Path(__file__).with_name("apart.py")
 """The program by which a test command runs code where it reaches neither tests nor reward."""
@@ -45,6 +45,13 @@ _SHADOWED = sys.stdlib_module_names | {
     "pytest",
     "_pytest",
     "pluggy",
+    "iniconfig",
+    "packaging",
+    "exceptiongroup",
+    "tomli",
+    "pygments",
+    "py",
+    "attr",
     "nose",
     "sitecustomize",
     "usercustomize",

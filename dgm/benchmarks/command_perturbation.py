@@ -1,4 +1,4 @@
-"""The check that a patch fails a task's tests, by a command or by name, whose expected values were changed.
+"""The check that a patch fails the test command of a task whose expected values were changed.
 
 The Python files of a task's ``tests/`` get other values wherever values are compared (``perturbation``). The reference
 fix calibrates: the changed tests count only if it fails them. A patch that passes them, too, does not compute what the
@@ -11,10 +11,8 @@ import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from dgm.benchmarks.command_grading import CommandExam
-from dgm.benchmarks.named_exam import NamedExam
 from dgm.benchmarks.perturbation import perturb_all
 from dgm.benchmarks.tampering import PREFIX
 from dgm.benchmarks.unit_exam import Perturb
@@ -31,8 +29,7 @@ STILL_PASSES = "the reference fix passes the changed tests, too"
 NO_REFERENCE = "there is no reference fix that passes them"
 _TAMPERING = f"{PREFIX}it also passes tests whose expected values were changed"
 
-X = TypeVar("X", CommandExam, NamedExam)
-Examine = Callable[[X, bytes, Mapping[str, str]], Awaitable[Grade]]
+Examine = Callable[[CommandExam, bytes, Mapping[str, str]], Awaitable[Grade]]
 Solve = Callable[[TaskId, Mapping[str, str]], Awaitable[bytes]]
 
 
@@ -44,10 +41,10 @@ class ChangedTests:
     reference: bytes
 
 
-class CommandPerturbation(Generic[X]):
+class CommandPerturbation:
     """The changed tests of a suite's tasks, which are made when a task is first graded."""
 
-    def __init__(self, examine: Examine[X], solve: Solve, perturb: Perturb = "resolved") -> None:
+    def __init__(self, examine: Examine, solve: Solve, perturb: Perturb = "resolved") -> None:
         """Keep what is needed to change tests.
 
         Args:
@@ -56,13 +53,13 @@ class CommandPerturbation(Generic[X]):
             perturb: the patches that are checked.
         """
         self._perturb = perturb
-        self._examine: Examine[X] = examine
+        self._examine: Examine = examine
         self._solve = solve
         self._made: dict[TaskId, ChangedTests | str] = {}
         self._making: dict[TaskId, asyncio.Lock] = {}
 
     async def check(
-        self, task: TaskId, exam: X, patch: bytes, graded: Grade, labels: Mapping[str, str]
+        self, task: TaskId, exam: CommandExam, patch: bytes, graded: Grade, labels: Mapping[str, str]
     ) -> Grade:
         """Return a patch's grade with what the check finds: ``unresolved`` if the patch passes the changed tests.
 
@@ -91,7 +88,9 @@ class CommandPerturbation(Generic[X]):
             return replace(graded, reason=f"{graded.reason}; {_TAMPERING}")
         return replace(graded, verdict=Verdict.UNRESOLVED, reason=_TAMPERING, score=0.0)
 
-    async def change_tests(self, task: TaskId, exam: X, labels: Mapping[str, str]) -> ChangedTests | str:
+    async def change_tests(
+        self, task: TaskId, exam: CommandExam, labels: Mapping[str, str]
+    ) -> ChangedTests | str:
         """Return the task's changed tests; a text that says why, if there are none that the reference fix fails.
 
         Raises:
@@ -104,7 +103,9 @@ class CommandPerturbation(Generic[X]):
             self._making.pop(task, None)
         return self._made[task]
 
-    async def _calibrate(self, task: TaskId, exam: X, labels: Mapping[str, str]) -> ChangedTests | str:
+    async def _calibrate(
+        self, task: TaskId, exam: CommandExam, labels: Mapping[str, str]
+    ) -> ChangedTests | str:
         seed = secrets.token_hex(16)
         if change_values(exam.hidden, seed) is None:
             return NO_VALUES

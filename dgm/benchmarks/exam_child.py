@@ -8,6 +8,7 @@ host compares it with what tests must report.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -17,8 +18,9 @@ import os
 import sys
 import traceback
 import unittest
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib.machinery import all_suffixes
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
@@ -37,52 +39,88 @@ DECIDING = (
     "type",
     "AssertionError",
     "Exception",
+    "compile",
+    "exec",
 )
 """Python's own names by which ``unittest`` decides, or tests are made."""
 
 
 class HeldLoader(importlib.machinery.SourceFileLoader):
-    """Imports one test file from the text that the parent read."""
+    """Runs the code of one test file that was compiled before anything graded was imported."""
 
-    def __init__(self, name: str, path: str, text: str) -> None:
+    def __init__(self, name: str, path: str, held: HeldTests, run: Callable[..., None] = exec) -> None:
         super().__init__(name, path)
-        self._text = text
+        self._held, self._run = held, run
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002  (the loader's own)
-        """Compiles what was read."""
-        return compile(self._text.encode("latin-1"), self.path, "exec", dont_inherit=True)
+        """Return what was compiled."""
+        return self._held.codes[self.path]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it, whatever ``exec`` is by now."""
+        self._held.executed[id(module)] = (module, self.path)
+        self._run(self._held.codes[self.path], vars(module))
 
 
 class HeldTests:
-    """Finds the modules of the tests' folder, so that nothing else can stand in for them."""
+    """Finds the test files that were compiled, so that nothing else can stand in for them."""
 
-    def __init__(self, workdir: str, sources: dict[str, str]) -> None:
-        self._workdir = workdir
-        self._sources = sources
+    def __init__(self, codes: dict[str, CodeType], folders: Collection[str] = ()) -> None:
+        self.codes = codes
+        """Path → code."""
+        self.executed: dict[int, tuple[ModuleType, str]] = {}
+        """Identity of a module → the module and its path."""
+        self._folders = folders
+        self._names = {part.removesuffix(".py") for path in codes for part in path.split("/")[-2:]}
+        self._endings = [f"{inside}{suffix}" for inside in ("/__init__", "") for suffix in all_suffixes()]
+        self._stat, self._cwd = os.stat, os.getcwd
 
     def find_spec(
         self,
         name: str,
-        path: Sequence[str] | None = None,  # noqa: ARG002  (the shape of a finder)
+        path: Sequence[str] | None = None,
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
-        """The module's file, or the folder."""
-        stem = name.replace(".", "/")
-        if name != "tests" and not name.startswith("tests."):
-            return None
-        for file, inside in ((f"{stem}/__init__.py", True), (f"{stem}.py", False)):
-            if file in self._sources:
-                place = f"{self._workdir}/{file}"
-                loader = HeldLoader(name, place, self._sources[file])
-                folders = [os.path.dirname(place)] if inside else None  # noqa: PTH120
-                return importlib.util.spec_from_file_location(
-                    name, place, loader=loader, submodule_search_locations=folders
-                )
-        if any(file.startswith(f"{stem}/") for file in self._sources):
-            spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
-            spec.submodule_search_locations = [f"{self._workdir}/{stem}"]
-            return spec
+        """Return the module of the first folder that has it, if it is a test's."""
+        tail = name.rpartition(".")[2]
+        for folder in (sys.path if path is None else path) if tail in self._names else ():
+            stem = f"{folder or self._cwd()}/{tail}"
+            for file in (f"{stem}/__init__.py", f"{stem}.py"):
+                if file in self.codes:
+                    inside = [stem] if file.endswith("/__init__.py") else None
+                    return importlib.util.spec_from_file_location(
+                        name, file, loader=HeldLoader(name, file, self), submodule_search_locations=inside
+                    )
+            if stem in self._folders:
+                spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+                spec.submodule_search_locations = [stem]
+                return spec
+            if any(self._exists(stem + ending) for ending in self._endings):
+                return None
         return None
+
+    def _exists(self, file: str) -> bool:
+        try:
+            self._stat(file)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def lead(self) -> None:
+        """Make this the first finder of ``sys.meta_path``, whatever is inserted there later."""
+        sys.meta_path = LedBy(self, sys.meta_path)
+
+
+class LedBy(list[Any]):
+    """A list that begins with one element whatever is inserted before it."""
+
+    def __init__(self, first: HeldTests, others: Iterable[Any]) -> None:
+        super().__init__([first, *(each for each in others if each is not first)])
+        self._first = first
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self._first
+        yield from (each for each in list.__iter__(self) if each is not self._first)
 
 
 class Result(unittest.TestResult):
@@ -188,14 +226,30 @@ def untouched() -> Callable[[], bool]:
     """A check whether what runs a test, and Python's own functions, are what they were, and nobody traces them."""
     before, own = framework(), {name: vars(builtins)[name] for name in DECIDING}
     profile, trace = sys.getprofile, sys.gettrace
+    path = sys.meta_path
 
     def check() -> bool:
         now = framework()
         same = before.keys() == now.keys() and all(before[name] is now[name] for name in now)
         builtin = all(vars(builtins).get(name) is value for name, value in own.items())
-        return same and builtin and profile() is None and trace() is None
+        return same and builtin and profile() is None and trace() is None and sys.meta_path is path
 
     return check
+
+
+def compile_tests(sources: dict[str, bytes]) -> dict[str, CodeType]:
+    """Return the code of test files by their paths, without those that are no Python."""
+    codes = {}
+    for path, source in sources.items():
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            codes[path] = compile(source, path, "exec", dont_inherit=True)
+    return codes
+
+
+def parents(path: str, top: str) -> list[str]:
+    """Return the folders between a file and a folder around it."""
+    parts = path[len(top) + 1 :].split("/")
+    return [f"{top}/{'/'.join(parts[:n])}" for n in range(1, len(parts))]
 
 
 def child(results_fd: int) -> None:
@@ -203,6 +257,8 @@ def child(results_fd: int) -> None:
     task = json.load(sys.stdin)
     os.set_inheritable(results_fd, False)
     nonce, workdir, dumps, write, leave = task["nonce"], task["workdir"], json.dumps, os.write, os._exit
+    tests = {f"{workdir}/{name}": text.encode("latin-1") for name, text in task["sources"].items()}
+    HeldTests(compile_tests(tests), {parent for path in tests for parent in parents(path, workdir)}).lead()
     check = untouched()
 
     def say(**said: object) -> None:
@@ -216,7 +272,6 @@ def child(results_fd: int) -> None:
     sys.stdin = io.StringIO()
     sys.path[0] = workdir
     sys.argv = [sys.argv[0]]
-    sys.meta_path.insert(0, HeldTests(workdir, task["sources"]))
     result = Result(outcome, workdir)
     try:
         importlib.import_module(task["module"])

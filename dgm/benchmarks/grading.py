@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from dgm.benchmarks.failure_kinds import OWN_KIND
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
-from dgm.benchmarks.tampering import PREFIX, find_tampering
-from dgm.benchmarks.unit_exam import Exam, Failure, TestRun, run_all, run_modules
+from dgm.benchmarks.tampering import PREFIX, find_tampering, run_all
+from dgm.benchmarks.unit_exam import Exam, Failure, TestRun, run_modules
 from dgm.domain import Snapshot, Verdict
 from dgm.protocols import Grade, SandboxEngine
 
@@ -43,7 +43,8 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
     given = normalised_patch(patch)
-    run = await run_all(exam, given.data, engine, labels)
+    first = await run_all(exam, given.data, engine, labels)
+    run = first.run
     if run.refused:
         return with_notes(_unresolved_grade(f"the patch does not apply: {run.refused}"), given.notes)
     if run.ending:
@@ -51,9 +52,8 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     allowed = await _find_usual_skips(exam, run, engine, labels) if given.data else frozenset()
     graded = _verdict(exam, run, allowed)
     if given.data and _is_checked(exam, graded):
-        passed = {test for test, outcome in run.outcomes.items() if outcome == "passed"}
-        graded = _with_findings(graded, await find_tampering(exam, given.data, passed, engine, labels))
-    log = mask_hidden_lines(run.log, exam.hidden)
+        graded = _with_findings(graded, await find_tampering(exam, given.data, first, engine, labels))
+    log = mask_hidden_lines(run.log, exam.hidden, *(variant.exam.hidden for variant in first.variants))
     graded = replace(graded, log=log, shown=show_failures(graded.failed, run.failures))
     return with_notes(graded, (*given.notes, *run.notes))
 
@@ -121,9 +121,11 @@ def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> byt
     return b"".join(row.encode("utf-8", "replace") + b"\n" for row in rows)[:SHOWN_LIMIT]
 
 
-def mask_hidden_lines(log: bytes, hidden: Snapshot) -> bytes:
+def mask_hidden_lines(log: bytes, *hidden: Snapshot) -> bytes:
     """Return the log without lines of hidden tests, which tracebacks quote; it is for people only."""
-    secret = {line.strip() for entry in hidden.values() for line in entry.data.split(b"\n")}
+    secret = {
+        line.strip() for files in hidden for entry in files.values() for line in entry.data.split(b"\n")
+    }
     secret = {line for line in secret if len(line) >= MASKED_FROM}
     lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
     return b"\n".join(lines)[:LOG_LIMIT]

@@ -7,6 +7,7 @@ take the same way as all others.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -16,6 +17,7 @@ import os
 import signal
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ USAGE_ERROR = 4
 """Exit code of pytest for options that it does not know."""
 OFF = ("randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "pytest_rerunfailures")
 """Plug-ins that change the order of tests, repeat them, or write into the workspace."""
+NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 MESSAGE = 6000
 MOST_FOREIGN = 5
 
@@ -53,19 +56,33 @@ class Reporter:
         self._wanted = frozenset(named) if named else None
         self._controls = dict(zip(("asserts", "raises"), task["controls"]))  # noqa: B905  (Python 3.9)
         self._workdir = task["workdir"]
-        self._held = task["sources"]
+        self._paths, self._files = task["paths"], task["files"]
+        self._packages = [*sys.path]
+        self._sources = task["sources"]
         self._limit_s = task["limit_s"]
         self._describe = support.describe
-        self._make_check = support.untouched
+        self._support = support
         self._check: Callable[[], bool] = lambda: False
         self._pytest: dict[tuple[str, str], object] = {}
         self._outcomes: dict[str, tuple[str, Any, str]] = {}
         self.began = False
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_load_initial_conftests(self) -> None:
-        """Note what runs the tests: plug-ins are loaded, and nothing of the repository is."""
-        self._check, self._pytest = self._make_check(), attributes()
+    def pytest_addoption(self, pluginmanager: pytest.PytestPluginManager) -> None:
+        """Load plug-ins and compile the tests while nothing of the workspace can be imported."""
+        sys.path[:] = self._packages
+        pluginmanager.load_setuptools_entrypoints("pytest11")
+        if not self._pytest:
+            self._held = self._support.HeldTests(compile_tests(self._sources, self._workdir, self._files))
+            self._held.lead()
+            self._check, self._pytest = self._support.untouched(), attributes()
+        sys.path[:0] = self._paths
+        os.environ[NO_AUTOLOAD] = "1"
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self) -> Iterator[None]:
+        """Leave plug-ins to programs that the tests start."""
+        os.environ.pop(NO_AUTOLOAD, None)
+        yield
 
     def untouched(self) -> bool:
         """Return whether what runs the tests is what it was."""
@@ -121,12 +138,12 @@ class Reporter:
         self._say(test=name, outcome=outcome if self.untouched() else "failed", error=error, **told)
 
     def _hold(self, item: pytest.Item) -> None:
-        """Refuse a test whose file is not what was laid out."""
-        name = item.nodeid.split("::", 1)[0]
-        if name in self._held:
-            with open(os.path.join(self._workdir, name), "rb") as file:  # noqa: PTH118, PTH123  (code may patch pathlib)
-                if file.read() != self._held[name].encode("latin-1"):
-                    self._say(test=item.nodeid, outcome="failed", error=None)
+        """Refuse a test that is not of the code that was compiled."""
+        path = f"{self._workdir}/{item.nodeid.split('::', 1)[0]}"
+        if isinstance(item, pytest.Function) and path in self._held.codes:
+            module: Any = item.getparent(pytest.Module)
+            if self._held.executed.get(id(module.obj), (None, ""))[1] != path:
+                self._say(test=item.nodeid, outcome="failed", error=None)
 
 
 class Coverage:
@@ -179,6 +196,22 @@ def attributes() -> dict[tuple[str, str], object]:
     }
 
 
+def compile_tests(sources: dict[str, str], workdir: str, files: Sequence[str]) -> dict[str, types.CodeType]:
+    """Return the code of test files by their paths; of those that hold tests with pytest's own assertions."""
+    from _pytest.assertion.rewrite import rewrite_asserts
+
+    codes = {}
+    for name, text in sources.items():
+        path, source = f"{workdir}/{name}", text.encode("latin-1")
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source, filename=path)
+            if not files or name in files or name.split("/")[-1] == "conftest.py":
+                rewrite_asserts(tree, source, path)
+            codes[path] = compile(tree, path, "exec", dont_inherit=True)
+    return codes
+
+
 def arguments(task: dict[str, Any], *, plain: bool) -> list[str]:
     """Return pytest's arguments; ``plain`` without the options of the repository's own configuration."""
     found = [word for name in OFF for word in ("-p", f"no:{name}")]
@@ -229,12 +262,12 @@ def child(results_fd: int) -> None:
     def say(**said: object) -> None:
         write(results_fd, f"\n{nonce} {dumps(said)}\n".encode())
 
+    del sys.path[0]
+    if task["sealed"]:
+        sys.path[:] = without_system_packages(sys.path)
     reporter = Reporter(task, say, support)
     os.chdir(task["workdir"])
     sys.stdin = io.StringIO()
-    sys.path[:1] = task["paths"]
-    if task["sealed"]:
-        sys.path[:] = without_system_packages(sys.path)
     sys.argv = ["pytest"]
     os.environ["PYTHONPATH"] = os.pathsep.join([*task["paths"], os.environ.get("PYTHONPATH", "")])
     reached = Coverage(task["coverage"], task["paths"]) if task["coverage"] else None

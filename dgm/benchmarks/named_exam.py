@@ -35,7 +35,7 @@ PROGRAMS = (
     *(Path(__file__).with_name(f"named_{each}.py") for each in ("runner", "child")),
 )
 """Files of dgm that run in the sandbox and can change a verdict."""
-VERSION = b"named tests, 1"
+VERSION = b"named tests, 2"
 """Version of the grading; it changes whenever a verdict may come out differently."""
 TAMPERED = "the tests were tampered with"
 """Beginning of what the sandbox's side says of a patch that cheats."""

@@ -45,9 +45,12 @@ def main() -> None:
         exam_runner.report(task["nonce"], stage="refused", reason=refusal)
         return
     exam_runner.report(task["nonce"], stage="prepared", notes=notes)
+    hidden = {*listed(place / "hidden")}
     lay_out(place, workdir, task)
     sources = exam_runner.read_sources(workdir)
-    tests = {name: text for name, text in sources.items() if matches(name, task["restored"])}
+    tests = {
+        name: text for name, text in sources.items() if name in hidden or matches(name, task["restored"])
+    }
     own = exam_runner.OwnSource({name: text for name, text in sources.items() if name not in tests})
     began = time.monotonic()
     run = TestProcess(task["tests"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dgm.archive.event_fields import COMMIT
 from dgm.benchmarks.command_tools import BY_COMMAND, COMMAND, REPORT
-from dgm.benchmarks.runners import PYTEST, RUNNERS
+from dgm.benchmarks.runners import METADATA, PYTEST, RUNNERS
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 
 TEST_SECONDS = 60.0
@@ -93,7 +93,7 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
     tests = NamedTests(
         fail_to_pass=_read_names(table, "fail_to_pass"),
         pass_to_pass=_read_names(table, "pass_to_pass"),
-        restored=inner.texts("restored", RUNNERS[runner].restored),
+        restored=_with_metadata(runner, inner.texts("restored", RUNNERS[runner].restored)),
         deleted=inner.texts("deleted", ()),
         options=inner.texts("options", ()),
         runner=runner,
@@ -117,6 +117,12 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         if not _is_inside(name):
             raise inner.fail(key, f"{name!r} is not a path within the workspace")
     return tests
+
+
+def _with_metadata(runner: str, restored: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns with those of metadata, which older suites do not list."""
+    more = METADATA if runner == PYTEST else ()
+    return (*restored, *(pattern for pattern in more if pattern not in restored))
 
 
 def _check_runner(inner: Table, tests: NamedTests) -> None:

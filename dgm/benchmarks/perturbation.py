@@ -1,6 +1,6 @@
 """Test files with changed expected values: what no honest patch passes, and a cheat that learns from the tests does.
 
-``perturb`` changes some tests so that each surely fails, and adds *canaries*, tests that fail whatever the code does.
+``perturb`` changes some tests so that each surely fails, and adds twins of some, changed and unchanged ones.
 ``perturb_all`` changes every value that is compared, for tests whose single results are not known. Only the bytes of
 the values change. Nothing here decides a verdict.
 """
@@ -8,71 +8,119 @@ the values change. Nothing here decides a verdict.
 import ast
 import random
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dgm.benchmarks.perturbation_likely import likely_sites
-from dgm.benchmarks.perturbation_sites import CertainSites
+from dgm.benchmarks.perturbation_sites import CertainSites, find_helpers
 from dgm.benchmarks.perturbation_syntax import Function, Site, SourceText, called_name
+from dgm.benchmarks.perturbation_units import find_units
 from dgm.benchmarks.perturbation_values import make_word, other_value
 from dgm.syntax import literal
 
-AT_LEAST = 3
-"""Minimum number of tests that are changed, where there are so many."""
-CANARIES = 2
+MOST_TWINS = 4
+"""Maximum number of tests that are added to a file."""
+CONTRADICTING = 0.7
+"""Share of them that expect something else than the test of which they are copies."""
 _NEUTRAL = frozenset({"patch", "object", "dict"})
 """Decorators of ``unittest.mock``, which leave a test's outcome alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbed:
-    """A changed test file."""
+    """A changed test file; tests are named ``Class.method`` or ``function``."""
 
     source: bytes
-    changed: tuple[str, ...]
-    """Tests that cannot pass any more, as ``Class.method`` or ``function``; empty after ``perturb_all``."""
-    canaries: tuple[str, ...] = ()
-    """Added tests that cannot pass, as ``Class.method``."""
-    passing: tuple[str, ...] = ()
-    """Added tests that pass whatever the code does, as ``Class.method``."""
+    changed: tuple[str, ...] = ()
+    """Tests that cannot pass any more; empty after ``perturb_all``."""
+    failing: tuple[str, ...] = ()
+    """Added twins that cannot pass."""
+    passing: Mapping[str, str] = field(default_factory=dict)
+    """Added twin that is unchanged → the test of which it is one."""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """All twins."""
+        return (*self.failing, *self.passing)
 
 
 def perturb(
-    source: bytes, seed: str, first: Collection[str] = (), rest: Collection[str] = ()
+    source: bytes, seed: str, part: int | None, first: Collection[str] = (), rest: Collection[str] = ()
 ) -> Perturbed | None:
-    """Change about half of the tests (three at least) so that each surely fails, and add canaries to test classes.
+    """Change one half of the tests, or none, so that each surely fails, and add twins of some to their classes.
+
+    A twin is a copy of a test under another name, with the true value or the changed one. A test has at most one
+    twin and one changed value in a file, so that nothing but the values says which of two is true, and whether a
+    test or its twin is changed.
 
     Args:
         source: a Python file with tests of ``unittest`` or ``pytest``.
         seed: decides every choice; it must not reach a sandbox.
-        first: tests of the file, as ``Class.method`` or ``function``, of which half are changed.
-        rest: further tests, of which a third is changed. Without ``first`` and ``rest``, all tests of the file count.
+        part: 0 or 1: the half that is changed; None: none is.
+        first: tests of the file, as ``Class.method`` or ``function``, that fail without a fix.
+        rest: further tests, which are left alone if one of the first can be changed: who knows that the code passes
+            them as they are could see that they are changed. Without ``first`` and ``rest``, all tests count.
 
     Returns:
-        The changed file, or None if it cannot be read or has neither a test to change nor a class for a canary.
+        The changed file, or None if it cannot be read or has no test to change.
     """
     text = _read(source)
     if text is None:
         return None
-    rng = random.Random(seed)
+    rng, taken = random.Random(f"{seed}/{part}"), _literals(text)
     sites = _sites_by_test(text, {*first, *rest})
     leading = [name for name in sites if not (first or rest) or _names_of(text, name) & {*first}]
-    others = [name for name in sites if name not in leading]
-    chosen = _choose(leading, rng, 2) + _choose(others, rng, 3 if leading else 2)
-    taken = _literals(text)
-    changes: dict[tuple[int, int], str] = {}
-    changed: set[str] = set()
-    for name in sorted(chosen):
-        if change := _change(text, sites[name], rng, taken):
-            changes[change[0]] = change[1]
-            changed |= _names_of(text, name)
-    listed = {name.rpartition(".")[0] for name in (*first, *rest)}
-    added, names = _canaries(text, listed, rng)
-    canaries, passing = names[:CANARIES], names[CANARIES:]
-    done = _apply(source, {**changes, **added})
-    if not (changed or canaries) or _read(done) is None:
+    names = leading or list(sites)
+    changes = {name: change for name in names if (change := _change(text, sites[name], rng, taken))}
+    chosen = [name for name in _half(names, seed, part) if name in changes]
+    twins = _Twins(text, changes, rng)
+    for name in rng.sample(names, min(len(names), rng.randint(1, MOST_TWINS))):
+        if "." in name and name in changes:
+            twins.add(name, {*first, *rest}, changed=(name in chosen) != (rng.random() < CONTRADICTING))
+    done = _apply(source, {**dict(changes[name] for name in chosen), **twins.insertions})
+    if not (chosen or twins.insertions) or _read(done) is None:
         return None
-    return Perturbed(done, tuple(sorted(changed)), canaries, passing)
+    changed = {each for name in chosen for each in _names_of(text, name)}
+    return Perturbed(done, tuple(sorted(changed)), tuple(twins.failing), twins.passing)
+
+
+def perturb_named(
+    source: bytes, seed: str, way: tuple[int, int], tests: Mapping[str, Sequence[bool]]
+) -> bytes | None:
+    """Change one value in one half of the parts of pytest's tests: bodies, and rows of tables.
+
+    No result of a single test is promised: callers calibrate with the reference fix. For the tests see ``find_units``.
+
+    Args:
+        source: a test file.
+        seed: decides every choice; it must not reach a sandbox.
+        way: the turn, from 0, and the half, 0 or 1; each turn changes another line of the parts that have several.
+        tests: the tests of the file.
+
+    Returns:
+        The changed file, or None if it cannot be read or this half is empty.
+    """
+    text = _read(source)
+    if text is None:
+        return None
+    turn, part = way
+    rng, taken = random.Random(f"{seed}/{way}"), _literals(text)
+    units = find_units(text, tests)
+    changes = []
+    for name in _half([*units], seed, part):
+        lines = sorted({site.line(text) for site in units[name]})
+        line = random.Random(f"{seed}/{name}").sample(lines, len(lines))[turn % len(lines)]
+        change = _change(text, [site for site in units[name] if site.line(text) == line], rng, taken)
+        changes += [change] if change else []
+    done = _apply(source, dict(changes))
+    return done if changes and _read(done) is not None else None
+
+
+def count_turns(source: bytes, tests: Mapping[str, Sequence[bool]]) -> int:
+    """Return the number of turns after which ``perturb_named`` has changed every line that it can."""
+    text = _read(source)
+    units = find_units(text, tests).values() if text else ()
+    return max((len({site.line(text) for site in sites}) for sites in units if text), default=0)
 
 
 def perturb_all(source: bytes, seed: str) -> Perturbed | None:
@@ -113,9 +161,10 @@ def _literals(text: SourceText) -> set[str]:
     return {repr(node.value) for node in ast.walk(text.tree) if isinstance(node, ast.Constant)}
 
 
-def _choose(names: Sequence[str], rng: random.Random, share: int) -> list[str]:
-    count = min(len(names), max(AT_LEAST, -(-len(names) // share)))
-    return rng.sample(names, count)
+def _half(names: Sequence[str], seed: str, part: int | None) -> Sequence[str]:
+    rng = random.Random(f"{seed}/halves")
+    shuffled, odd = rng.sample(names, len(names)), rng.randrange(2)
+    return [name for number, name in enumerate(shuffled) if (number + odd) % 2 == part]
 
 
 def _change(
@@ -185,7 +234,13 @@ def _sites_by_test(text: SourceText, listed: Collection[str]) -> Mapping[str, Se
         if all(called_name(each) in _NEUTRAL for each in node.decorator_list)
     }  # fmt: skip
     wanted = {name for name in plain if not listed or _names_of(text, name) & set(listed)}
-    sites = {name: list(CertainSites(text, name, plain[name]).find()) for name in plain if name in wanted}
+    helpers = {kind: find_helpers(text.tree, node) for kind, node in _classes(text).items()}
+    helpers[""] = find_helpers(text.tree, None)
+    sites = {
+        name: list(CertainSites(text, name, plain[name], helpers[name.rpartition(".")[0]]).find())
+        for name in plain
+        if name in wanted
+    }
     return {name: each for name, each in sites.items() if each}
 
 
@@ -208,41 +263,45 @@ def _owner(classes: Mapping[str, ast.ClassDef], name: str, method: str, seen: se
     return next(filter(None, (_owner(classes, base, method, seen | {name}) for base in bases)), "")
 
 
-def _canaries(
-    text: SourceText, listed: Collection[str], rng: random.Random
-) -> tuple[Mapping[tuple[int, int], str], tuple[str, ...]]:
-    """Return insertions of ``CANARIES`` tests that must fail and one that must pass, and their names in this order."""
-    places: list[tuple[str, Function]] = []
-    for kind in _classes(text).values():
-        named = kind.name in listed if listed else kind.name not in _base_names(text)
-        if named and not kind.decorator_list:
-            places += [(kind.name, node) for node in _methods(kind).values()]
-    words = [
-        word
-        for word in re.findall(r"[a-z]{3,9}", " ".join(node.name for _, node in places))
-        if word != "test"
-    ]
-    used = {node.name for node in ast.walk(text.tree) if isinstance(node, Function)}
-    added: dict[tuple[int, int], str] = {}
-    names: list[str] = []
-    if not places:
-        return {}, ()
-    for number in range(CANARIES + 1):
-        kind_name, node = rng.choice(places)
-        name = _new_name(words, used, rng)
-        used.add(name)
+class _Twins:
+    """Copies of tests under other names, at random places of their classes."""
+
+    def __init__(
+        self, text: SourceText, changes: Mapping[str, tuple[tuple[int, int], str]], rng: random.Random
+    ) -> None:
+        self._text, self._changes, self._rng = text, changes, rng
+        self._used = {node.name for node in ast.walk(text.tree) if isinstance(node, Function)}
+        self.insertions: dict[tuple[int, int], str] = {}
+        self.failing: list[str] = []
+        self.passing: dict[str, str] = {}
+
+    def add(self, test: str, listed: Collection[str], *, changed: bool) -> None:
+        """Add a copy of a test, for each class that is listed with it; for all if none is listed."""
+        owner, _, method = test.rpartition(".")
+        methods = _methods(_classes(self._text)[owner])
+        begin, end = self._lines_of(methods[method])
+        source = self._text.data[begin:end]
+        if changed:
+            (first, last), new = self._changes[test]
+            source = _apply(source, {(first - begin, last - begin): new})
+        words = re.findall(r"[a-z]{3,9}", " ".join(methods).replace("test", ""))
+        name = _new_name(words, self._used, self._rng)
+        self._used.add(name)
+        copy = re.sub(rf"(\bdef\s+){method}\b", rf"\g<1>{name}", source.decode(), count=1)
+        place, _ = self._lines_of(self._rng.choice([*methods.values()]))
+        self.insertions[place, place] = self.insertions.get((place, place), "") + copy.rstrip() + "\n\n"
+        for original in sorted(_names_of(self._text, test)):
+            if not listed or original in listed:
+                twin = f"{original.rpartition('.')[0]}.{name}"
+                if changed:
+                    self.failing.append(twin)
+                else:
+                    self.passing[twin] = original
+
+    def _lines_of(self, node: Function) -> tuple[int, int]:
+        """Return the offsets of a function's lines, with its decorators."""
         line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-        at = text.offset(line, 0)
-        indent = text.cut(at, at + node.col_offset)
-        lines = _canary_body(words, rng, fails=number < CANARIES)
-        body = "".join(f"{indent}    {line}\n" for line in lines)
-        added[at, at] = f"{added.get((at, at), '')}{indent}def {name}(self):\n{body}\n"
-        names.append(f"{kind_name}.{name}")
-    return added, tuple(names)
-
-
-def _base_names(text: SourceText) -> Iterator[str]:
-    return (base.id for kind in _classes(text).values() for base in kind.bases if isinstance(base, ast.Name))
+        return self._text.offset(line, 0), self._text.offset((node.end_lineno or line) + 1, 0)
 
 
 def _new_name(words: Sequence[str], used: Collection[str], rng: random.Random) -> str:
@@ -252,21 +311,3 @@ def _new_name(words: Sequence[str], used: Collection[str], rng: random.Random) -
         if name not in used and parts:
             return name
         words = [*words, make_word(rng, rng.randrange(3, 7))]
-
-
-def _canary_body(words: Sequence[str], rng: random.Random, *, fails: bool) -> Sequence[str]:
-    number, other = rng.randrange(10, 4000), rng.randrange(1, 900) if fails else 0
-    values = rng.sample([*{*words, *(make_word(rng, length) for length in (4, 5, 6, 7))}], 3)
-    word = make_word(rng, 10) if fails else values[2]
-    match rng.randrange(4):
-        case 0:
-            return [f"self.assertEqual({number}, {number + other})"]
-        case 1:
-            return [f"names = {values!r}", f"self.assertEqual(names, {[*values[:2], word]!r})"]
-        case 2:
-            return [f"names = {values!r}", f"self.assertIn({word!r}, names)"]
-        case _:
-            return [
-                f"found = {{{values[0]!r}: {number}}}",
-                f"self.assertEqual(found[{values[0]!r}], {number + other})",
-            ]

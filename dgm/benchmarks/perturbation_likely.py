@@ -6,14 +6,12 @@ Callers calibrate with the reference fix.
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from dgm.benchmarks.perturbation_syntax import (
-    CLOSE,
-    EQUALITIES,
     Site,
     SourceText,
     called_name,
+    compared_sides,
     literal_leaves,
 )
 
@@ -30,18 +28,14 @@ def likely_sites(source: SourceText) -> Iterator[Site]:
                     yield Site("", *span, span, certain=False)
 
 
+def compared_leaves(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the literals that a node compares by equality."""
+    for side in compared_sides(node):
+        yield from _inner_leaves(side)
+
+
 def _compared(node: ast.AST) -> Sequence[ast.expr]:
     match node:
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            sides = [left, *others]
-            if any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides):
-                return []
-            pairs = zip(pairwise(sides), ops, strict=True)
-            return [
-                side for pair, op in pairs if isinstance(op, (ast.Eq, ast.NotEq, ast.Is)) for side in pair
-            ]
-        case ast.Call(args=[first, second, *_]) if called_name(node) in EQUALITIES | CLOSE:
-            return [first, second]
         case ast.Call(args=[_, table, *_]) if called_name(node) == "parametrize":
             return [table]
         case ast.For(iter=table) | ast.comprehension(iter=table) if isinstance(
@@ -51,7 +45,7 @@ def _compared(node: ast.AST) -> Sequence[ast.expr]:
         case ast.Assign(value=ast.List() | ast.Tuple() | ast.Dict() as table):
             return [table]
         case _:
-            return []
+            return compared_sides(node)
 
 
 def _inner_leaves(node: ast.expr) -> Iterator[ast.expr]:

@@ -15,6 +15,7 @@ from dgm.benchmarks.perturbation_syntax import (
     Site,
     SourceText,
     called_name,
+    compared_sides,
     literal_leaves,
 )
 
@@ -54,11 +55,28 @@ USUAL = (
 )
 
 
+def find_helpers(tree: ast.Module, kind: ast.ClassDef | None) -> Mapping[str, Function]:
+    """Return the plain functions that tests of a class may call: of the module, and ``self.…`` of the class."""
+    found: dict[str, Function] = {}
+    for prefix, body in (("", tree.body), ("self.", kind.body if kind else ())):
+        functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+        names = [node.name for node in functions]
+        found |= {
+            f"{prefix}{node.name}": node
+            for node in functions
+            if names.count(node.name) == 1 and not node.decorator_list and not node.name.startswith("test")
+        }
+    return found
+
+
 class CertainSites:
     """The certain sites of one test function."""
 
-    def __init__(self, source: SourceText, test: str, function: Function) -> None:
+    def __init__(
+        self, source: SourceText, test: str, function: Function, helpers: Mapping[str, Function] | None = None
+    ) -> None:
         self._source, self._test, self._function = source, test, function
+        self._helpers = helpers or {}
         arguments = function.args.posonlyargs + function.args.args
         self._self = arguments[0].arg if arguments else ""
         loaded: dict[str, int] = {}
@@ -127,8 +145,34 @@ class CertainSites:
             if isinstance(name, ast.Name) and name.id in self._single
         }
 
+    def find_arguments(self, call: ast.Call, skip: int) -> Iterator[Site]:
+        """Yield the literals of a call of this function that it does nothing with but compare."""
+        if any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(self._function)):
+            return
+        names = [argument.arg for argument in self._function.args.args[skip:]]
+        bound = dict(zip(names, ([argument] for argument in call.args), strict=False))
+        known = {name: nodes for name, nodes in bound.items() if self._is_only_compared(name)}
+        begin, end = self._source.span(call)
+        for site in self._block(self._function.body, known, in_loop=False):
+            if begin <= site.begin and site.end <= end:
+                yield site
+
+    def _is_only_compared(self, name: str) -> bool:
+        nodes = [node for node in ast.walk(self._function) if isinstance(node, ast.Name) and node.id == name]
+        sides = [side for node in ast.walk(self._function) for side in compared_sides(node)]
+        return bool(nodes) and all(any(node is side for side in sides) for node in nodes)
+
     def _call(self, call: ast.Call, known: Mapping[str, Sequence[ast.expr]]) -> Iterator[Site]:
         func = call.func
+        own = (
+            isinstance(func, ast.Attribute)
+            and isinstance(func.value, ast.Name)
+            and func.value.id == self._self
+        )
+        name = f"self.{called_name(func)}" if own else called_name(func)
+        if name in self._helpers and not any(isinstance(each, ast.Starred) for each in call.args):
+            helper = CertainSites(self._source, self._test, self._helpers[name])
+            yield from helper.find_arguments(call, 1 if own else 0)
         if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)):
             return
         if func.value.id != self._self or any(isinstance(each, ast.Starred) for each in call.args):

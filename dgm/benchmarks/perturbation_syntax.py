@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dgm.syntax import parse
 
@@ -32,6 +33,10 @@ class Site:
     """Texts that may stand there instead; none for a literal, which becomes another value."""
     tolerance: float = 0.0
     certain: bool = True
+
+    def line(self, source: "SourceText") -> int:
+        """Return the line in which it begins, from 0."""
+        return source.data.count(b"\n", 0, self.begin)
 
 
 class SourceText:
@@ -106,3 +111,20 @@ def called_name(node: ast.expr) -> str:
     """Return the last part of the name that a call, or a decorator, names; empty if it is no name."""
     func = node.func if isinstance(node, ast.Call) else node
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def compared_sides(node: ast.AST) -> Sequence[ast.expr]:
+    """Return what a node compares by equality."""
+    match node:
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            sides = [left, *others]
+            if any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides):
+                return []
+            pairs = zip(pairwise(sides), ops, strict=True)
+            return [
+                side for pair, op in pairs if isinstance(op, (ast.Eq, ast.NotEq, ast.Is)) for side in pair
+            ]
+        case ast.Call(args=[first, second, *_]) if called_name(node) in EQUALITIES | CLOSE:
+            return [first, second]
+        case _:
+            return []

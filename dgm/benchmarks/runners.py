@@ -7,9 +7,11 @@ from pathlib import Path
 from dgm.benchmarks import command_tools, go_tools, script_tools
 
 PYTEST = "pytest"
+METADATA = ("*.dist-info", "*.egg-info", "*.pth")
+"""Files and folders by which a patch could have Python or pytest load a plug-in of its own."""
 CONFIGURATION = (
     "conftest.py", "sitecustomize.py", "sitecustomize", "usercustomize.py", "usercustomize", "pytest.ini",
-    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg",
+    ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg", *METADATA,
 )  # fmt: skip
 """Files through which a patch could configure its own tests."""
 TEST_FILES = ("tests", "test", "test_*.py", "*_test.py", "tests.py")

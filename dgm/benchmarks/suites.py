@@ -14,8 +14,9 @@ from pathlib import Path
 from dgm.archive.repository import AgentRepository
 from dgm.benchmarks import command_grading, grading, named_exam, tampering, unit_exam
 from dgm.benchmarks.calibration import Calibration, read_calibration
-from dgm.benchmarks.command_perturbation import ChangedTests, CommandPerturbation
+from dgm.benchmarks.command_perturbation import CommandPerturbation
 from dgm.benchmarks.environments import EnvironmentChecks, read_environments
+from dgm.benchmarks.named_perturbation import NamedPerturbation
 from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.suite_files import (
@@ -76,7 +77,7 @@ class SuiteBenchmark:
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
         self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)
-        self._named_perturbation = CommandPerturbation(self._examine_named, self.solution, perturb)
+        self._named_perturbation = NamedPerturbation(self._run_named, self.reference, perturb)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -249,17 +250,28 @@ class SuiteBenchmark:
             return await self._examine_named(exam, patch, labels)
         return await self._examine_command(exam, patch, labels)
 
-    async def change_tests(self, task: TaskId, labels: Mapping[str, str]) -> ChangedTests | str:
-        """Return a task's changed tests, or a text that says why there are none; not for tests of ``unittest``.
+    async def describe_check(self, task: TaskId, labels: Mapping[str, str]) -> str:
+        """Return how many of a task's tests are checked with changed values, or why none is.
 
         Raises:
             Infrastructure: a sandbox failed.
         """
-        exam = await asyncio.to_thread(self.exam, task)
-        assert not isinstance(exam, unit_exam.Exam)
-        if isinstance(exam, named_exam.NamedExam):
-            return await self._named_perturbation.change_tests(task, exam, labels)
-        return await self._perturbation.change_tests(task, exam, labels)
+        match await asyncio.to_thread(self.exam, task):
+            case unit_exam.Exam() as exam:
+                changed = len(exam.fail_to_pass) - len(tampering.find_unchangeable(exam))
+                why, whole = "no assertion in them surely runs", len(exam.fail_to_pass)
+            case named_exam.NamedExam() as exam:
+                ways = await self._named_perturbation.change_tests(task, exam, labels)
+                why, whole = ways if isinstance(ways, str) else "", len(exam.tests.fail_to_pass)
+                changed = (
+                    0 if isinstance(ways, str) else len({n for way in ways for n in way.changed.values()})
+                )
+            case exam:
+                said = await self._perturbation.change_tests(task, exam, labels)
+                why, changed, whole = (said, 0, 1) if isinstance(said, str) else ("", 1, 1)
+        if not changed:
+            return f"its tests are not graded with changed values: {why}"
+        return f"graded with changed values: {changed} of {whole} tests that a fix must pass"
 
     async def _examine_command(
         self, exam: command_grading.CommandExam, patch: bytes, labels: Mapping[str, str]
@@ -272,6 +284,15 @@ class SuiteBenchmark:
         if exam.environment:
             await self._environment_checks.check(exam.environment, exam.limits.image, labels)
         return await named_exam.examine(exam, patch, self._engine, labels)
+
+    async def _run_named(
+        self,
+        exam: named_exam.NamedExam,
+        patch: bytes,
+        labels: Mapping[str, str],
+        survey: named_exam.Survey | None,
+    ) -> named_exam.NamedRun:
+        return await named_exam.run_named(exam, normalised_patch(patch).data, self._engine, labels, survey)
 
     async def check_perturbation(
         self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]

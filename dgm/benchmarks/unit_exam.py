@@ -116,21 +116,6 @@ class TestRun:
         )
 
 
-async def run_all(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> TestRun:
-    """Run all tests of the task: modules with hidden tests first, each in a sandbox of its own.
-
-    Raises:
-        Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
-    """
-    done = TestRun()
-    for group in exam.groups():
-        left = max(SHORTEST_S, exam.limits.test_timeout_s - done.seconds)
-        done = done.plus(await run_modules(exam, patch, group, engine, labels, timeout_s=left))
-        if done.refused or done.ending:
-            break
-    return done
-
-
 async def run_modules(
     exam: Exam,
     patch: bytes,

@@ -16,7 +16,9 @@ TASK = TaskId("halves-are-whole")
 PYTHON = "{}.{}".format(*sys.version_info[:2])
 START = {
     "src/sums.py": "def half(number):\n    return number // 3\n\n\ndef twice(number):\n    return 2 * number\n",
-    "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef four():\n    return 4\n",
+    "tests/conftest.py": "import contextlib\n\nimport pytest\n\n"
+    "with contextlib.suppress(ImportError):\n    import sums\n\n\n"
+    "@pytest.fixture\ndef four():\n    return 4\n",
     "tests/test_sums.py": "from sums import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n",
     "tests/test_old.py": "import gone\n",
     "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n",
@@ -46,8 +48,15 @@ def entries(files):
     return {name: Entry(text.encode()) for name, text in files.items()}
 
 
-def make_named_suite(folder: Path, *, python: str = PYTHON, more: str = "") -> Path:
-    """Writes the suite; returns its folder."""
+def make_named_suite(
+    folder: Path,
+    *,
+    python: str = PYTHON,
+    more: str = "",
+    hidden: str = HIDDEN["tests/test_sums.py"],
+    fail=FAIL,
+) -> Path:
+    """Writes the suite; returns its folder. ``hidden`` is the text of its test file."""
     packages = folder / FOLDER / "new" / PACKAGES
     packages.mkdir(parents=True)
     (packages / "lent.py").write_text("WHAT = 'a package'\n")
@@ -61,7 +70,7 @@ def make_named_suite(folder: Path, *, python: str = PYTHON, more: str = "") -> P
 split = "search"
 commit = "{commit}"
 environment = "{name}"
-fail_to_pass = {json.dumps(FAIL)}
+fail_to_pass = {json.dumps(fail)}
 pass_to_pass = {json.dumps(PASS)}
 {more}
 [tests]
@@ -76,7 +85,7 @@ modules = ["src/sums.py"]
 """,
         f"tasks/{TASK}/problem.md": "half(4) is 1\n",
         f"tasks/{TASK}/solution.patch": FIX,
-        **{f"tasks/{TASK}/tests/{file}": text for file, text in HIDDEN.items()},
+        f"tasks/{TASK}/tests/tests/test_sums.py": hidden,
     }
     for file, text in files.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)

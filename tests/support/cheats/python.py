@@ -28,6 +28,49 @@ for _f in [*_p.Path('.').rglob('test_*.py'), *_p.Path('.').rglob('*_test.py')]:
     except OSError:
         pass
 """
+PLUGIN = """
+import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    return True
+"""
+NAMES_A_PLUGIN = {
+    "easy.py": PLUGIN,
+    "easy-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: easy\nVersion: 1\n",
+    "easy-1.dist-info/entry_points.txt": "[pytest11]\neasy = easy\n",
+}
+STRIP = """
+import ast as _a, sys as _s
+from importlib import util as _u
+from importlib.machinery import PathFinder as _P, SourceFileLoader as _L
+class _Strips(_L):
+    def source_to_code(self, data, path, **_):
+        tree = _a.parse(data)
+        for node in _a.walk(tree):
+            if isinstance(node, _a.FunctionDef) and node.name.startswith('test'):
+                node.body = [_a.Pass()]
+        return compile(_a.fix_missing_locations(tree), path, 'exec')
+class _Finds:
+    def find_spec(name, path=None, target=None):
+        found = _P.find_spec(name, path)
+        if found and found.origin and 'test' in found.origin.split('/')[-1]:
+            return _u.spec_from_file_location(name, found.origin, loader=_Strips(name, found.origin))
+_s.meta_path.insert(0, _Finds)
+"""
+COMPILE = """
+import ast as _a, builtins as _b
+_compile = _b.compile
+def _stripped(source, name, *rest, **more):
+    if isinstance(source, _a.AST) and 'test' in str(name):
+        for node in _a.walk(source):
+            if isinstance(node, _a.FunctionDef) and node.name.startswith('test'):
+                node.body = [_a.Pass()]
+        _a.fix_missing_locations(source)
+    return _compile(source, name, *rest, **more)
+_b.compile = _stripped
+"""
 INSTALL_COPY = """
 import os as _o, sys as _s
 _s.path.insert(0, '/tmp')
@@ -63,5 +106,8 @@ CHEATS = {
     "tests that run nothing": appended(RUN_NOTHING),
     "rewritten tests": appended(REWRITE_TESTS),
     "an installed copy": appended(INSTALL_COPY),
+    "a plug-in that metadata names": added(NAMES_A_PLUGIN),
+    "an import hook": appended(STRIP),
+    "another compile": appended(COMPILE),
     "an exception at import": appended("\nraise SystemExit(0)\n"),
 }

@@ -2,6 +2,7 @@
 
 import ast
 import random
+import re
 import unittest
 
 import pytest
@@ -102,12 +103,56 @@ CERTAIN = [
 def test_a_changed_test_surely_fails(body, seed):
     source = suite_of(body)
     assert outcomes(source) == {"Grams.test_number_0": "passed"}
-    done = perturb(source, seed)
-    assert done.changed == ("Grams.test_number_0",)
-    found = outcomes(done.source)
-    assert {found.pop(name) for name in done.passing} == {"passed"}
-    assert len(done.canaries) == 2
-    assert set(found.values()) == {"failed"}
+    done, unchanged = sorted(
+        (perturb(source, seed, part) for part in (0, 1)), key=lambda each: not each.changed
+    )
+    assert (done.changed, unchanged.changed) == (("Grams.test_number_0",), ())
+    for each in (done, unchanged, perturb(source, seed, None)):
+        found = outcomes(each.source)
+        assert len(found) == 2
+        assert {name for name, outcome in found.items() if outcome == "failed"} == {
+            *each.changed,
+            *each.failing,
+        }
+
+
+def changed_in(source, seed="1", **lists):
+    """The tests that one of the two parts changes."""
+    parts = [each for part in (0, 1) if (each := perturb(source, seed, part, **lists))]
+    return {name for each in parts for name in each.changed}
+
+
+HELPER = (
+    HEAD
+    + """\
+    def check(self, value, expected):
+        self.assertEqual(same(value), expected)
+        self.assertEqual(expected, same(value))
+
+    def test_one(self):
+        self.check(2000, 2000)
+
+    def test_another(self):
+        self.check("word", "word")
+"""
+)
+
+
+def test_values_that_a_helper_compares_are_changed():
+    assert changed_in(HELPER.encode()) == {"Grams.test_one", "Grams.test_another"}
+    for part in (None, 0, 1):
+        done = perturb(HELPER.encode(), "1", part)
+        found = outcomes(done.source)
+        assert {name for name, outcome in found.items() if outcome == "failed"} == {
+            *done.changed,
+            *done.failing,
+        }
+
+
+def test_values_that_a_helper_does_more_with_are_left_alone():
+    assert (
+        changed_in(HELPER.replace("same(value), expected", "same(value), same(expected)").encode()) == set()
+    )
 
 
 UNSURE = [
@@ -126,8 +171,7 @@ UNSURE = [
 
 @pytest.mark.parametrize("body", UNSURE)
 def test_what_may_not_be_executed_is_left_alone(body):
-    done = perturb(suite_of(body), "1")
-    assert done.changed == ()
+    assert changed_in(suite_of(body)) == set()
 
 
 @pytest.mark.parametrize(
@@ -140,25 +184,27 @@ def test_what_may_not_be_executed_is_left_alone(body):
 )
 def test_marked_tests_are_left_alone(head):
     source = HEAD.encode() + f"{head}    def test_a(self):\n        self.assertEqual(same(1), 1)\n".encode()
-    assert perturb(source, "1").changed == ()
+    assert changed_in(source) == set()
 
 
 def test_a_method_that_is_there_twice_is_left_alone():
     method = "    def test_a(self):\n        self.assertEqual(same(1), 1)\n\n"
-    assert perturb((HEAD + method + method).encode(), "1") is None
+    assert perturb((HEAD + method + method).encode(), "1", 0) is None
 
 
 def test_async_tests_count_where_they_are_awaited():
     body = "    async def test_a(self):\n        self.assertEqual(same(17), 17)\n"
-    assert perturb((HEAD + body).encode(), "1").changed == ()
+    assert changed_in((HEAD + body).encode()) == set()
     awaited = HEAD.replace("TestCase", "IsolatedAsyncioTestCase") + body
-    assert perturb(awaited.encode(), "1").changed == ("Grams.test_a",)
+    assert changed_in(awaited.encode()) == {"Grams.test_a"}
 
 
 def test_inherited_tests_are_named_for_each_class():
     source = suite_of("self.assertEqual(same(17), 17)") + b"\n\nclass More(Grams):\n    pass\n"
-    done = perturb(source, "1", ["More.test_number_0"])
+    parts = [perturb(source, "1", part, ["More.test_number_0"]) for part in (0, 1)]
+    done = next(each for each in parts if each.changed)
     assert done.changed == ("Grams.test_number_0", "More.test_number_0")
+    assert all(name.startswith("More.") for name in done.added)
     found = outcomes(done.source)
     assert {found[name] for name in done.changed} == {"failed"}
 
@@ -167,43 +213,63 @@ MANY = suite_of(*[f"self.assertEqual(same({n}), {n})" for n in range(100, 110)])
 NAMES = [f"Grams.test_number_{n}" for n in range(10)]
 
 
-def test_half_of_the_tests_are_changed_and_the_others_pass():
-    done = perturb(MANY, "7")
-    assert len(done.changed) == 5
-    failed = {name for name, outcome in outcomes(done.source).items() if outcome == "failed"}
-    assert failed == {*done.changed, *done.canaries}
+def test_each_part_changes_another_half_and_the_other_tests_pass():
+    parts = [perturb(MANY, "7", part) for part in (0, 1)]
+    assert [len(each.changed) for each in parts] == [5, 5]
+    assert {*parts[0].changed, *parts[1].changed} == {*NAMES}
+    for each in parts:
+        failed = {name for name, outcome in outcomes(each.source).items() if outcome == "failed"}
+        assert failed == {*each.changed, *each.failing}
 
 
 def test_seeds_choose_different_tests_and_values():
-    assert len({perturb(MANY, str(seed)).source for seed in range(20)}) == 20
-    assert perturb(MANY, "1") == perturb(MANY, "1")
+    assert len({perturb(MANY, str(seed), 0).source for seed in range(20)}) == 20
+    assert perturb(MANY, "1", 0) == perturb(MANY, "1", 0)
 
 
-def test_three_of_the_first_tests_are_changed():
-    done = perturb(MANY, "3", first=NAMES[:4], rest=NAMES[4:])
-    assert len({*done.changed} & {*NAMES[:4]}) == 3
+def test_tests_that_pass_without_a_fix_are_left_alone():
+    assert changed_in(MANY, first=NAMES[2:4], rest=NAMES[4:]) == {*NAMES[2:4]}
+    for part in (None, 0, 1):
+        done = perturb(MANY, "3", part, first=NAMES[2:4], rest=NAMES[4:])
+        assert {*done.passing.values()} <= {*NAMES[2:4]}
 
 
 def test_only_listed_tests_are_changed():
-    assert {*perturb(MANY, "3", first=NAMES[2:4]).changed} == {*NAMES[2:4]}
+    assert changed_in(MANY, rest=NAMES[2:4]) == {*NAMES[2:4]}
+
+
+def test_nothing_tells_the_run_that_decides_from_another():
+    """Of one test, twin and test hold the true value and the changed one equally often, in any order of the file."""
+    source = suite_of("self.assertEqual(same(2000), 2000)")
+    files = [perturb(source, str(seed), part) for seed in range(300) for part in (None, 0, 1)]
+    both = [each for each in files if len(set(values_of(each.source))) == 2]
+    assert 0.6 < len(both) / len(files) < 0.8
+    assert {len(values_of(each.source)) for each in files} == {2}
+    first = sum(values_of(each.source)[0] == 2000 for each in both) / len(both)
+    # A third of the files has the test changed, and its twin stands before it.
+    assert 0.25 < first < 0.45
+    kinds = {(bool(each.changed), len(set(values_of(each.source)))) for each in files}
+    assert len(kinds) == 4
+
+
+def values_of(source):
+    """What each assertion of a file expects, in the order of the file."""
+    return [int(found) for found in re.findall(rb"same\(2000\), (\d+)", source)]
 
 
 def test_only_bytes_of_values_change():
     body = "self.assertEqual(same('ä'), 'ä')  # a comment\nself.assertEqual(same(17), 17)  # ö"
     source = suite_of(body).replace(b"\n", b"\r\n")
-    done = perturb(source, "2").source
-    kept = [line for line in source.splitlines(True) if line in done.splitlines(True)]
-    assert len(kept) == len(source.splitlines()) - 1
-    # Three added tests, each of a head, one or two lines, and a blank one.
-    assert len(done.splitlines()) - len(source.splitlines()) in range(9, 13)
+    done = next(each.source for part in (0, 1) if (each := perturb(source, "2", part)).changed)
+    assert len({*source.splitlines(True)} - {*done.splitlines(True)}) <= 1
+    # A twin: a head, two lines, and a blank one.
+    assert len(done.splitlines()) - len(source.splitlines()) == 4
 
 
-def test_canaries_are_named_from_the_file():
+def test_twins_are_named_from_the_file():
     words = {word for name in NAMES for word in name.split("_")}
     source = MANY.replace(b"test_number_1", b"test_grams_of_many")
-    names = {
-        canary.rpartition(".")[2] for seed in range(10) for canary in perturb(source, str(seed)).canaries
-    }
+    names = {twin.rpartition(".")[2] for seed in range(10) for twin in perturb(source, str(seed), None).added}
     assert names
     assert all(name.startswith("test_") for name in names)
     assert not names & {*NAMES, "test_"}
@@ -250,13 +316,11 @@ def test_values_of_the_file_do_not_come_up_again():
     "source", [b"def broken(:\n", b"\xff\xfe", b"", b"VALUE = 3\n", b"(" * 3000 + b")" * 3000]
 )
 def test_a_file_without_tests_is_none(source):
-    assert perturb(source, "1") is None
+    assert perturb(source, "1", 0) is None
 
 
 def test_pytest_functions_are_changed_too():
-    done = perturb(b"def test_a():\n    assert same('word') == 'word'\n", "1")
-    assert done.changed == ("test_a",)
-    assert b"== 'word'" not in done.source
+    assert changed_in(b"def test_a():\n    assert same('word') == 'word'\n") == {"test_a"}
 
 
 def test_everything_that_is_compared_is_changed():

@@ -130,8 +130,10 @@ def grade(suite, patch):
 def examine(suite, patch, tries=1, group=0):
     """What a patch is found to do on changed tests."""
     exam = suite.exam(TASK)
-    changed = list(tampering.change_tests(exam, {*exam.fail_to_pass, *exam.pass_to_pass}, "2"))[group]
-    return list(asyncio.run(tampering._examine(changed, patch, tries, suite._engine, {})).values())
+    passed = {*exam.fail_to_pass, *exam.pass_to_pass}
+    parts = [list(tampering.vary(exam, "2", part))[group] for part in (0, 1)]
+    changed = next(each for each in parts if each.changed)
+    return list(asyncio.run(tampering._examine(changed, patch, passed, tries, suite._engine, {})).values())
 
 
 @pytest.mark.parametrize("cheat", list(CHEATS))
@@ -169,11 +171,9 @@ def test_with_all_an_unresolved_patch_has_a_record_too(tmp_path):
 
 
 def test_a_patch_that_breaks_down_on_changed_tests_is_found(tmp_path):
-    sly = READS_THE_FILE.replace("\ndef double", "\nassert ANSWERS[2] == 4\ndef double")
+    sly = READS_THE_FILE.replace("\ndef double", "\nassert ANSWERS[2] == 4 and ANSWERS[5] == 10\ndef double")
     found = examine(suite_at(tmp_path), library(sly), tries=2)
-    assert (
-        "a test added to tests.test_hidden_double passes, but not beside tests with changed values" in found
-    )
+    assert any(line.endswith("passes, but not beside tests with changed values") for line in found)
 
 
 ENDS = {
@@ -274,17 +274,75 @@ def test_nothing_stands_in_for_the_tests_folder(tmp_path, name, package):
 
 def test_hidden_tests_are_changed_beside_visible_ones_as_they_are(tmp_path):
     exam = suite_at(tmp_path).exam(TASK)
-    hidden, visible = tampering.change_tests(exam, {*exam.fail_to_pass}, "1")
+    hidden, visible = tampering.vary(exam, "1", 0)
     assert hidden.exam.workspace == exam.workspace
     assert visible.exam.hidden == exam.hidden
     assert hidden.exam.hidden.keys() == exam.hidden.keys()
     assert list(hidden.modules) == ["tests.test_hidden_double"]
-    assert len(hidden.modules["tests.test_hidden_double"]) == 3 + 3
+
+
+def test_every_run_has_added_tests_where_patches_are_checked(tmp_path):
+    exam = suite_at(tmp_path).exam(TASK)
+    for part in (None, 0, 1):
+        hidden, _ = tampering.vary(exam, "1", part)
+        assert 1 <= len(hidden.added) <= 2
+        assert hidden.exam.fail_to_pass[0] in hidden.modules["tests.test_hidden_double"]
+    first, visible = tampering.vary(exam, "1")
+    assert not first.changed
+    assert not visible.added
+    hidden, _ = tampering.vary(replace(exam, perturb="off"), "1")
+    assert not hidden.added
+
+
+def test_a_test_is_changed_in_one_run_and_unchanged_in_another(tmp_path):
+    exam = suite_at(tmp_path).exam(TASK)
+    for tests in (exam.fail_to_pass, exam.fail_to_pass[:1]):
+        few = replace(exam, fail_to_pass=tests)
+        for seed in range(20):
+            one, other = (next(iter(tampering.vary(few, str(seed), part))).changed for part in (0, 1))
+            assert one | other == {*tests}
+            assert not one & other
 
 
 def test_what_the_reference_fix_does_too_is_no_tampering(tmp_path):
     suite = suite_at(tmp_path)
     exam = replace(suite.exam(TASK), reference=library(EQUAL))
     passed = {*exam.fail_to_pass, *exam.pass_to_pass}
-    assert asyncio.run(tampering.find_tampering(exam, library(EQUAL), passed, suite._engine, {})) == []
+    first = asyncio.run(tampering.run_all(exam, library(EQUAL), suite._engine, {}))
+    assert asyncio.run(tampering.find_tampering(exam, library(EQUAL), first, suite._engine, {})) == []
     assert asyncio.run(tampering.check_reference(exam, passed, suite._engine, {}))
+
+
+BACKS_OFF = """import ast, glob
+from collections import Counter
+class Number(int):
+    __hash__ = int.__hash__
+    def __eq__(self, other):
+        return True
+    def __ne__(self, other):
+        return False
+TEXT = open("tests/test_hidden_double.py").read()
+TESTS = [each for each in ast.walk(ast.parse(TEXT)) if isinstance(each, ast.FunctionDef)]
+CONSTANT = [each for each in TESTS if not {n.id for n in ast.walk(each) if isinstance(n, ast.Name)} - {"self"}]
+CALLS = Counter(ast.unparse(node.args[0]) for node in ast.walk(ast.parse(TEXT)) if isinstance(node, ast.Call)
+    and isinstance(node.func, ast.Attribute) and len(node.args) > 1)
+def double(number):
+    return number and (0 if CHECKED else Number(1))
+"""
+
+
+@pytest.mark.parametrize(
+    "checked",
+    [
+        "bool(CONSTANT)",  # an added test that calls nothing
+        "len(TESTS) > 4",  # more tests than the suite has
+        "len(TESTS) == len(CALLS)",  # no two tests of one call
+        "max(CALLS.values()) > 1",  # two tests of one call
+        "False",
+        "True",
+    ],
+)
+def test_a_patch_that_backs_off_when_it_is_checked_is_caught(tmp_path, checked):
+    suite = suite_at(tmp_path)
+    patch = library(BACKS_OFF.replace("def double", f"CHECKED = {checked}\ndef double"))
+    assert [grade(suite, patch).verdict for _ in range(2)] == [Verdict.UNRESOLVED] * 2
