@@ -8,6 +8,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -16,8 +17,8 @@ from dgm.errors import AgentFault, Infrastructure, StoodStill
 T = TypeVar("T")
 
 BEAT_S = 1.0
-GAP_S = 3.0
-"""Seconds without a beat, and without work of this process, that count as a standstill."""
+GAP_S = 5.0
+"""Seconds in which the process neither beat, nor worked, nor waited for a processor, that count as a standstill."""
 
 
 if sys.platform == "linux":
@@ -31,12 +32,19 @@ def _clock() -> float:
     return time.clock_gettime(_CLOCK)
 
 
+def _busy() -> float:
+    """Return the seconds in which this process worked, or the calling thread waited for a processor."""
+    try:
+        waited_ns = int(Path("/proc/thread-self/schedstat").read_bytes().split()[1])
+    except (OSError, ValueError, IndexError):  # not Linux, or a kernel without it
+        waited_ns = 0
+    return time.process_time() + waited_ns / 1e9
+
+
 class StandstillWatch:
     """A heartbeat of the running event loop; it ends with its context."""
 
-    def __init__(
-        self, clock: Callable[[], float] = _clock, processor: Callable[[], float] = time.process_time
-    ) -> None:
+    def __init__(self, clock: Callable[[], float] = _clock, processor: Callable[[], float] = _busy) -> None:
         self._clock, self._processor = clock, processor
         self._began = self._last = clock()
         self._last_used = processor()
@@ -63,7 +71,7 @@ class StandstillWatch:
     def beat(self) -> float:
         """Record that the process is running; return the time by the watch's clock, in seconds."""
         now, used = self._clock(), self._processor()
-        # Time that the process itself worked, with its loop held up, is no standstill.
+        # A loop that is held up by work, or by a busy machine, does not stand still.
         gap_s = (now - self._last) - (used - self._last_used)
         if gap_s > GAP_S:
             self._gap_end, self._gap_s = now, gap_s

@@ -63,7 +63,7 @@ def test_no_agent_is_blamed_for_time_in_which_dgm_was_stopped(words, tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(6)
+        time.sleep(8)
         process.send_signal(signal.SIGCONT)
         process.wait(PATIENCE_S)
     finally:
