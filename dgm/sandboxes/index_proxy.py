@@ -42,7 +42,7 @@ _HEAD_S = 60.0
 _CONNECT_S = 30.0
 _CHUNK = 1 << 16
 _CONNECTIONS = 128
-_MOST_REFUSED = 5
+_MOST_REFUSED, _MOST_NOTED = 5, 1000
 _HIDDEN = ("connection", "proxy-", "keep-alive")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -192,7 +192,8 @@ class IndexProxy:
                 known = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
                 found = [str(each[4][0]) for each in known]
         if not found or not all(is_public(address) for address in found):
-            self._refused[f"{place.host}:{place.port}"[:100]] = None
+            if len(self._refused) < _MOST_NOTED:
+                self._refused[f"{place.host}:{place.port}"[:100]] = None
             raise RefusedError(f"{place.host} is no package index")
         return [Place(address, place.port) for address in found]
 
