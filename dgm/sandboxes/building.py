@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, UserError
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.folders import resolve_below
 from dgm.paths import cache_folder
 from dgm.protocols import (
@@ -131,6 +131,8 @@ class _Build:
         done = await self._helper(
             "run", f"{_FOLDER}/{name}", *command, timeout_s=timeout_s, env={**self._env, **(env or {})}
         )
+        if done.exit_code and self._proxy.unreachable:
+            raise Infrastructure(f"a package index cannot be reached: {self._proxy.unreachable}")
         return BuildRun(done.exit_code, done.output, self._proxy.refused)
 
     async def fetch(self, name: str, target: Path) -> None:

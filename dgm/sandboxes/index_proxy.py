@@ -66,7 +66,10 @@ class IndexProxy:
 
     Attributes:
         path: its socket.
+        unreachable: an index that could not be connected to last, and why; empty if there is none.
     """
+
+    unreachable = ""
 
     def __init__(self, folder: Path, own: frozenset[Place], *, public: bool) -> None:
         """Allow the public registries and the user's ``own`` indexes; with ``public`` also every public address."""
@@ -178,9 +181,15 @@ class IndexProxy:
         for target in targets:
             opening = _tunnel(proxy, target) if proxy else asyncio.open_connection(target.host, target.port)
             try:
-                return await asyncio.wait_for(opening, _CONNECT_S)
+                streams = await asyncio.wait_for(opening, _CONNECT_S)
             except OSError as error:
                 failure = error
+            else:
+                self.unreachable = ""
+                return streams
+        if is_index:
+            way = f" by the proxy {urlsplit(proxy).hostname}" if proxy else ""
+            self.unreachable = f"{place.host}{way}: {failure.strerror or failure or 'it does not answer'}"
         raise failure
 
     async def _find_public(self, place: Place) -> list[Place]:

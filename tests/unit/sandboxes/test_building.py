@@ -7,6 +7,7 @@ import os
 import pytest
 
 from dgm.domain import Entry
+from dgm.errors import Infrastructure
 from dgm.protocols import BuildError
 from dgm.sandboxes.building import SandboxBuilder, unpack_result
 from dgm.sandboxes.building_inside import ENTRY, write_entries
@@ -80,6 +81,21 @@ def test_where_uv_of_this_machine_does_not_run_there_is_one_by_pip(tmp_path, mon
         index.add_wheel("uv", program="#!/bin/sh\necho 4.2\n")
         monkeypatch.setenv("PIP_INDEX_URL", index.url)
         assert asyncio.run(build()).output == "4.2\n"
+
+
+@pytest.mark.sandbox
+@pytest.mark.starts_processes
+def test_an_index_that_cannot_be_reached_is_no_fault_of_what_was_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_INDEX_URL", "http://127.0.0.1:9/simple")
+
+    async def build():
+        builder = SandboxBuilder(find_engine("bubblewrap"), {"dgm.run": f"tests-{os.getpid()}"}, "python")
+        async with builder.open() as room:
+            await room.run(["uv", "pip", "install", "--target", "x", "tiny"], name="x", timeout_s=120)
+
+    with pytest.raises(Infrastructure, match=r"index cannot be reached: 127\.0\.0\.1: Connect"):
+        asyncio.run(build())
 
 
 def entries(*members):
