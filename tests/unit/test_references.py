@@ -142,5 +142,5 @@ def test_no_value_of_a_stranger_reaches_a_method_that_python_calls_by_itself(tmp
     (tmp_path / "kept").touch()
     values = {"file": "x", "name": str(tmp_path / "kept"), "delete": True}
     with pytest.raises(UserError, match="cannot be made with these values"):
-        find_object("policies", f"tempfile:_TemporaryFileCloser{values}")
+        references.find_object("policies", f"tempfile:_TemporaryFileCloser{values}")
     assert (tmp_path / "kept").exists()
