@@ -37,6 +37,9 @@ REFERENCE = re.compile(
 MAX_VALUES = 2_000
 """Characters of an object's values up to which they are recorded."""
 UNRECORDED = "its values are not recorded, because they are not all numbers, texts, lists, tuples and dicts"
+_HOOKS = frozenset(
+    {"__getattr__", "__getattribute__", "__del__", "__deepcopy__", "__reduce__", "__reduce_ex__"}
+)
 _lent: dict[tuple[str, str], Any] = {}
 """Kind in the plural and reference → the object that this process was given."""
 
@@ -216,10 +219,12 @@ def _restore_object(kind: Any, values: Any) -> object:  # noqa: ANN401  (whateve
 
 
 def _is_ordinary(kind: type[object]) -> bool:
-    """Return whether a class makes its objects in Python's way and makes up no attributes, as a proxy does."""
-    made_up = {"__getattr__", "__getattribute__"}
+    """Return whether Python makes, copies and deletes objects of a class, and finds their attributes, by itself.
+
+    A method that Python calls for that would act on values that may be a stranger's: ``__del__`` deletes files.
+    """
     return kind.__new__ is object.__new__ and not any(
-        made_up & vars(base).keys() for base in kind.__mro__ if base is not object
+        _HOOKS & vars(base).keys() for base in kind.__mro__ if base is not object
     )
 
 

@@ -216,15 +216,15 @@ class LocalRepository:
                 (folder / part).mkdir()
             (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
             (folder / "config").write_bytes(_config(uses_sha256=self._uses_sha256, bare=False))
-            if (self.common / "info" / "exclude").is_file():
-                (folder / "info" / "exclude").symlink_to(self.common / "info" / "exclude")
-            for file in self.git.glob("sharedindex.*"):
-                (folder / file.name).symlink_to(file)
+            links = {"info/exclude": self.common / "info" / "exclude", "index": self.git / "index"}
+            links |= {file.name: file for file in self.git.glob("sharedindex.*")}
+            for link, file in links.items():
+                if _is_file_in(file, self.git) or _is_file_in(file, self.common):
+                    (folder / link).symlink_to(file)
             variables = {
                 **_user_environment(),
                 "GIT_DIR": name,
                 "GIT_WORK_TREE": str(self.top),
-                "GIT_INDEX_FILE": str(self.git / "index"),
                 "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
             }
             settings = [word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}")]
@@ -232,7 +232,7 @@ class LocalRepository:
 
     def _find_excludes(self, variables: Mapping[str, str]) -> Sequence[str]:
         """Return the option for the file of ignore rules that the repository's own configuration names, if any."""
-        if not (self.common / "config").is_file():
+        if not _is_file_in(self.common / "config", self.common):
             return []
         words = ["config", "--file", str(self.common / "config"), "--no-includes", "--type=path"]
         done = _run_git([*words, "--get", "core.excludesFile"], self.common, variables)
@@ -242,7 +242,7 @@ class LocalRepository:
     @property
     def _uses_sha256(self) -> bool:
         config = self.common / "config"
-        text = read_file(config.resolve()).lower() if config.is_file() else b""
+        text = read_file(config.resolve()).lower() if _is_file_in(config, self.common) else b""
         return re.search(rb"objectformat\s*=\s*\"?sha256", text) is not None
 
 
@@ -256,6 +256,11 @@ def _has_mark(folder: Path) -> bool:
     mark = folder / ".git"
     # Git passes over an empty folder of this name.
     return mark.is_symlink() or mark.is_file() or (mark.is_dir() and any(mark.iterdir()))
+
+
+def _is_file_in(path: Path, folder: Path) -> bool:
+    """Return whether a path is a file of the folder, and no link that leads out of it."""
+    return path.is_file() and path.resolve().is_relative_to(folder.resolve())
 
 
 def _read_text(path: Path) -> str:

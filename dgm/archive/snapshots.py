@@ -1,4 +1,4 @@
-"""Folders as values: read an agent's files from a tar stream or from disk, and write them out again.
+"""Folders as values: read an agent's files from disk, and write them out again.
 
 All input may be hostile. Links are kept as links and never followed. Entries other than files, links and folders are
 left out. Nothing is ever written outside the named folder.
@@ -9,10 +9,9 @@ import os
 import stat
 import tarfile
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
@@ -22,8 +21,6 @@ MAX_FILES = 20_000
 MAX_BYTES = 200_000_000
 _MTIME = 1_700_000_000
 """Modification time of every file in a tar, so that equal snapshots give equal bytes."""
-_HEADERS = 4096
-"""Maximum number of bytes per file in a tar besides its content."""
 _LEFT_OUT = frozenset({"__pycache__", ".git"})
 
 
@@ -44,46 +41,6 @@ class _Collector:
 
     def add(self, name: str, entry: Entry) -> None:
         self.files[name] = entry
-
-
-class _Bounded(io.RawIOBase):
-    """A stream that raises on endless tar headers, which ``_Collector`` does not count."""
-
-    def __init__(self, stream: IO[bytes], limit_bytes: int) -> None:
-        super().__init__()
-        self._stream = stream
-        self._left = limit_bytes + MAX_FILES * _HEADERS
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise AgentFault("size", "a tar stream without end")
-        return data
-
-
-def from_tar(stream: IO[bytes], *, limit_bytes: int = MAX_BYTES, exclude: Sequence[str] = ()) -> Snapshot:
-    """Read a tar stream; if two entries have the same name, the later one counts.
-
-    ``exclude`` names entries directly below the root to leave out. A hard link becomes a copy of its target.
-
-    Raises:
-        AgentFault: stage ``size``: too large or too many files; stage ``tree``: a name leads outside, or is both a file
-            and a folder.
-        Infrastructure: not a tar stream, or a torn one.
-    """
-    found = _Collector(limit_bytes)
-    try:
-        bounded = _Bounded(stream, limit_bytes)
-        with tarfile.open(fileobj=bounded, mode="r|", errors="surrogateescape", encoding="utf-8") as tar:
-            for member in tar:
-                name = _relative_name(member.name)
-                if name and name.split("/", 1)[0] not in exclude:
-                    _add_member(tar, member, name, found)
-    except (tarfile.TarError, EOFError, ValueError) as error:
-        raise Infrastructure(f"unreadable tar stream: {error}") from error
-    _check_folders(found.files)
-    return found.files
 
 
 def to_tar(files: Snapshot, *, uid: int = 0, gid: int = 0) -> bytes:
@@ -183,41 +140,6 @@ def check_name(name: str) -> str:
     if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
         raise UserError(f"{name!r} is not the name of a file in a folder")
     return name
-
-
-def _relative_name(name: str) -> str:
-    if name.startswith("/"):
-        raise AgentFault("tree", f"absolute file name {name!r}")
-    parts = [part for part in name.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise AgentFault("tree", f"file name {name!r} leads outside")
-    return "/".join(parts)
-
-
-def _add_member(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, found: _Collector) -> None:
-    if member.issym():
-        target = os.fsencode(member.linkname)
-        found.check(name, len(target))
-        found.add(name, Entry(target, LINK))
-    elif member.islnk():
-        original = found.files.get(_relative_name(member.linkname))
-        if original is not None:
-            found.check(name, len(original.data))
-            found.add(name, original)
-    elif member.isreg():
-        found.check(name, member.size)
-        content = tar.extractfile(member)
-        data = content.read() if content else b""
-        found.add(name, Entry(data, PROGRAM if member.mode & 0o100 else FILE))
-
-
-def _check_folders(files: Snapshot) -> None:
-    for name in files:
-        parent = name.rpartition("/")[0]
-        while parent:
-            if parent in files:
-                raise AgentFault("tree", f"{parent!r} is both a file and a folder")
-            parent = parent.rpartition("/")[0]
 
 
 def _walk_files(folder: Path) -> Iterator[tuple[str, Path]]:

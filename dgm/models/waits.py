@@ -8,6 +8,8 @@ from email.utils import parsedate_to_datetime
 
 from dgm.models.refusals import ProviderRefusal
 
+LONGEST_S = 366 * 86_400.0
+"""Maximum wait in seconds; a longer one is a mistake, and no clock holds the longest."""
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART = (
     r"(?:\d+(?:\.\d+)?\s*"
@@ -56,10 +58,15 @@ def reset_time(headers: Mapping[str, str], now: datetime | None = None) -> float
 
 
 def requested_wait(refusal: ProviderRefusal) -> float | None:
-    """Return the seconds to wait by the headers, the fields or the text.
+    """Return the seconds to wait by the headers, the fields or the text, at most ``LONGEST_S``.
 
     A reset comes last: it tells when a limit is whole again, which may be long after the next call is taken.
     """
+    seconds = _find_wait(refusal)
+    return None if seconds is None else min(seconds, LONGEST_S)
+
+
+def _find_wait(refusal: ProviderRefusal) -> float | None:
     embedded = _embedded_headers(refusal.body)
     for headers in (refusal.headers, embedded):
         if (seconds := waiting_time(headers)) is not None:
@@ -106,7 +113,7 @@ def _parse_date(text: str) -> datetime | None:
     for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = parse(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
         return date if date.tzinfo else date.replace(tzinfo=UTC)
     return None

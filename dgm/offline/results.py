@@ -4,7 +4,6 @@ A scaffold may have cut the output anywhere, so a line beside a cut is never bel
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -153,14 +152,6 @@ def parse_error_lines(text: str) -> tuple[str, ...]:
 def is_refusal(text: str) -> bool:
     """Return whether an editing tool reports that it did nothing."""
     return bool(_REFUSED.match(text[:400]))
-
-
-def count_file_frames(run: TestRun) -> Mapping[str, int]:
-    """Count how often each file name occurs in the run's frames."""
-    seen: dict[str, int] = {}
-    for frame in run.frames:
-        seen[frame.path] = seen.get(frame.path, 0) + 1
-    return seen
 
 
 def _test_id(name: str, where: str) -> str:

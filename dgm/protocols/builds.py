@@ -51,7 +51,7 @@ class BuildSandbox(Protocol):
 
         Raises:
             BuildError: it cannot be started.
-            Infrastructure: the sandbox failed.
+            Infrastructure: the sandbox failed, or it failed and a package index could not be reached.
         """
         ...
 

@@ -7,18 +7,17 @@ which its result comes back too: a folder of a stranger's, of which only files a
 import importlib.metadata
 import os
 import shutil
-import stat
+import struct
 import sys
-import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from pathlib import Path
+from typing import IO
 
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, UserError
+from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.folders import resolve_below
 from dgm.paths import cache_folder
 from dgm.protocols import (
@@ -31,7 +30,7 @@ from dgm.protocols import (
     SandboxSpec,
     SharedSocket,
 )
-from dgm.sandboxes.building_inside import PORT, TOOLS
+from dgm.sandboxes.building_inside import ENTRY, PORT, TOOLS
 from dgm.sandboxes.index_proxy import NAME, IndexProxy
 from dgm.sandboxes.index_settings import (
     BUNDLES,
@@ -44,7 +43,7 @@ from dgm.sandboxes.threads import finish_work
 
 CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 1.0, 4096, 8192, 512, 3600.0
 RESULT_BYTES = 4_000_000_000
-RESULT_ENTRIES = 400_000
+RESULT_ENTRIES, RESULT_LINKS = 400_000, 100_000
 _FOLDER = "/work/build"
 _CACHE = "/work/cache"
 _SOCKET = f"/run/dgm/{NAME}"
@@ -53,7 +52,7 @@ _HELPER, _CONSTRAINTS = "build.py", "constraints.txt"
 _CERTIFICATES, _JAVA_CERTIFICATES = "certificates.pem", "cacerts"
 _OUTPUT_BYTES = 200_000
 _SEND_S = 900.0
-_READ_BYTES = 16_000_000
+_NAME_BYTES, _DEPTH = 1024, 100
 
 
 class SandboxBuilder:
@@ -132,6 +131,8 @@ class _Build:
         done = await self._helper(
             "run", f"{_FOLDER}/{name}", *command, timeout_s=timeout_s, env={**self._env, **(env or {})}
         )
+        if done.exit_code and self._proxy.unreachable:
+            raise Infrastructure(f"a package index cannot be reached: {self._proxy.unreachable}")
         return BuildRun(done.exit_code, done.output, self._proxy.refused)
 
     async def fetch(self, name: str, target: Path) -> None:
@@ -221,54 +222,54 @@ def _maven_settings(settings: IndexSettings) -> str:
     return f"<settings><proxies>{proxies}</proxies><mirrors>{mirror}</mirrors></settings>\n"
 
 
-class _Bounded:
-    """A tar file whose headers, which are read at once, may not be large."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int) -> bytes:
-        if size > _READ_BYTES:
-            raise BuildError("what was installed has names that are too long")
-        return self._file.read(size)
-
-
 def unpack_result(file: IO[bytes], target: Path) -> None:
-    """Unpack a stranger's tar file: folders, files, and links that stay within; nothing is written through a link.
+    """Make a folder of the entries that a build sent: folders, files, and links that stay within.
+
+    No link is there before all files are written, so that nothing is written through one.
 
     Raises:
-        BuildError: it holds too much, or is no such file.
+        BuildError: there are too many, or they are malformed.
     """
     links: dict[str, str] = {}
     count = size = 0
-    target.mkdir(parents=True)
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
-            for member in archive:
-                count, size = count + 1, size + member.size
-                if count > RESULT_ENTRIES or size > RESULT_BYTES:
-                    raise BuildError(
-                        f"what was installed is more than {RESULT_ENTRIES:,} files or {RESULT_BYTES:,} bytes"
-                    )
-                name = str(PurePosixPath(member.name))
-                if name.startswith("/") or ".." in name.split("/"):
-                    continue
-                place = target / name
-                if member.isdir():
-                    place.mkdir(parents=True, exist_ok=True)
-                elif member.issym():
-                    links[name] = member.linkname
-                elif member.isreg() and (source := archive.extractfile(member)):
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    with source, place.open("wb") as copy:
-                        shutil.copyfileobj(source, copy)
-                    place.chmod(0o755 if member.mode & stat.S_IXUSR else 0o644)
+        target.mkdir(parents=True)
+        while head := file.read(ENTRY.size):
+            kind, name_length, length = ENTRY.unpack(head)
+            count, size = count + 1, size + length
+            if count > RESULT_ENTRIES or size > RESULT_BYTES or len(links) > RESULT_LINKS:
+                limits = f"{RESULT_ENTRIES:,} files, {RESULT_LINKS:,} links or {RESULT_BYTES:,} bytes"
+                raise ValueError(f"it is more than {limits}")  # noqa: TRY301
+            name = _read_name(file, name_length)
+            parts = name.split("/")
+            if len(parts) > _DEPTH or not {"", ".", ".."}.isdisjoint(parts):
+                raise ValueError(f"it has a file {name[:100]!r}")  # noqa: TRY301
+            if kind == b"d":
+                (target / name).mkdir()
+            elif kind == b"l":
+                links[name] = _read_name(file, length)
+            else:
+                _write_file(file, length, target / name)
+                (target / name).chmod(0o755 if kind == b"x" else 0o644)
         _make_links(target, links)
-    except (tarfile.TarError, OSError, ValueError) as error:
-        if isinstance(error, BuildError):
-            raise
+    except (OSError, ValueError, struct.error) as error:
         raise BuildError(f"what was installed cannot be unpacked: {error}") from error
+
+
+def _read_name(file: IO[bytes], length: int) -> str:
+    if length > _NAME_BYTES:
+        raise ValueError(f"a name has more than {_NAME_BYTES} bytes")
+    return os.fsdecode(file.read(length))
+
+
+def _write_file(file: IO[bytes], length: int, path: Path) -> None:
+    with path.open("xb") as copy:
+        while length:
+            data = file.read(min(length, 1 << 20))
+            if not data:
+                raise ValueError("its end is missing")
+            copy.write(data)
+            length -= len(data)
 
 
 def _make_links(target: Path, links: Mapping[str, str]) -> None:

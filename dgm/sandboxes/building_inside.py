@@ -4,6 +4,8 @@ dgm puts it into the sandbox as a file; standard library only, Python >= 3.9. Th
 loopback for the command.
 """
 
+# ruff: noqa: PTH115, PTH118, PTH123
+
 from __future__ import annotations
 
 import contextlib
@@ -11,10 +13,13 @@ import os
 import select
 import socket
 import socketserver
+import stat
+import struct
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import IO
 
 PORT = 8377
 TOOLS = "/opt/dgm-uv"
@@ -23,6 +28,8 @@ OWN_TOOLS = "/work/cache/uv"
 """Where pip puts another."""
 FAILED = 70
 """Exit status where a folder could not be sent."""
+ENTRY = struct.Struct(">cHQ")
+"""Kind (``d``, ``f``, ``x`` for a program, ``l`` for a link), length of the name, length of the content."""
 
 
 def main() -> int:
@@ -100,16 +107,52 @@ def pump(near: socket.socket, far: socket.socket) -> None:
 
 
 def send(path: str, folder: str) -> int:
-    """Send a folder to the proxy as a tar stream."""
+    """Send a folder to the proxy: an ``ENTRY`` for each folder, file and link, then its name and its content."""
     with socket.socket(socket.AF_UNIX) as far:
         far.connect(path)
         far.sendall(b"PUT /result HTTP/1.1\r\n\r\n")
-        words = ["tar", "-c", "--hard-dereference", "--format=pax", "-C", folder, "-f", "-", "."]
-        done = subprocess.run(words, stdout=far.fileno(), check=False)
+        try:
+            with far.makefile("wb") as stream:
+                write_entries(os.fsencode(folder), stream)
+        except OSError as error:
+            print(error.strerror, file=sys.stderr)  # noqa: T201
+            return FAILED
         far.shutdown(socket.SHUT_WR)
-        answer = far.recv(65536)
-    # 1: a file changed while it was read, as a background process may do; the folder is checked anyway.
-    return 0 if done.returncode in (0, 1) and b" 200 " in answer else FAILED
+        return 0 if b" 200 " in far.recv(65536) else FAILED
+
+
+def write_entries(top: bytes, stream: IO[bytes]) -> None:
+    """Write a folder's entries; each folder comes before what lies in it.
+
+    Raises:
+        OSError: the folder is missing, or one of its files cannot be read.
+    """
+    for path, folders, names in os.walk(top, onerror=fail):
+        for place in (os.path.join(path, name) for name in sorted(folders + names)):
+            info, name = os.lstat(place), os.path.relpath(place, top)
+            if stat.S_ISDIR(info.st_mode):
+                stream.write(ENTRY.pack(b"d", len(name), 0) + name)
+            elif stat.S_ISLNK(info.st_mode):
+                target = os.readlink(place)
+                stream.write(ENTRY.pack(b"l", len(name), len(target)) + name + target)
+            elif stat.S_ISREG(info.st_mode):
+                kind = b"x" if info.st_mode & stat.S_IXUSR else b"f"
+                stream.write(ENTRY.pack(kind, len(name), info.st_size) + name)
+                write_content(place, info.st_size, stream)
+
+
+def write_content(file: bytes, size: int, stream: IO[bytes]) -> None:
+    """Write as many bytes as a file had, whatever a background process does to it."""
+    with open(file, "rb") as source:
+        while size:
+            data = source.read(min(size, 1 << 20)) or bytes(min(size, 1 << 20))
+            stream.write(data)
+            size -= len(data)
+
+
+def fail(error: OSError) -> None:
+    """Raise an error that ``os.walk`` would pass over."""
+    raise error
 
 
 if __name__ == "__main__":

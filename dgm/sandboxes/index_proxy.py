@@ -42,7 +42,7 @@ _HEAD_S = 60.0
 _CONNECT_S = 30.0
 _CHUNK = 1 << 16
 _CONNECTIONS = 128
-_MOST_REFUSED = 5
+_MOST_REFUSED, _MOST_NOTED = 5, 1000
 _HIDDEN = ("connection", "proxy-", "keep-alive")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
@@ -66,7 +66,10 @@ class IndexProxy:
 
     Attributes:
         path: its socket.
+        unreachable: an index that could not be connected to last, and why; empty if there is none.
     """
+
+    unreachable = ""
 
     def __init__(self, folder: Path, own: frozenset[Place], *, public: bool) -> None:
         """Allow the public registries and the user's ``own`` indexes; with ``public`` also every public address."""
@@ -178,9 +181,15 @@ class IndexProxy:
         for target in targets:
             opening = _tunnel(proxy, target) if proxy else asyncio.open_connection(target.host, target.port)
             try:
-                return await asyncio.wait_for(opening, _CONNECT_S)
+                streams = await asyncio.wait_for(opening, _CONNECT_S)
             except OSError as error:
                 failure = error
+            else:
+                self.unreachable = ""
+                return streams
+        if is_index:
+            way = f" by the proxy {urlsplit(proxy).hostname}" if proxy else ""
+            self.unreachable = f"{place.host}{way}: {failure.strerror or failure or 'it does not answer'}"
         raise failure
 
     async def _find_public(self, place: Place) -> list[Place]:
@@ -192,7 +201,8 @@ class IndexProxy:
                 known = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
                 found = [str(each[4][0]) for each in known]
         if not found or not all(is_public(address) for address in found):
-            self._refused[f"{place.host}:{place.port}"[:100]] = None
+            if len(self._refused) < _MOST_NOTED:
+                self._refused[f"{place.host}:{place.port}"[:100]] = None
             raise RefusedError(f"{place.host} is no package index")
         return [Place(address, place.port) for address in found]
 

@@ -136,3 +136,11 @@ def test_a_benchmark_with_other_values_is_made_anew_and_left_to_its_version():
 def test_a_stranger_gives_values_to_ordinary_objects_only(reference):
     with pytest.raises(UserError, match="cannot be made with these values"):
         references.find_object("policies", reference)
+
+
+def test_no_value_of_a_stranger_reaches_a_method_that_python_calls_by_itself(tmp_path):
+    (tmp_path / "kept").touch()
+    values = {"file": "x", "name": str(tmp_path / "kept"), "delete": True}
+    with pytest.raises(UserError, match="cannot be made with these values"):
+        references.find_object("policies", f"tempfile:_TemporaryFileCloser{values}")
+    assert (tmp_path / "kept").exists()

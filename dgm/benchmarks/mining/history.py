@@ -13,6 +13,8 @@ from dgm.errors import UserError
 
 _RECORD, _FIELD = b"\x1e", b"\x1f"
 _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%B%x1f"
+_LATEST = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
+"""Latest day of a commit; a repository may claim any."""
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 
@@ -52,7 +54,7 @@ class Unit:
     @property
     def day(self) -> str:
         """Its day in UTC, as ``2026-11-27``."""
-        return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d")
+        return datetime.fromtimestamp(min(self.time, _LATEST), UTC).strftime("%Y-%m-%d")
 
 
 class History:

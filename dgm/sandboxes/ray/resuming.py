@@ -51,11 +51,6 @@ class ResumingPipe:
         self._closed = False
 
     @property
-    def is_connected(self) -> bool:
-        """True while the other end is connected."""
-        return self._writer is not None
-
-    @property
     def broken(self) -> str:
         """Why it will carry nothing more; empty: it may."""
         return self._broken

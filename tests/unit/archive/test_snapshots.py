@@ -2,7 +2,6 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,13 @@ from hypothesis import strategies as st
 from dgm.archive.snapshots import (
     FILE,
     LINK,
-    MAX_FILES,
     PROGRAM,
-    _Bounded,
     from_folder,
-    from_tar,
     to_tar,
     write_folder,
 )
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.errors import AgentFault, UserError
 
 STRANGE: Snapshot = {
     "a/b/c.py": Entry(b"print()\n"),
@@ -33,29 +29,20 @@ STRANGE: Snapshot = {
 }
 
 
-def tar(*members: tuple[str, Callable[[tarfile.TarInfo], None] | bytes]) -> io.BytesIO:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, what in members:
-            member = tarfile.TarInfo(name)
-            data = what if isinstance(what, bytes) else b""
-            if not isinstance(what, bytes):
-                what(member)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    buffer.seek(0)
-    return buffer
-
-
-def kind(type_: bytes, link: str = "") -> Callable[[tarfile.TarInfo], None]:
-    def become(member: tarfile.TarInfo) -> None:
-        member.type, member.linkname = type_, link
-
-    return become
+def read_tar(data: bytes) -> Snapshot:
+    files = {}
+    with tarfile.open(fileobj=io.BytesIO(data), encoding="utf-8", errors="surrogateescape") as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isreg() else None
+            mode = PROGRAM if member.mode & 0o100 else FILE
+            files[member.name] = (
+                Entry(content.read(), mode) if content else Entry(os.fsencode(member.linkname), LINK)
+            )
+    return files
 
 
 def test_strange_names_and_links_survive_a_tar() -> None:
-    assert from_tar(io.BytesIO(to_tar(STRANGE))) == STRANGE
+    assert read_tar(to_tar(STRANGE)) == STRANGE
 
 
 def test_strange_names_and_links_survive_a_folder(tmp_path: Path) -> None:
@@ -84,75 +71,11 @@ def test_any_snapshot_survives_a_tar(nested: dict[str, Entry | dict[str, Entry]]
             files[name] = value
         else:
             files |= {f"{name}/{inner}": entry for inner, entry in value.items()}
-    assert from_tar(io.BytesIO(to_tar(files))) == files
+    assert read_tar(to_tar(files)) == files
 
 
 def test_equal_snapshots_give_equal_bytes_whatever_their_order() -> None:
     assert to_tar(dict(reversed(STRANGE.items()))) == to_tar(STRANGE)
-
-
-@pytest.mark.parametrize("name", ["/etc/cron.d/evil", "../evil", "a/../../evil", "a/.."])
-def test_name_that_leads_outside_is_the_agents_fault(name: str) -> None:
-    with pytest.raises(AgentFault) as fault:
-        from_tar(tar((name, b"x")))
-    assert fault.value.stage == "tree"
-
-
-def test_devices_and_pipes_are_left_out() -> None:
-    stream = tar(
-        ("null", kind(tarfile.CHRTYPE)),
-        ("disk", kind(tarfile.BLKTYPE)),
-        ("pipe", kind(tarfile.FIFOTYPE)),
-        ("f", b""),
-    )
-    assert list(from_tar(stream)) == ["f"]
-
-
-def test_hard_link_becomes_a_copy_and_one_to_the_outside_nothing() -> None:
-    stream = tar(
-        ("a", b"data"), ("b", kind(tarfile.LNKTYPE, "a")), ("c", kind(tarfile.LNKTYPE, "etc/passwd"))
-    )
-    assert from_tar(stream) == {"a": Entry(b"data"), "b": Entry(b"data")}
-    with pytest.raises(AgentFault):
-        from_tar(tar(("c", kind(tarfile.LNKTYPE, "/etc/passwd"))))
-
-
-def test_later_of_two_entries_with_one_name_counts() -> None:
-    assert from_tar(tar(("a", b"old"), ("./a", b"new"))) == {"a": Entry(b"new")}
-
-
-def test_file_below_a_link_is_refused() -> None:
-    with pytest.raises(AgentFault, match="both a file and a folder"):
-        from_tar(tar(("a", kind(tarfile.SYMTYPE, "/etc")), ("a/passwd", b"root")))
-
-
-def test_too_many_bytes_are_the_agents_fault() -> None:
-    with pytest.raises(AgentFault) as fault:
-        from_tar(tar(("a", b"x" * 600), ("b", b"x" * 600)), limit_bytes=1000)
-    assert fault.value.stage == "size"
-
-
-@pytest.mark.slow
-def test_too_many_files_are_the_agents_fault() -> None:
-    with pytest.raises(AgentFault, match="20000 files"):
-        from_tar(tar(*((f"f{n}", b"") for n in range(MAX_FILES + 1))))
-
-
-def test_hard_links_cannot_get_round_the_limit() -> None:
-    links = [(f"l{n}", kind(tarfile.LNKTYPE, "a")) for n in range(20)]
-    with pytest.raises(AgentFault, match="more than 5000 bytes"):
-        from_tar(tar(("a", b"x" * 1000), *links), limit_bytes=5000)
-
-
-@pytest.mark.parametrize("data", [b"not a tar at all" * 100, to_tar(STRANGE)[:700]])
-def test_torn_stream_is_not_the_agents_fault(data: bytes) -> None:
-    with pytest.raises(Infrastructure, match="tar"):
-        from_tar(io.BytesIO(data))
-
-
-def test_excluded_entries_are_left_out_at_the_root_only() -> None:
-    stream = tar((".git/config", b""), ("sub/.git/config", b""), ("a", b""))
-    assert sorted(from_tar(stream, exclude=[".git"])) == ["a", "sub/.git/config"]
 
 
 def test_folder_is_read_without_caches_git_or_what_links_lead_to(tmp_path: Path) -> None:
@@ -174,18 +97,6 @@ def test_folder_above_the_limit_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * 2000)
     with pytest.raises(AgentFault, match="more than 1000 bytes"):
         from_folder(tmp_path, limit_bytes=1000)
-
-
-def test_a_stream_of_headers_without_end_is_the_agents_fault() -> None:
-    class Endless(io.RawIOBase):
-        def read(self, size: int = -1) -> bytes:
-            return bytes(size)
-
-    bounded = _Bounded(Endless(), 1000)
-    left = bounded._left
-    assert len(bounded.read(left)) == left
-    with pytest.raises(AgentFault, match="a tar stream without end"):
-        bounded.read(1)
 
 
 @pytest.mark.parametrize("name", ["", "/x", "../x", "a//b", "a/./b", "a/\0"])

@@ -175,3 +175,16 @@ def test_a_result_is_taken_once_it_is_waited_for_and_within_its_size(tmp_path):
     assert b" 403 " in answer
     assert len(kept) <= 100_000
     assert b" 403 " in send(tmp_path / "c", data, 200_000, awaited=False)[0]
+
+
+def test_a_build_that_asks_for_ever_more_hosts_takes_no_more_memory(tmp_path):
+    async def run():
+        async with IndexProxy(tmp_path / "socket", frozenset(), public=False) as proxy:
+            for number in range(1100):
+                reader, writer = await asyncio.open_unix_connection(proxy.path)
+                writer.write(connect(f"host-{number}:443").encode())
+                await reader.read()
+                writer.close()
+            return proxy.refused
+
+    assert "host-4:443 and 995 more" in asyncio.run(run())
