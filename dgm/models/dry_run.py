@@ -8,7 +8,7 @@ class DryRun:
     """A model that answers every request with DONE, at no cost."""
 
     def __init__(self, name: str = "dry-run") -> None:
-        """Set the full name of the model that it stands for, as agents are told it."""
+        """Set the full name of the model that it stands for."""
         self.name = name
 
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002  (whatever is asked)

@@ -27,7 +27,7 @@ class ScriptedTalk:
     """A model whose answer depends on the tools of the request and the number of its own turns alone."""
 
     def __init__(self, name: str = "scripted") -> None:
-        """Set the full name of the model that it stands for, as agents are told it."""
+        """Set the full name of the model that it stands for."""
         self.name = name
 
     async def reply(self, request: Request) -> Reply:
