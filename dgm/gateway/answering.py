@@ -13,7 +13,7 @@ from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
+from dgm.gateway.passing import build_request, convert_reply, estimate_input, mark_untranslatable
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
 from dgm.gateway.translation.wire import Wire, WireAnswer
@@ -38,7 +38,7 @@ class CompletionHandler:
         Args:
             caller: asks the models.
             ledger: knows the maximum output of each model.
-            note: is told in a line what was answered otherwise than an agent asked for it.
+            note: is told the name of another model that the lent one answers for.
         """
         self._caller = caller
         self._ledger = ledger
@@ -121,6 +121,7 @@ class CompletionHandler:
             if lease.role == DRY_RUN:
                 request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+                lease.rehearsed.note(wire, raw, estimate_input(request.body), call.request)
             else:
                 with mark_untranslatable(wire.protocol, raw, http.headers, lease):
                     call = wire.parse(raw)
@@ -184,7 +185,7 @@ class CompletionHandler:
             BadRequest: as ``ModelNames.check``.
         """
         if lease.names.check(asked):
-            self._note(lease, f"agents ask for {asked[:80]!r} and are answered with {lease.names.full}")
+            self._note(lease, asked[:80])
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the output limit for a request that asks for ``wished`` tokens."""

@@ -20,6 +20,7 @@ from dgm.gateway.calls import JobEnded, ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
+from dgm.gateway.rehearsed import RehearsedCalls
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,
@@ -68,7 +69,7 @@ class Lease:
         calls: number of answered calls.
         refusals: number of requests that were answered with an error.
         refused: map of code to first message of the refusals, in order.
-        notes: what was answered otherwise than the agent asked for it, each a line.
+        rehearsed: what the calls of a dry run show.
         foreign: number of refusals for reasons that are not the agent's.
         heard: numbers of the calls that were answered so far in this attempt of the action.
         open: number of requests that are not answered yet.
@@ -104,7 +105,7 @@ class Lease:
         self.refused: dict[str, str] = {}
         self.foreign = 0
         self.last_words = ""
-        self.notes: dict[str, None] = {}
+        self.rehearsed = RehearsedCalls()
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.pace = Pace()

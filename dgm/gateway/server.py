@@ -313,10 +313,11 @@ class Gateway:
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
-    def _note_answer(self, lease: Lease, words: str) -> None:
-        lease.notes[words] = None
-        if lease.role != DRY_RUN:
-            self._journal.note(lease.model.name, words)
+    def _note_answer(self, lease: Lease, asked: str) -> None:
+        if lease.role == DRY_RUN:
+            lease.rehearsed.other_models[asked] = None
+        else:
+            self._journal.note(lease.model.name, f"agents ask for {asked!r} and are answered with this model")
 
     # Other endpoints
 

@@ -16,6 +16,7 @@ from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
+from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
@@ -139,7 +140,8 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out, told, own)
+        dry = lease.rehearsed.summarise(lease.refused) if self.role == DRY_RUN else None
+        return Work(left.files, left.patch, completed, *said, left.left_out, told, own, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
