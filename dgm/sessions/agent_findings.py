@@ -190,7 +190,7 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         names = _shorten(calls.other_models)
         aliases = ", ".join(f'"{name}" = "default"' for name in calls.other_models)
         write = f"for a model of another vendor, in the settings: models.aliases = {{{aliases}}}"
-        yield Finding(Level.WARNING, "model name", f"asks for {names}: the lent model answers", write)
+        yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
     if calls.turn_tokens:
         message = f"about {calls.turn_tokens:,} tokens a turn for prompts and tools, before any work"
         yield Finding(Level.GOOD, "prompt", message)

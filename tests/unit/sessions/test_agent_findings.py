@@ -146,7 +146,7 @@ def test_an_agent_that_speaks_two_protocols_of_which_one_does_not_translate():
 
 
 def test_a_pinned_model_is_told_with_the_alias_to_set():
-    finding = judge_calls(other_models=("gpt-4o",))["model name"]
+    finding = judge_calls(other_models=("gpt-4o",))["alias"]
     assert (finding.level, finding.write) == (
         Level.WARNING,
         'for a model of another vendor, in the settings: models.aliases = {"gpt-4o" = "default"}',
