@@ -298,6 +298,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             "python": platform.python_version(),
             "benchmark": parts.benchmark.version,
         },
+        run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),
         **({OBJECTS: objects} if (objects := references.record_versions(_find_references(settings))) else {}),
     }
@@ -359,7 +360,7 @@ async def open_worker(
     ledger = Ledger(prices_of(settings), lambda: run.tree.spend, lambda: run.tree.budget)
     try:
         limits = call_limits(settings.limits)
-        rules = LendingRules(settings.models.aliases, drawing_of(settings))
+        rules = LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run))
         async with (
             Gateway(folder, journal, models, ledger, limits, rules) as gateway,
             tell_open_calls(run.folder, gateway.caller.open_calls),

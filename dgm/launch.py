@@ -109,7 +109,7 @@ async def prepare(settings: Settings, watcher: Watcher) -> PreparedSession:
     check_budget_ends_run(settings.budget.budget(), settings)
     watcher.confirm(settings, settings.budget.budget(), 0.0)
     name = seed_of(settings)
-    limits = await rehearse(name, read_seed(name), parts.engine, settings.limits)
+    limits = await rehearse(name, read_seed(name), parts.engine, settings)
     settings = settings.model_copy(update={"limits": limits})
     checks = await check_models(settings)
     watcher.models_checked(settings, checks)
@@ -271,7 +271,7 @@ async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> a
         raise UserError(f"{error}; {hint}") from error
     assemble.check_benchmark(run, parts)
     if changed and run.tree.agents:
-        await rehearse("the seed", run.source(SEED), parts.engine, settings.limits)
+        await rehearse("the seed", run.source(SEED), parts.engine, settings)
     return parts
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.bounded_reading import parse_json
+from dgm.domain import Snapshot
 from dgm.errors import UserError
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
@@ -65,6 +66,16 @@ def keep_registry_specs(
         else:
             foreign.append(name)
     return kept, foreign
+
+
+def find_install_scripts(source: Snapshot) -> list[str]:
+    """Return the names of the packages in an agent's lock that have install scripts, which dgm does not run."""
+    try:
+        packages = parse_json(source[LOCK].data.decode("utf-8"))["packages"]
+        paths = [path for path, package in packages.items() if path and package.get("hasInstallScript")]
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return []
+    return sorted({path.rpartition(f"{MODULES}/")[2] for path in paths})
 
 
 def check_manifest(data: bytes) -> None:

@@ -140,6 +140,8 @@ class NoteKind(StrEnum):
     """The model billed more output than requested."""
     NO_TOOLS = "no_tools"
     """The model answers a request for a tool call in text."""
+    ANSWERS = "answers"
+    """Agents' calls are answered otherwise than they ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,11 @@ SAID_CHARS, WRITE_CHARS = 400, 400
 )
 @engine_option
 @click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.check_s."
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting, such as limits.check_s; model=NAME: the agent is told that name, and nothing is paid.",
 )
 @as_json
 def check(

@@ -283,7 +283,8 @@ class ModelsSettings(Section):
     compatible: ProviderSettings = ProviderSettings()
     """``openai-compatible/…``; needs a ``base_url``."""
     aliases: Mapping[str, str] = {}
-    """Names that agents ask for of themselves → the model that each stands for; ``default`` is the one that is lent."""
+    """Names that agents ask for → the model that each stands for; ``default`` is the one that is lent. Names of
+    the same vendor's other models need none."""
     azure: AzureSettings = AzureSettings()
     bedrock: BedrockSettings = BedrockSettings()
     vertex: VertexSettings = VertexSettings()

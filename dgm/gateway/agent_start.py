@@ -97,6 +97,7 @@ def model_names(given: Mapping[str, str]) -> dict[str, str]:
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": model,
         "ANTHROPIC_DEFAULT_SONNET_MODEL": model,
         "ANTHROPIC_DEFAULT_OPUS_MODEL": model,
+        "ANTHROPIC_DEFAULT_FABLE_MODEL": model,
         "LITELLM_PROXY_API_BASE": address,
         "LITELLM_PROXY_API_KEY": token,
         "AZURE_API_BASE": root,

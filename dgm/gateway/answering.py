@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,11 @@ from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
+from dgm.gateway.model_names import DEFAULT
+from dgm.gateway.passing import build_request, convert_reply, estimate_input, mark_untranslatable
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
-from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
+from dgm.gateway.translation.wire import Wire, WireAnswer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
 from dgm.wires import WIRES
@@ -31,17 +32,17 @@ CONTINUED = (openai_responses.WIRE,)
 class CompletionHandler:
     """The request handler of one gateway."""
 
-    def __init__(self, caller: ModelCaller, ledger: Ledger, aliases: Mapping[str, str]) -> None:
+    def __init__(self, caller: ModelCaller, ledger: Ledger, note: Callable[[Lease, str], None]) -> None:
         """Create the handler.
 
         Args:
             caller: asks the models.
             ledger: knows the maximum output of each model.
-            aliases: map of names that agents may ask for to model names; ``default`` is the lent one.
+            note: is told the name of another model that the lent one answers for.
         """
         self._caller = caller
         self._ledger = ledger
-        self._aliases = dict(aliases)
+        self._note = note
 
     async def complete(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         """Answer one request for a completion.
@@ -63,8 +64,8 @@ class CompletionHandler:
 
         async with lease.pace.handle():
             request = build_request(wire.protocol, raw, http.headers, lease.memory)
-            self.check_model(str(request.body.get("model") or "default"), lease)
-            named = {**request.body, "model": self._own_name(lease)}
+            self.check_model(str(request.body.get("model") or DEFAULT), lease)
+            named = {**request.body, "model": lease.names.native}
             limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
             request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
         ordinal = lease.admit()
@@ -120,6 +121,7 @@ class CompletionHandler:
             if lease.role == DRY_RUN:
                 request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+                lease.rehearsed.note(wire, raw, estimate_input(request.body), call.request)
             else:
                 with mark_untranslatable(wire.protocol, raw, http.headers, lease):
                     call = wire.parse(raw)
@@ -171,32 +173,19 @@ class CompletionHandler:
         return key, reply_of(said, raw.body)
 
     def _write_raw(self, lease: Lease, protocol: WireProtocol, request: Request) -> WireRequest:
-        body = {**WIRES[protocol].write_request(request, self._own_name(lease)), "stream": True}
+        body = {**WIRES[protocol].write_request(request, lease.names.native), "stream": True}
         return WireRequest(protocol, body, form_optional=request.form is not None)
 
     # Checks of a request
 
     def check_model(self, asked: str, lease: Lease) -> None:
-        """Refuse a name that does not stand for the lent model.
+        """Refuse a name that does not stand for the lent model, and note the name of another one that does.
 
         Raises:
-            BadRequest: the name is unknown; the message lists the known names.
+            BadRequest: as ``ModelNames.check``.
         """
-        names = self.names(lease)
-        if asked not in names:
-            shown = ", ".join(repr(name) for name in names)
-            message = f"the model {asked[:80]!r} is not offered; use one of {shown}"
-            raise BadRequest(message, "model_not_found", 404)
-
-    def names(self, lease: Lease) -> list[str]:
-        """Return the names under which an agent may ask for its model."""
-        model = lease.model
-        aliases = [name for name, stands in self._aliases.items() if stands in ("default", model.name)]
-        return list(dict.fromkeys(("default", model.name, self._own_name(lease), *aliases)))
-
-    @staticmethod
-    def _own_name(lease: Lease) -> str:
-        return lease.wire_model.own_name if lease.wire_model else lease.model.name
+        if lease.names.check(asked):
+            self._note(lease, asked[:80])
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the output limit for a request that asks for ``wished`` tokens."""

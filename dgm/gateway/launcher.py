@@ -67,7 +67,7 @@ def environment(launch: dict[str, str], port: int) -> dict[str, str]:
         "OPENAI_API_KEY": launch["token"],
         "ANTHROPIC_BASE_URL": base,
         "ANTHROPIC_API_KEY": launch["token"],
-        "DGM_MODEL": launch.get("model", "default"),
+        "DGM_MODEL": launch["model"],
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         # The log of an agent that is ended holds what it printed.

@@ -19,6 +19,8 @@ from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded, ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
+from dgm.gateway.model_names import ModelNames
+from dgm.gateway.rehearsed import RehearsedCalls
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,
@@ -60,12 +62,14 @@ class Lease:
     """The grant behind an agent's token, with the account of its use.
 
     Attributes:
+        names: by which the agent may ask for the model.
         wire_model: the model, where it is asked in its provider's protocol.
         token: the agent's key; worthless outside the gateway that made it, and still set when the lease has ended.
         usage: of all answered calls, those served from the journal included.
         calls: number of answered calls.
         refusals: number of requests that were answered with an error.
         refused: map of code to first message of the refusals, in order.
+        rehearsed: what the calls of a dry run show.
         foreign: number of refusals for reasons that are not the agent's.
         heard: numbers of the calls that were answered so far in this attempt of the action.
         open: number of requests that are not answered yet.
@@ -86,10 +90,12 @@ class Lease:
         model: LentModel,
         limits: CallLimits,
         paid: Sequence[Exchange] = (),
+        names: ModelNames | None = None,
     ) -> None:
         self.action = action
         self.role = role
         self.model = model
+        self.names = names or ModelNames(model.name)
         self.wire_model = model if isinstance(model, WireModel) else None
         self.limits = limits
         self.token = "dgm-" + secrets.token_hex(16)
@@ -99,6 +105,7 @@ class Lease:
         self.refused: dict[str, str] = {}
         self.foreign = 0
         self.last_words = ""
+        self.rehearsed = RehearsedCalls()
         self.failure: Infrastructure | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.pace = Pace()

@@ -28,6 +28,7 @@ from dgm.gateway.http import (
 )
 from dgm.gateway.lease import CallLimits, Lease
 from dgm.gateway.ledger import Ledger
+from dgm.gateway.model_names import DEFAULT, ModelNames
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.sockets import SocketServer
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
@@ -60,6 +61,14 @@ class LendingRules:
     """Map of names that agents ask for to model names; ``default`` is the lent one."""
     drawing: Drawing = field(default_factory=Drawing)
     """The draw of an action's model where its role has several."""
+    fixed_name: str = ""
+    """The name that agents are told in place of their model's own; empty: none."""
+    any_name: bool = False
+    """Whether an agent may ask for its model by every name."""
+
+    def names_of(self, model: LentModel) -> ModelNames:
+        """Return the names of a lent model."""
+        return ModelNames(model.name, self.aliases, self.fixed_name, self.any_name)
 
 
 class Gateway:
@@ -100,7 +109,7 @@ class Gateway:
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._answering = CompletionHandler(self.caller, ledger, self._rules.aliases)
+        self._answering = CompletionHandler(self.caller, ledger, self._note_answer)
         self._leases: dict[str, Lease] = {}
         self._strangers = Pace()
         self._ending: set[asyncio.Task[Any]] = set()
@@ -130,6 +139,7 @@ class Gateway:
         role: str,
         limits: CallLimits | None = None,
         heard: set[int] | None = None,
+        kind: str = "",
     ) -> Iterator[Lease]:
         """Lend the role's model for an action.
 
@@ -141,6 +151,7 @@ class Gateway:
             limits: other than the gateway's own.
             heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
                 and this lease adds its own.
+            kind: role of the model whose names a dry run has; those of the lent one if there is none.
 
         Raises:
             ArchiveCorrupt: a paid reply is damaged.
@@ -151,7 +162,10 @@ class Gateway:
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
         model = self.models[self._rules.drawing.model_for(action, role)]
-        lease = Lease(action, role, model, limits or self.limits, fresh)
+        named = (
+            self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
+        )
+        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named))
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
@@ -299,6 +313,12 @@ class Gateway:
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
+    def _note_answer(self, lease: Lease, asked: str) -> None:
+        if lease.role == DRY_RUN:
+            lease.rehearsed.other_models[asked] = None
+        else:
+            self._journal.note(lease.model.name, f"agents ask for {asked!r} and are answered with this model")
+
     # Other endpoints
 
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
@@ -311,7 +331,7 @@ class Gateway:
         async with lease.pace.handle():
             body = parse_document(raw)
             messages.check_count(body)
-        self._answering.check_model(str(body.get("model") or "default"), lease)
+        self._answering.check_model(str(body.get("model") or DEFAULT), lease)
         counted = None
         if lease.wire_model and lease.protocol is wire.protocol:
             async with lease.turns:
@@ -339,7 +359,7 @@ class Gateway:
         if lease is None:
             return await self._refuse_key(wire)
         await lease.pace.slow_down()
-        return Response(wire.models(self._answering.names(lease)), media_type=JSON)
+        return Response(wire.models(lease.names.listed), media_type=JSON)
 
     async def _describe_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response

@@ -7,7 +7,9 @@ from dgm.messages import Reply, Request
 class DryRun:
     """A model that answers every request with DONE, at no cost."""
 
-    name = "dry-run"
+    def __init__(self, name: str = "dry-run") -> None:
+        """Set the full name of the model that it stands for."""
+        self.name = name
 
     async def reply(self, request: Request) -> Reply:  # noqa: ARG002  (whatever is asked)
         """Return the reply DONE."""

@@ -28,6 +28,7 @@ __all__ = [
     "Provider",
     "all_variables",
     "check_url",
+    "native_name",
     "open_connection",
     "provider_of",
     "without_addresses",
@@ -45,6 +46,11 @@ def provider_of(model: str) -> Provider | None:
     """Return the provider in a model's name, or None."""
     provider, slash, _ = model.partition("/")
     return PROVIDERS.get(provider) if slash else None
+
+
+def native_name(model: str) -> str:
+    """Return the provider's own name of a model: ``gpt-5.2`` of ``openai/gpt-5.2``."""
+    return model.partition("/")[2] if provider_of(model) else model
 
 
 def all_variables() -> Sequence[Variable]:

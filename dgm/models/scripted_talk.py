@@ -26,7 +26,9 @@ _SAID = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
 class ScriptedTalk:
     """A model whose answer depends on the tools of the request and the number of its own turns alone."""
 
-    name = "scripted"
+    def __init__(self, name: str = "scripted") -> None:
+        """Set the full name of the model that it stands for."""
+        self.name = name
 
     async def reply(self, request: Request) -> Reply:
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""

@@ -37,7 +37,16 @@ from dgm.protocols.sandbox import (
     SandboxSpec,
     SharedSocket,
 )
-from dgm.protocols.work import InImage, Job, JobKind, OwnTrajectory, TaskEnvironment, Work, Workbench
+from dgm.protocols.work import (
+    DryCalls,
+    InImage,
+    Job,
+    JobKind,
+    OwnTrajectory,
+    TaskEnvironment,
+    Work,
+    Workbench,
+)
 
 __all__ = [
     "Benchmark",
@@ -50,6 +59,7 @@ __all__ = [
     "Checked",
     "Completed",
     "Delivery",
+    "DryCalls",
     "Grade",
     "HasEnvironments",
     "HasNodes",

@@ -206,6 +206,10 @@ class Journal(Protocol):
         """Note a refusal that the agent received."""
         ...
 
+    def note(self, model: str, words: str) -> None:
+        """Note, once a run, that agents' calls of a model are answered otherwise than they ask."""
+        ...
+
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from dgm.domain import Snapshot
-from dgm.messages import Message, Reply, Request
+from dgm.messages import Message, Reply, Request, WireProtocol
 from dgm.protocols.sandbox import Completed, Mount
 
 
@@ -70,6 +70,20 @@ class OwnTrajectory:
 
 
 @dataclass(frozen=True, slots=True)
+class DryCalls:
+    """What an agent's calls in a dry run show of its calls in a search."""
+
+    untranslatable: Mapping[WireProtocol, str]
+    """Map of each protocol that the agent speaks to why its calls cannot be translated to others; empty if they can."""
+    other_models: tuple[str, ...] = ()
+    """Names of other models that it asked for and that the lent one answers for."""
+    turn_tokens: int = 0
+    """Estimated input tokens of its largest first turn: prompts, tools and instructions, sent again with each turn."""
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    """Map of code to first message of its refused requests."""
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """The results of an agent."""
 
@@ -91,6 +105,8 @@ class Work:
     """None if the agent writes none, or none that can be read."""
     own_failure: str = ""
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
+    dry_calls: DryCalls | None = None
+    """What the calls of a dry run show; None for a job with a model."""
 
 
 class Workbench(Protocol):

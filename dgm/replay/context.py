@@ -19,6 +19,7 @@ from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models
+from dgm.search.run_settings import fixed_name_of
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker
@@ -48,7 +49,7 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
     ledger = Ledger(_prices_by_name(settings, {model.name for model in models.values()}), Usage, Budget)
     try:
         supplies = AgentSupplies(means.engine, run.source(SEED))
-        rules = LendingRules(settings.models.aliases, drawing_of(settings))
+        rules = LendingRules(settings.models.aliases, drawing_of(settings), fixed_name_of(run))
         async with Gateway(
             folder / "gateway", ReplayJournal(run), models, ledger, means.limits, rules
         ) as gateway:

@@ -7,9 +7,18 @@ from dgm.archive.run import Run
 from dgm.config import Settings, restore_old_defaults, validate_settings
 from dgm.consents import ConsentNeeded
 from dgm.domain import ActionId
+from dgm.gateway.model_names import DEFAULT
 from dgm.models.providers import without_addresses
 from dgm.models.reach import list_unagreed
 from dgm.publish.finding import unpacked_copies_folder
+
+NATIVE_NAMES = "native_model_names"
+"""Key of ``run.json`` where agents are told their model's own name. Older runs tell them ``default``."""
+
+
+def fixed_name_of(run: Run) -> str:
+    """Return the name that a run tells its agents in place of their model's own; empty if none."""
+    return "" if run.config.get(NATIVE_NAMES) else DEFAULT
 
 
 def settings_of(run: Run, until: int | None = None) -> Settings:

@@ -89,7 +89,7 @@ async def check_agent(
     findings = [_judge_manifest(contract), *judge_files(source, contract, settings.limits)]
     if any(finding.level is Level.STOP for finding in findings):
         return AgentCheck(folder, findings, Usage())
-    found = await inspect_agent(source, REPOSITORY, choose(choice.sandbox), settings.limits, begins)
+    found = await inspect_agent(source, REPOSITORY, choose(choice.sandbox), settings, begins)
     findings += judge_inspection(contract, found)
     spent = UsageJournal()
     if choice.model and all(finding.level is not Level.STOP for finding in findings):

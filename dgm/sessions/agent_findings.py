@@ -7,8 +7,10 @@ from enum import StrEnum
 
 from dgm.config import LimitSettings
 from dgm.domain import Snapshot
+from dgm.messages import WireProtocol
 from dgm.meta.contract import OWN_EDITOR, Contract
-from dgm.protocols import Completed, Work
+from dgm.npm_locks import find_install_scripts
+from dgm.protocols import Completed, DryCalls, Work
 from dgm.show.runs import size_text
 from dgm.show.words import count_text
 from dgm.worker.inspection import Inspection
@@ -19,6 +21,7 @@ FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "v
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = re.compile(r"No module named '([A-Za-z0-9_]+)")
 _NO_COMMAND = re.compile(r"([\w.+-]+): (?:command )?not found")
+_WIRES = (WireProtocol.MESSAGES, WireProtocol.RESPONSES, WireProtocol.CHAT)
 _SHOWN = 4
 """Names shown of a longer list."""
 
@@ -57,6 +60,10 @@ def judge_files(source: Snapshot, contract: Contract, limits: LimitSettings) -> 
     else:
         yield Finding(Level.GOOD, "sizes", said)
     yield _judge_editable(source, contract)
+    if scripts := find_install_scripts(source):
+        write = "if it does not start: package.json with the package of the native program; or image = a Dockerfile"
+        said = f"install scripts are not run: {_shorten(scripts)}"
+        yield Finding(Level.WARNING, "scripts", said, write)
 
 
 def _judge_editable(source: Snapshot, contract: Contract) -> Finding:
@@ -87,6 +94,8 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
         yield _judge_start(contract, found.start, found.limits)
     if found.solve is not None:
         yield _judge_solve(found.solve)
+        if found.solve.dry_calls is not None:
+            yield from _judge_calls(found.solve.dry_calls)
         yield _judge_litter(found.solve)
     elif found.solve_fault:
         yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
@@ -99,6 +108,11 @@ def _packages_remedy(failure: str) -> str:
         return "package-lock.json: packages of the registry; npm install writes it anew"
     if failure.startswith("agent.toml: image"):
         return 'agent.toml: image = the path of a Dockerfile that builds, or a recipe such as "python"'
+    if "--python-version" in failure:
+        return (
+            "agent.toml: image = a Dockerfile with a Python that the package supports, such as FROM python:3.13-slim; "
+            "or a version of the package for the image's Python"
+        )
     return "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
 
 
@@ -136,6 +150,12 @@ def _start_remedy(contract: Contract, done: Completed) -> str:
 def _judge_solve(work: Work) -> Finding:
     done, asked = work.completed, f"{count_text(work.calls, 'model call')} in {work.completed.seconds:.1f} s"
     last = _last_line(done.output)
+    unknown = work.dry_calls.refusals.get("model_not_found", "") if work.dry_calls else ""
+    if unknown:
+        level = Level.WARNING if work.calls else Level.STOP
+        return Finding(
+            level, "solve", f"{asked}; {unknown}", "the agent: ask for model of the job file; or that alias"
+        )
     if work.calls == 0:
         refused = f" ({', '.join(work.refused)})" if work.refused else ""
         said = f"a solve job never asks the model{refused}: exits {done.exit_code}: {last}"
@@ -148,6 +168,36 @@ def _judge_solve(work: Work) -> Finding:
         write = "the agent: exit with 0; what it left is graded all the same"
         return Finding(Level.WARNING, "solve", f"{asked}, then it exits {done.exit_code}: {last}", write)
     return Finding(Level.GOOD, "solve", asked)
+
+
+def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
+    """Yield what the calls of a dry run show of those in a search."""
+    native = list(calls.untranslatable)
+    reason = next((reason for reason in calls.untranslatable.values() if reason), "")
+    if native:
+        works = [name for name in _WIRES if not _cannot_translate(calls, name)]
+        message = f"speaks {', '.join(native)}; works behind: {', '.join(works) or 'none'}"
+        if reason:
+            write = (
+                f"a model that is asked by {' or '.join(works)} (api in its provider's settings)"
+                if works
+                else ("the agent: one protocol for all of its calls")
+            )
+            yield Finding(Level.WARNING, "protocol", f"{message}. Others: {reason}", write)
+        else:
+            yield Finding(Level.GOOD, "protocol", message)
+    if calls.other_models:
+        names = _shorten(calls.other_models)
+        aliases = ", ".join(f'"{name}" = "default"' for name in calls.other_models)
+        write = f"for a model of another vendor, in the settings: models.aliases = {{{aliases}}}"
+        yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
+    if calls.turn_tokens:
+        message = f"about {calls.turn_tokens:,} tokens a turn for prompts and tools, before any work"
+        yield Finding(Level.GOOD, "prompt", message)
+
+
+def _cannot_translate(calls: DryCalls, target: WireProtocol) -> bool:
+    return any(reason for protocol, reason in calls.untranslatable.items() if protocol is not target)
 
 
 def _judge_litter(work: Work) -> Finding:

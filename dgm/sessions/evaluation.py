@@ -274,7 +274,7 @@ async def _rehearse(
     """Find out whether unvetted agents can start; raise as ``rehearse``."""
     for one in contestants:
         if not one.vetted:
-            await rehearse(one.name, one.source(), parts.engine, request.settings.limits)
+            await rehearse(one.name, one.source(), parts.engine, request.settings)
 
 
 def _find_usd_limit(made: Run, max_usd: float | None) -> float | None:

@@ -55,9 +55,7 @@ class Repair:
             Infrastructure: the sandbox or the model failed.
         """
         context = self.context
-        await rehearse(
-            self.name, self.source, choose(context.sandbox, context.settings), context.settings.limits
-        )
+        await rehearse(self.name, self.source, choose(context.sandbox, context.settings), context.settings)
         try:
             return await solving.solve(self.source, self.repo, self.given.files, self.problem, context, spent)
         except AgentFault as fault:

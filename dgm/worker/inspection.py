@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dgm.config import LimitSettings
+from dgm.config import LimitSettings, Settings
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
 from dgm.meta.contract import FILE, NPM_FILES
@@ -18,7 +18,7 @@ from dgm.models.dry_run import DryRun
 from dgm.models.scripted_talk import ScriptedTalk
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
-from dgm.worker.rehearsal import open_rehearsal, refuse_probe
+from dgm.worker.rehearsal import open_rehearsal, refuse_probe, stands_for
 
 PROBLEM = "This is a rehearsal: look at the files of the repository, change nothing, and end."
 WORKDIR = "/work/repo"
@@ -57,7 +57,7 @@ async def inspect_agent(
     source: Snapshot,
     workspace: Snapshot,
     engine: SandboxEngine,
-    limits: LimitSettings,
+    settings: Settings,
     begins: Callable[[str], None] = lambda _: None,
 ) -> Inspection:
     """Install an agent's packages, run its self-check and one dry conversation of each kind.
@@ -66,7 +66,7 @@ async def inspect_agent(
         source: of the agent, with a valid contract.
         workspace: the repository of the dry ``solve``.
         engine: of the sandboxes.
-        limits: as a run has them.
+        settings: as a run has them.
         begins: hears the name of each part.
 
     Raises:
@@ -77,8 +77,10 @@ async def inspect_agent(
     began = time.monotonic()
     async with AsyncExitStack() as opened:
         try:
-            allowed = allow_seed_start(limits)
-            bench = await opened.enter_async_context(open_rehearsal(source, engine, allowed, ScriptedTalk()))
+            allowed = allow_seed_start(settings.limits)
+            measured = settings.model_copy(update={"limits": allowed})
+            talk = ScriptedTalk(stands_for(settings, "solve"))
+            bench = await opened.enter_async_context(open_rehearsal(source, engine, measured, talk))
         except UserError as error:
             if not str(error).startswith((FILE, *NPM_FILES)):
                 # The machine lacks what the sandbox needs.
@@ -92,7 +94,7 @@ async def inspect_agent(
         found = replace(found, start=done)
         if done.exit_code or done.timed_out:
             return found
-        limits = follow_seed_start(limits, find_start_seconds(done))
+        limits = follow_seed_start(settings.limits, find_start_seconds(done))
         found = replace(found, limits=limits)
         begins("solve")
         where, most_s = bench.spec.image, limits.check_s
@@ -102,7 +104,7 @@ async def inspect_agent(
         except AgentFault as fault:
             found = replace(found, solve_fault=f"{fault.stage}: {fault}")
     begins("improve")
-    return await _try_improve(found, source, engine, limits)
+    return await _try_improve(found, source, engine, settings.model_copy(update={"limits": limits}))
 
 
 def _folder_size(folder: Path) -> int:
@@ -110,10 +112,11 @@ def _folder_size(folder: Path) -> int:
 
 
 async def _try_improve(
-    found: Inspection, source: Snapshot, engine: SandboxEngine, limits: LimitSettings
+    found: Inspection, source: Snapshot, engine: SandboxEngine, settings: Settings
 ) -> Inspection:
-    async with open_rehearsal(source, engine, limits, DryRun()) as bench:
-        stages = Stages(bench, bench.spec.image, limits.check_s, (), refuse_probe)
+    dry = DryRun(stands_for(settings, "improve"))
+    async with open_rehearsal(source, engine, settings, dry) as bench:
+        stages = Stages(bench, bench.spec.image, settings.limits.check_s, (), refuse_probe)
         try:
             await stages.start_improve(source)
         except AgentFault as fault:

@@ -32,7 +32,7 @@ CHECK = "check"
 """Kind of a self-check, which is no job: it has no model."""
 
 
-def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, token: str) -> bytes:
+def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, token: str, model: str) -> bytes:
     """Return what the launcher is told."""
     paths = job.environment.paths if job.environment else ()
     variables = job.environment.variables if job.environment else ()
@@ -44,6 +44,7 @@ def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, tok
         "workdir": job.workdir,
         "socket": socket,
         "token": token,
+        "model": model,
         "time_limit_s": job.time_limit_s,
         "packages": supply.packages,
     }
@@ -102,12 +103,12 @@ def write_evidence(evidence: Snapshot, folder: Path) -> None:
 
 
 def job_terms(contract: Contract, lease: Lease) -> Mapping[str, Any]:
-    """Return what the job file says of the lent model: the calls that it may take, and the form of actions if known."""
+    """Return what the job file says of the lent model: name, number of calls, and the form of actions if known."""
     actions = contract.actions
     if actions == AUTO_ACTIONS and not lease.takes_tools:
         actions = "text"
     chosen = {} if actions == AUTO_ACTIONS else {"actions": actions}
-    return {"calls": lease.limits.calls, **chosen}
+    return {"model": lease.names.told, "calls": lease.limits.calls, **chosen}
 
 
 async def put_files(sandbox: Sandbox, job: Job, terms: Mapping[str, Any], *, shown: bool) -> None:
@@ -137,7 +138,6 @@ def _job_files(job: Job, evidence: str, terms: Mapping[str, Any]) -> Snapshot:
         "problem": job.problem,
         "workdir": job.workdir,
         "time_limit_s": job.time_limit_s,
-        "model": "default",
         "evidence": evidence if job.evidence else None,
         **terms,
     }

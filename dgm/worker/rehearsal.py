@@ -12,13 +12,15 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
-from dgm.config import LimitSettings
+from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.ledger import Ledger
+from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.performing import DRY_RUN
-from dgm.gateway.server import Gateway
+from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta.vetting import Stages
+from dgm.models.choose import AUTO, names_by_role
 from dgm.models.dry_run import DryRun
 from dgm.protocols import Completed, Grade, Model, SandboxEngine
 from dgm.standstill import repeat_after_standstill
@@ -29,16 +31,15 @@ from dgm.worker.supplies import AgentSupplies
 from dgm.worker.workbench import SandboxWorkbench
 
 
-async def rehearse(
-    name: str, source: Snapshot, engine: SandboxEngine, limits: LimitSettings
-) -> LimitSettings:
+async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings: Settings) -> LimitSettings:
     """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
 
     Args:
         name: of the agent, for messages.
         source: of the agent.
         engine: of the sandboxes.
-        limits: ``check_s`` bounds the self-check and the dry job if it is more than ``SEED_S``.
+        settings: the agent asks for the model of the role ``solve``; ``limits.check_s`` bounds the self-check and the
+            dry job if it is more than ``SEED_S``.
 
     Returns:
         The limits with room for the agent's children (``follow_seed_start``).
@@ -47,11 +48,12 @@ async def rehearse(
         UserError: the agent cannot start; the message has its program's last output.
         Infrastructure: the sandboxes failed, which says nothing about the agent.
     """
-    allowed = allow_seed_start(limits)
+    limits = settings.limits
+    allowed = settings.model_copy(update={"limits": allow_seed_start(limits)})
 
     async def start() -> float:
-        async with open_rehearsal(source, engine, allowed, DryRun()) as bench:
-            stages = Stages(bench, bench.spec.image, allowed.check_s, (), refuse_probe)
+        async with open_rehearsal(source, engine, allowed, DryRun(stands_for(settings, "solve"))) as bench:
+            stages = Stages(bench, bench.spec.image, allowed.limits.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
             ends = await asyncio.gather(
                 stages.check(source), stages.start_solve(source), return_exceptions=True
@@ -74,15 +76,15 @@ async def rehearse(
 
 @asynccontextmanager
 async def open_rehearsal(
-    source: Snapshot, engine: SandboxEngine, limits: LimitSettings, model: Model
+    source: Snapshot, engine: SandboxEngine, settings: Settings, model: Model
 ) -> AsyncIterator[SandboxWorkbench]:
     """Open a workbench for an agent's rehearsal; its sandboxes are removed when the context ends.
 
     Args:
         source: of the agent; its packages are installed.
         engine: of the sandboxes.
-        limits: of the agent.
-        model: is lent to it; its calls are neither journaled nor priced.
+        settings: limits of the agent, and names that it may ask for.
+        model: is lent to it under the name of a model of the settings; its calls are neither journaled nor priced.
 
     Raises:
         UserError: the packages cannot be installed.
@@ -95,13 +97,20 @@ async def open_rehearsal(
     folder = Path(mkdtemp(prefix="dgm-gateway-"))
     try:
         ledger = Ledger({}, Usage, Budget)
-        async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger) as gateway:
+        rules = LendingRules(settings.models.aliases, any_name=model.name == DEFAULT)
+        async with Gateway(folder, UsageJournal(), {DRY_RUN: model}, ledger, rules=rules) as gateway:
             yield SandboxWorkbench(
-                engine.open, gateway, ActionId(1), spec, limits, DRY_RUN, supplies=supplies
+                engine.open, gateway, ActionId(1), spec, settings.limits, DRY_RUN, supplies=supplies
             )
     finally:
         await engine.reap(labels)
         await asyncio.to_thread(rmtree, folder, True)
+
+
+def stands_for(settings: Settings, role: str) -> str:
+    """Return the full name of the model that a dry model stands for; ``default`` while none is chosen."""
+    name = names_by_role(settings)[role]
+    return DEFAULT if name == AUTO else name
 
 
 async def refuse_probe(_source: Snapshot, task: TaskId) -> Grade:

@@ -16,6 +16,7 @@ from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
 from dgm.gateway.lease import SPENT, Lease
+from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract
@@ -126,7 +127,7 @@ class SandboxWorkbench:
 
     async def _work(self, job: Job, *, last: bool) -> Work:
         contract = read_contract(job.source)
-        async with self._lend_model(self.role or job.kind.value) as lease:
+        async with self._lend_model(self.role or job.kind.value, job.kind.value) as lease:
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
@@ -139,7 +140,8 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out, told, own)
+        dry = lease.rehearsed.summarise(lease.refused) if self.role == DRY_RUN else None
+        return Work(left.files, left.patch, completed, *said, left.left_out, told, own, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.
@@ -155,14 +157,14 @@ class SandboxWorkbench:
             return await self.gateway.ask(lease, request)
 
     @asynccontextmanager
-    async def _lend_model(self, role: str) -> AsyncIterator[Lease]:
+    async def _lend_model(self, role: str, kind: str = "") -> AsyncIterator[Lease]:
         if self.allowance is None:
-            with self.gateway.lend(self.action, role, heard=self.heard) as lease:
+            with self.gateway.lend(self.action, role, heard=self.heard, kind=kind) as lease:
                 yield lease
             return
         async with self.allowance.turn:
             limits = self.allowance.rest(self.gateway.limits)
-            with self.gateway.lend(self.action, role, limits, self.heard) as lease:
+            with self.gateway.lend(self.action, role, limits, self.heard, kind) as lease:
                 self.allowance.takes(lease)
                 yield lease
 
@@ -231,7 +233,9 @@ class SandboxWorkbench:
                 ["python3", "-I", "/" + LAUNCHER],
                 timeout_s=job.time_limit_s + MOST_LOST_S + GRACE_S,
                 cwd="/job",
-                stdin=launch_record(job, contract, supply, self._socket.target, lease.token),
+                stdin=launch_record(
+                    job, contract, supply, self._socket.target, lease.token, lease.names.told
+                ),
                 output_limit=self.limits.log_bytes,
                 processor_s=job.processor_s,
             )

@@ -196,7 +196,14 @@ def throughput(folder: Path, calls: int, rounds: int) -> None:
 def launched(folder: Path, files: int) -> tuple[float, float]:
     """Median seconds of ``true`` by the launcher in a workdir of so many files, and bare."""
     workdir = folder / "work"
-    record = {"command": ["true"], "cwd": "/", "socket": "/none", "token": "t", "time_limit_s": 5.0}
+    record = {
+        "command": ["true"],
+        "cwd": "/",
+        "socket": "/none",
+        "token": "t",
+        "model": "m",
+        "time_limit_s": 5.0,
+    }
     with_launcher, bare = [], []
     for turn in range(LAUNCHES):
         place = workdir / str(turn)

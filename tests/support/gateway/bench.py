@@ -26,6 +26,7 @@ class MemoryJournal:
         self.cut = []
         self.lost = []
         self.taught = []
+        self.notes = {}
 
     def exchanges(self, action):
         keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
@@ -52,6 +53,9 @@ class MemoryJournal:
 
     def learned(self, model, abilities, words, usage=None):
         self.taught.append((model, words))
+
+    def note(self, model, words):
+        self.notes[words] = model
 
     def refuse(self, action, role, status, code, message):
         self.refused.append((action, role, status, code, message))

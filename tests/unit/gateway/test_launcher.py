@@ -38,6 +38,7 @@ async def launch(opened, token, command, tmp_path, time_limit_s=20.0, path=None)
         "command": command,
         "cwd": str(tmp_path),
         "workdir": str(workdir),
+        "model": "default",
         "socket": str(opened.folder / opened.socket_name) if opened else str(path),
         "token": token,
         "time_limit_s": time_limit_s,
@@ -107,7 +108,7 @@ def test_agent_gets_these_variables_and_no_others(tmp_path):
     variables = json.loads(output)
     variables.pop("LC_CTYPE", None)
     assert code == 0
-    assert set(variables) == set(launcher.environment({"token": "t"}, 1))
+    assert set(variables) == set(launcher.environment({"token": "t", "model": "m"}, 1))
     assert variables["OPENAI_API_KEY"] == variables["ANTHROPIC_API_KEY"] == "token"
     assert variables["OPENAI_BASE_URL"] == variables["ANTHROPIC_BASE_URL"] + "/v1"
 

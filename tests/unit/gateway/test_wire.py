@@ -119,14 +119,14 @@ def test_vendors_client_sees_errors_as_its_own(tmp_path):
 
     error = with_vendor(tmp_path, Script(), talk)
     assert error.code == "model_not_found"
-    assert "use one of 'default', 'scripted'" in str(error)
+    assert "use one of 'scripted', 'default'" in str(error)
 
 
 def test_vendors_client_lists_the_lent_models(tmp_path):
     async def talk(vendor):
         return [model.id async for model in vendor.models.list()]
 
-    assert with_vendor(tmp_path, Script(), talk) == ["default", "scripted"]
+    assert with_vendor(tmp_path, Script(), talk) == ["scripted", "default"]
 
 
 def test_conversation_with_tool_results_is_understood():
@@ -310,5 +310,5 @@ def test_other_vendors_client_works_on_the_same_socket(tmp_path):
                         return names, await stream.get_final_message()
 
     names, answer = run(scenario())
-    assert names == ["default", "scripted"]
+    assert names == ["scripted", "default"]
     assert [block.type for block in answer.content] == ["text", "tool_use", "tool_use"]

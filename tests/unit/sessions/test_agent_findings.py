@@ -1,11 +1,15 @@
 """The findings about an agent: what would stop a search, and what to write."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from dgm.config import LimitSettings
 from dgm.domain import Entry
+from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
-from dgm.protocols import Completed, Work
+from dgm.protocols import Completed, DryCalls, Work
 from dgm.sessions.agent_findings import Level, judge_files, judge_inspection
 from dgm.worker.inspection import Inspection, PackagesInstalled
 
@@ -114,3 +118,64 @@ def test_an_agent_that_is_too_large_says_which_settings_take_it():
     finding = next(iter(judge_files(source, CONTRACT, LIMITS)))
     assert finding.level is Level.STOP
     assert "limits.agent_files=1002" in finding.write
+
+
+def judge_calls(**more):
+    """Return level, message and advice by part of the findings about a dry run's calls."""
+    calls = DryCalls(**{"untranslatable": {WireProtocol.RESPONSES: ""}, **more})
+    found = Inspection(PackagesInstalled(), STARTED, replace(SOLVED, dry_calls=calls), improved=True)
+    return {one.part: one for one in judge_inspection(CONTRACT, found)}
+
+
+def test_the_protocols_of_models_that_could_answer_are_listed():
+    finding = judge_calls()["protocol"]
+    assert finding.level is Level.GOOD
+    assert finding.said == "speaks responses; works behind: messages, responses, chat"
+
+
+def test_calls_that_no_translation_carries_leave_their_own_protocol():
+    finding = judge_calls(untranslatable={WireProtocol.RESPONSES: "'custom' is not offered"})["protocol"]
+    assert finding.level is Level.WARNING
+    assert "works behind: responses. Others: 'custom' is not offered" in finding.said
+    assert finding.write.startswith("a model that is asked by responses")
+
+
+def test_an_agent_that_speaks_two_protocols_of_which_one_does_not_translate():
+    calls = {WireProtocol.CHAT: "", WireProtocol.MESSAGES: "'web_search' is not offered"}
+    assert "works behind: messages. Others" in judge_calls(untranslatable=calls)["protocol"].said
+
+
+def test_a_pinned_model_is_told_with_the_alias_to_set():
+    finding = judge_calls(other_models=("gpt-4o",))["alias"]
+    assert (finding.level, finding.write) == (
+        Level.WARNING,
+        'for a model of another vendor, in the settings: models.aliases = {"gpt-4o" = "default"}',
+    )
+
+
+@pytest.mark.parametrize(("calls", "level"), [(0, Level.STOP), (2, Level.WARNING)])
+def test_a_refused_model_is_told_in_the_gateways_words(calls, level):
+    dry = DryCalls({}, refusals={"model_not_found": "the model 'claude-opus-5' is not offered"})
+    finding = find("solve", solve=replace(SOLVED, calls=calls, dry_calls=dry))
+    assert finding.level is level
+    assert "'claude-opus-5' is not offered" in finding.said
+
+
+def test_the_tokens_of_a_turn_are_told():
+    assert "12,345 tokens a turn" in judge_calls(turn_tokens=12_345)["prompt"].said
+
+
+def test_packages_for_a_newer_python_are_told_with_the_image_to_set():
+    failure = PackagesInstalled("cannot be installed: the `--python-version` value (>=3.11) is not supported")
+    assert "a Dockerfile with a Python" in find("packages", packages=failure).write
+
+
+@pytest.mark.parametrize(("marked", "scripts"), [(True, ["@a/b", "c"]), (False, [])])
+def test_packages_whose_install_scripts_are_not_run_are_named(marked, scripts):
+    rows = {"": {"hasInstallScript": True}, "node_modules/c": {}, "node_modules/c/node_modules/@a/b": {}}
+    for path, package in rows.items():
+        if marked and path:
+            package["hasInstallScript"] = True
+    source = {"package-lock.json": Entry(json.dumps({"packages": rows}).encode())}
+    findings = [one.said for one in judge_files(source, CONTRACT, LIMITS) if one.part == "scripts"]
+    assert findings == ([f"install scripts are not run: {', '.join(scripts)}"] if scripts else [])

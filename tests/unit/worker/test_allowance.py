@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.model_names import ModelNames
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
 from dgm.protocols import Completed, Job, JobKind, SandboxSpec
@@ -101,6 +102,7 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name, limits = Path("/nowhere"), "gateway.sock", CallLimits(calls=80)
     takes_tools, token, failure, conversation, refused = True, "dgm-0", None, (), ()
+    names = ModelNames("scripted")
     calls, usage = 2, Usage(2, 15, 5, 0.01)
     caller, reached = None, True
 
@@ -108,7 +110,7 @@ class Place:
         self.now, self.lent, self.times = 0.0, [], []
 
     @contextmanager
-    def lend(self, action, role, limits=None, heard=None):
+    def lend(self, action, role, limits=None, heard=None, kind=""):
         self.lent.append(limits)
         yield self
 

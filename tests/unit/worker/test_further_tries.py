@@ -12,6 +12,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.sandboxes import tarball
 from dgm.search.orders import EvaluateOrder
@@ -31,6 +32,7 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, takes_tools = CallLimits(calls=80), True
+    names = ModelNames("scripted")
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached = None, True
 
@@ -39,7 +41,7 @@ class Place:
         self.jobs = []
 
     @contextmanager
-    def lend(self, action, role, heard=None):
+    def lend(self, action, role, heard=None, kind=""):
         yield self
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dgm.config import LimitSettings
+from dgm.config import Settings
 from dgm.domain import Entry
 from dgm.errors import Infrastructure, UserError
 from dgm.worker.rehearsal import rehearse
@@ -35,10 +35,10 @@ def test_a_sandbox_that_fails_says_nothing_of_the_agent():
     with pytest.raises(
         Infrastructure, match=r"mine: whether the agent can start was not found out.*disk is full"
     ):
-        asyncio.run(rehearse("mine", AGENT, engine, LimitSettings()))
+        asyncio.run(rehearse("mine", AGENT, engine, Settings()))
     assert [set(labels) for labels in engine.reaped] == [{"dgm.run", "dgm.host"}]
 
 
 def test_what_is_no_agent_is_the_users_to_mend():
     with pytest.raises(UserError, match=r"mine: the agent cannot start.*no agent.toml"):
-        asyncio.run(rehearse("mine", {}, NoSandbox(), LimitSettings()))
+        asyncio.run(rehearse("mine", {}, NoSandbox(), Settings()))

@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
 from dgm.worker.supplies import Supplies, Supply
 from dgm.worker.workbench import SandboxWorkbench
@@ -24,6 +25,7 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, takes_tools = CallLimits(calls=80), True
+    names = ModelNames("scripted")
     token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached = None, True
     idle = Completed(0, b"")
@@ -33,7 +35,7 @@ class Place:
         self.completed = completed
 
     @contextmanager
-    def lend(self, action, role, heard=None):
+    def lend(self, action, role, heard=None, kind=""):
         yield self
 
     @asynccontextmanager
@@ -342,7 +344,7 @@ class Lacking(Place):
         self.open_call = lease.get("open_call", "")
 
     @contextmanager
-    def lend(self, action, role, heard=None):
+    def lend(self, action, role, heard=None, kind=""):
         self.lent += 1
         heard.add(self.lent)
         yield self

@@ -1,0 +1,48 @@
+"""What the calls of a dry run show: which models could answer the agent, and what each of its turns costs."""
+
+from collections.abc import Mapping
+
+from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.messages import Request, Role, WireProtocol
+from dgm.protocols import DryCalls
+
+
+class RehearsedCalls:
+    """The calls of one dry run.
+
+    Attributes:
+        other_models: names of other models that the lent one answered for, in order.
+    """
+
+    def __init__(self) -> None:
+        self.other_models: dict[str, None] = {}
+        self._untranslatable: dict[WireProtocol, str] = {}
+        self._turn_tokens = 0
+
+    def note(self, wire: Wire, raw: bytes, tokens: int, request: Request) -> None:
+        """Note a call that its own protocol allows, and try to translate it.
+
+        Args:
+            wire: its protocol.
+            raw: its body as the agent sent it.
+            tokens: estimate of its input tokens.
+            request: the call in dgm's own form.
+        """
+        if all(message.role is not Role.ASSISTANT for message in request.messages):
+            self._turn_tokens = max(self._turn_tokens, tokens)
+        if self._untranslatable.setdefault(wire.protocol, ""):
+            return
+        try:
+            wire.parse(raw)
+        except BadRequest as refusal:
+            self._untranslatable[wire.protocol] = str(refusal)
+
+    def summarise(self, refused: Mapping[str, str]) -> DryCalls:
+        """Return what the calls showed.
+
+        Args:
+            refused: map of code to first message of the refused requests.
+        """
+        return DryCalls(
+            dict(self._untranslatable), tuple(self.other_models), self._turn_tokens, dict(refused)
+        )

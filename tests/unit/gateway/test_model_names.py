@@ -1,0 +1,117 @@
+"""An agent asks for its model by the provider's own name, and by the names of the vendor's other models."""
+
+import asyncio
+
+import pytest
+
+from dgm.gateway.model_names import family_of
+from dgm.gateway.performing import DRY_RUN
+from dgm.gateway.server import LendingRules
+from dgm.models.dry_run import DryRun
+from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway
+from tests.support.gateway.wire_provider import Provider, lending
+
+LENT = "openai/gpt-6.2-sol"
+CLAUDE = "anthropic/claude-sonnet-5-5"
+
+
+class Sol(Provider):
+    name = LENT
+    own_name = "gpt-6.2-sol"
+
+
+def ask(folder, names, rules=None, journal=None, provider=None):
+    """Ask for each name; return the status codes, the refusals, and the models that the provider was asked for."""
+    provider = provider or Sol()
+
+    async def scenario():
+        async with lending(folder / "g", provider, journal=journal, rules=rules) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    return [await http.post("/chat/completions", json=chat(model=name)) for name in names]
+
+    answers = asyncio.run(scenario())
+    refusals = [answer.json()["error"]["message"] for answer in answers if answer.status_code != 200]
+    return [answer.status_code for answer in answers], refusals, {one.body["model"] for one in provider.asked}
+
+
+def test_names_of_sibling_models_are_answered_with_the_lent_one_and_noted_once(tmp_path):
+    journal = MemoryJournal()
+    names = [
+        "gpt-6.2-mini",
+        "gpt-6.2-sol",
+        "openai/gpt-6.2-sol",
+        "default",
+        "gpt-6.2-mini",
+        "codex-mini-latest",
+    ]
+    statuses, _, asked = ask(tmp_path, names, journal=journal)
+    assert statuses == [200] * 6
+    assert asked == {"gpt-6.2-sol"}
+    assert [words.split("'")[1] for words in journal.notes] == ["gpt-6.2-mini", "codex-mini-latest"]
+
+
+def test_the_name_of_another_vendor_is_refused_with_the_setting_that_allows_it(tmp_path):
+    statuses, refusals, asked = ask(tmp_path, ["claude-haiku-5", "my-model"])
+    assert (statuses, asked) == ([404, 404], set())
+    assert 'models.aliases = {"claude-haiku-5" = "default"}' in refusals[0]
+
+
+@pytest.mark.parametrize("target", ["default", LENT, "gpt-6.2-sol"])
+def test_an_alias_may_name_the_lent_model_in_each_way(tmp_path, target):
+    statuses, _, asked = ask(tmp_path, ["claude-haiku-5"], LendingRules({"claude-haiku-5": target}))
+    assert (statuses, asked) == ([200], {"gpt-6.2-sol"})
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("us.anthropic.claude-haiku-5-20260101-v1:0", "Anthropic"),
+        ("fable", "Anthropic"),
+        ("o4-mini", "OpenAI"),
+        ("azure/gpt-6.2-mini", "OpenAI"),
+        ("deepseek-r1-distill-qwen-7b", "DeepSeek"),
+        ("ollama/mine", ""),
+        ("offline", ""),
+    ],
+)
+def test_a_family_is_known_by_the_vendors_words(name, family):
+    assert family_of(name) == family
+
+
+def test_a_dry_run_answers_to_the_names_of_the_model_that_the_job_will_have(tmp_path):
+    models = {"solve": Script(name=LENT), "improve": Script(name=CLAUDE), DRY_RUN: DryRun()}
+
+    async def scenario():
+        async with gateway(tmp_path / "g", Script(name=LENT)) as opened:
+            opened.models = models
+            statuses = {}
+            for kind in ("solve", "improve"):
+                with opened.lend(ACTION, DRY_RUN, kind=kind) as lease:
+                    async with client(opened, lease.token) as http:
+                        listed = (await http.get("/models")).json()["data"]
+                        for name in ("gpt-6.2-sol", "claude-opus-5"):
+                            answer = await http.post("/chat/completions", json=chat(model=name))
+                            statuses[kind, name] = answer.status_code
+                        statuses[kind, "told"] = (lease.names.told, listed[0]["id"])
+        return statuses
+
+    assert asyncio.run(scenario()) == {
+        ("solve", "told"): ("gpt-6.2-sol", "gpt-6.2-sol"),
+        ("solve", "gpt-6.2-sol"): 200,
+        ("solve", "claude-opus-5"): 404,
+        ("improve", "told"): ("claude-sonnet-5-5", "claude-sonnet-5-5"),
+        ("improve", "gpt-6.2-sol"): 404,
+        ("improve", "claude-opus-5"): 200,
+    }
+
+
+def test_agents_of_an_older_run_are_told_the_name_of_then(tmp_path):
+    async def scenario():
+        async with gateway(
+            tmp_path / "g", Script(name=LENT), rules=LendingRules(fixed_name="default")
+        ) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                return lease.names.told, lease.names.listed
+
+    assert asyncio.run(scenario()) == ("default", ["default", LENT, "gpt-6.2-sol"])

@@ -1,0 +1,47 @@
+"""What the calls of a dry run show of an agent's calls in a search."""
+
+import asyncio
+
+from dgm.domain import ActionId
+from dgm.gateway.performing import DRY_RUN
+from dgm.messages import WireProtocol
+from dgm.models.dry_run import DryRun
+from tests.support.gateway.bench import client, gateway
+
+QUESTION = {"role": "user", "content": "x" * 4_000}
+FUNCTION = {"type": "function", "name": "run", "parameters": {"type": "object", "properties": {}}}
+GRAMMAR = {"type": "custom", "name": "exec", "description": "Run JavaScript."}
+
+
+def rehearse(folder, *bodies):
+    """Send requests in a dry run by the Responses protocol; return what they show, and their status codes."""
+
+    async def scenario():
+        async with gateway(folder / "g", DryRun("openai/gpt-6.2-sol")) as opened:
+            with opened.lend(ActionId(1), DRY_RUN) as lease:
+                async with client(opened, lease.token) as http:
+                    statuses = [(await http.post("/responses", json=body)).status_code for body in bodies]
+                return lease.rehearsed.summarise(lease.refused), statuses
+
+    return asyncio.run(scenario())
+
+
+def test_calls_that_translate_are_told_with_their_tokens(tmp_path):
+    calls, statuses = rehearse(tmp_path, {"model": "gpt-6.2-sol", "input": [QUESTION], "tools": [FUNCTION]})
+    assert statuses == [200]
+    assert calls.untranslatable == {WireProtocol.RESPONSES: ""}
+    assert 1_000 < calls.turn_tokens < 1_100
+    assert (calls.other_models, calls.refusals) == ((), {})
+
+
+def test_what_no_translation_carries_is_told_though_the_dry_model_answers(tmp_path):
+    calls, statuses = rehearse(
+        tmp_path,
+        {"model": "gpt-6.2-sol", "input": "hello"},
+        {"model": "gpt-6.2-mini", "input": [QUESTION], "tools": [GRAMMAR]},
+        {"model": "claude-opus-5", "input": "hello"},
+    )
+    assert statuses == [200, 200, 404]
+    assert "custom" in calls.untranslatable[WireProtocol.RESPONSES]
+    assert calls.other_models == ("gpt-6.2-mini",)
+    assert list(calls.refusals) == ["model_not_found"]
