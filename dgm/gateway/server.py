@@ -228,6 +228,7 @@ class Gateway:
         return Starlette(
             routes=[
                 *routes,
+                Route("/", self._greet, methods=["GET"]),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
@@ -321,6 +322,13 @@ class Gateway:
             estimate = {"input_tokens": estimate_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
         return JSONResponse({"input_tokens": counted})
+
+    async def _greet(self, _http: "HttpRequest") -> "Response":
+        """Answer the look of a client, without a key, whether anything is here."""
+        from starlette.responses import Response
+
+        await self._strangers.slow_down()
+        return Response()
 
     async def _clock(self, http: "HttpRequest") -> "Response":
         """Tell the launcher how much time the agent lost by waiting for its model's provider."""
