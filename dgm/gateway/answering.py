@@ -12,7 +12,7 @@ from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.passing import build_request, convert_reply, mark_untranslatable
+from dgm.gateway.passing import build_request, convert_reply, read_call
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
 from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
@@ -62,7 +62,9 @@ class CompletionHandler:
         from starlette.responses import Response, StreamingResponse
 
         async with lease.pace.handle():
-            request = build_request(wire.protocol, raw, http.headers, lease.memory)
+            request = build_request(
+                wire.protocol, raw, http.headers, lease.memory, one_price=self.has_one_price(lease)
+            )
             self.check_model(str(request.body.get("model") or "default"), lease)
             named = {**request.body, "model": self._own_name(lease)}
             limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
@@ -121,8 +123,7 @@ class CompletionHandler:
                 request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
             else:
-                with mark_untranslatable(wire.protocol, raw, http.headers, lease):
-                    call = wire.parse(raw)
+                call = read_call(wire, raw, lease, one_price=self.has_one_price(lease))
         asked = call.request
         self.check_model(asked.model, lease)
         whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
@@ -197,6 +198,10 @@ class CompletionHandler:
     @staticmethod
     def _own_name(lease: Lease) -> str:
         return lease.wire_model.own_name if lease.wire_model else lease.model.name
+
+    def has_one_price(self, lease: Lease) -> bool:
+        """Return whether a model costs the same for inputs of every length."""
+        return lease.role == DRY_RUN or not self._ledger.price(lease.model.name).long
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the output limit for a request that asks for ``wished`` tokens."""
