@@ -65,7 +65,7 @@ def count_failures(run: Run) -> FailureCounts:
                 invalid[kind_of(graded.reason)] += 1
             case ActionLost(_, reason, _):
                 lost[kind_of(reason)] += 1
-            case CallRefused(_, _, _, code, _):
+            case CallRefused(_, _, status, code, _) if status >= 400:
                 refused[code] += 1
     return FailureCounts(
         _sort_counts(stillborn), _most_frequent(invalid), _most_frequent(lost), _sort_counts(refused)

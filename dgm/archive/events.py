@@ -157,7 +157,7 @@ class ModelNoted:
 
 @dataclass(frozen=True, slots=True)
 class CallRefused:
-    """The gateway refused a request of an agent."""
+    """The gateway refused a request of an agent, or left out a part of it that is not needed (status 200)."""
 
     action: ActionId
     role: str

@@ -213,8 +213,8 @@ class Tree(Genealogy):
             case ModelCalled() | CallStarted() | CallBooked() | ModelLearned() | ModelNoted():
                 self.model_calls.apply(recorded.event)
                 self.model_facts.apply(recorded.event)
-            case CallRefused():
-                self.refusals += 1
+            case CallRefused(status=status):
+                self.refusals += status >= 400
             case ChildProposed(action, child):
                 self._forget(action)
                 self.deaths.forget()

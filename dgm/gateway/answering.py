@@ -13,7 +13,7 @@ from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.passing import build_request, convert_reply, estimate_input, mark_untranslatable
+from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import openai_responses
 from dgm.gateway.translation.wire import Wire, WireAnswer
@@ -63,7 +63,9 @@ class CompletionHandler:
         from starlette.responses import Response, StreamingResponse
 
         async with lease.pace.handle():
-            request = build_request(wire.protocol, raw, http.headers, lease.memory)
+            request = build_request(
+                wire.protocol, raw, http.headers, lease.memory, one_price=self.has_one_price(lease)
+            )
             self.check_model(str(request.body.get("model") or DEFAULT), lease)
             named = {**request.body, "model": lease.names.native}
             limit = self.output(lease, WIRES[wire.protocol].output_limit(named))
@@ -121,10 +123,11 @@ class CompletionHandler:
             if lease.role == DRY_RUN:
                 request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
-                lease.rehearsed.note(wire, raw, estimate_input(request.body), call.request)
+                lease.rehearsed.note(
+                    wire, read_document(wire, raw), estimate_input(request.body), call.request
+                )
             else:
-                with mark_untranslatable(wire.protocol, raw, http.headers, lease):
-                    call = wire.parse(raw)
+                call = read_call(wire, raw, lease, one_price=self.has_one_price(lease))
         asked = call.request
         self.check_model(asked.model, lease)
         whole = call.after(lease.memory.conversation(call.previous)) if call.previous else asked
@@ -186,6 +189,10 @@ class CompletionHandler:
         """
         if lease.names.check(asked):
             self._note(lease, asked[:80])
+
+    def has_one_price(self, lease: Lease) -> bool:
+        """Return whether a model costs the same for inputs of every length."""
+        return lease.role == DRY_RUN or not self._ledger.price(lease.model.name).long
 
     def output(self, lease: Lease, wished: int | None) -> int:
         """Return the output limit for a request that asks for ``wished`` tokens."""

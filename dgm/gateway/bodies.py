@@ -5,10 +5,12 @@ anything is parsed, and each agent gets a share of the loop's time.
 """
 
 import asyncio
+import importlib
 import time
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dgm.gateway.allowed.walk import MAX_BODY_DEPTH
 from dgm.gateway.translation.wire import BadRequest
@@ -70,7 +72,8 @@ class Pace:
             limit: maximum number of bytes.
 
         Raises:
-            BadRequest: it is too large, nested too deep, has too many values, or ended early.
+            BadRequest: it is too large, nested too deep, has too many values, ended early, or is compressed in a way
+                that cannot be read here.
         """
         size = _declared_size(http)
         if size is not None and size <= SMALL_BYTES:
@@ -88,6 +91,7 @@ def _declared_size(http: "HttpRequest") -> int | None:
 async def _read(http: "HttpRequest", limit: int) -> bytes:
     from starlette.requests import ClientDisconnect
 
+    unpack = _unpacking(http.headers.get("content-encoding", ""))
     data, scan, size = bytearray(), JsonScan(), 0
     refusal: BadRequest | None = None
     pieces = http.stream()
@@ -96,10 +100,17 @@ async def _read(http: "HttpRequest", limit: int) -> bytes:
             async with asyncio.timeout(ARRIVES_S):
                 piece = await anext(pieces, None)
             if piece is None:
+                refusal = refusal or unpack.incomplete()
                 break
             size += len(piece)
-            if refusal is None and (refusal := await _check(piece, scan, size, limit)) is None:
-                data += piece
+            try:
+                for plain in unpack.feed(piece) if refusal is None else ():
+                    if refusal := await _check(plain, scan, len(data) + len(plain), limit):
+                        break
+                    data += plain
+            except BadRequest as error:
+                refusal = error
+            if refusal is None:
                 continue
             if size > DRAINED_BYTES:
                 break
@@ -111,6 +122,70 @@ async def _read(http: "HttpRequest", limit: int) -> bytes:
     if refusal is not None:
         raise refusal
     return bytes(data)
+
+
+class _Plain:
+    """A body that is not compressed."""
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        yield piece
+
+    def incomplete(self) -> BadRequest | None:
+        return None
+
+
+class _Packed:
+    """A compressed body, unpacked in pieces of at most ``SCANNED_BYTES``, so that it cannot fill the memory."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._zstd = _zstd() if encoding == "zstd" else None
+        if self._zstd is None and encoding not in ("gzip", "x-gzip", "deflate"):
+            raise BadRequest(
+                f"a body in the Content-Encoding {encoding[:40]!r} cannot be read here; send it as gzip, or plain",
+                "unsupported_encoding",
+                415,
+            )
+        self._unpacker: Any = self._zstd and self._zstd.ZstdDecompressor()
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        if self._unpacker is None:
+            if not piece:
+                return
+            # By the standard, deflate has the header of zlib; some clients leave it out.
+            bare = self._encoding == "deflate" and piece[0] & 0x0F != zlib.DEFLATED
+            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+        errors = (zlib.error, self._zstd.ZstdError) if self._zstd else zlib.error
+        while not self._unpacker.eof:
+            try:
+                plain = self._unpacker.decompress(piece, SCANNED_BYTES)
+            except errors as error:
+                raise BadRequest(f"the body is not {self._encoding}", "invalid_encoding") from error
+            if plain:
+                yield plain
+            piece = b"" if self._zstd else self._unpacker.unconsumed_tail
+            if not piece and len(plain) < SCANNED_BYTES:
+                return
+
+    def incomplete(self) -> BadRequest | None:
+        if self._unpacker is not None and self._unpacker.eof:
+            return None
+        return BadRequest(f"the body is not whole as {self._encoding}", "incomplete_body")
+
+
+def _unpacking(encoding: str) -> _Plain | _Packed:
+    encoding = encoding.strip().lower()
+    return _Plain() if encoding in ("", "identity") else _Packed(encoding)
+
+
+def _zstd() -> Any:  # noqa: ANN401  (a module)
+    """Return the module that reads Zstandard: of Python from 3.14 on, or its backport; None without either."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
 
 
 async def _check(piece: bytes, scan: JsonScan, size: int, limit: int) -> BadRequest | None:

@@ -25,7 +25,7 @@ from dgm.archive.journal import cut_calls, exchanges
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
-from dgm.domain import ActionId, Digest, Usage
+from dgm.domain import ActionId, Digest, Evaluate, Usage
 from dgm.gateway.withheld import withhold
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
 from dgm.models.checking import overrun_warning
@@ -40,6 +40,10 @@ _WHOLE_BYTES = 32_768
 """Size up to which a request is recorded whole before it is answered; a larger one by its digest until then."""
 _REFUSED_BYTES = 4_000_000
 """Bytes of one action's refused requests that are recorded whole; further ones by their digests."""
+_NOTED = """
+SELECT 1 FROM events WHERE kind = 'call_refused'
+AND json_extract(body, '$.code') = ? AND json_extract(body, '$.message') = ? LIMIT 1
+"""
 _SHOWN = 500
 """Characters kept of a refusal's message, which may quote the agent's input."""
 
@@ -68,6 +72,7 @@ class RunJournal:
         self._last: OrderedDict[ActionId, RequestBase | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
         self._withheld: set[CallKey] = set()
+        self._noted: set[str] = set()
         self._refused_bytes: dict[ActionId, int] = {}
         self._waiting: list[_QueuedCall] = []
         self._writer: asyncio.Task[None] | None = None
@@ -162,8 +167,18 @@ class RunJournal:
             self._tell(ModelNoted(model, NoteKind.ANSWERS, words))
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Record a refusal of an agent's request, with its code and message."""
-        self._run.append(CallRefused(action, role, status, code, message[:_SHOWN]))
+        """Record a refusal of an agent's request, or, once for each agent, what is left out of its requests."""
+        if status >= 400:
+            self._run.append(CallRefused(action, role, status, code, message[:_SHOWN]))
+            return
+        what = self._run.tree.pending.get(action)
+        if what is not None:
+            agent = what.agent if isinstance(what, Evaluate) else what.parents[0]
+            message = f"agent {agent}: {message}"
+        message = message[:_SHOWN]
+        if message not in self._noted and not self._run.store.query(_NOTED, (code, message)):
+            self._tell(CallRefused(action, role, status, code, message))
+        self._noted.add(message)
 
     async def _write(self) -> None:
         while self._waiting:

@@ -68,6 +68,7 @@ class Lease:
         usage: of all answered calls, those served from the journal included.
         calls: number of answered calls.
         refusals: number of requests that were answered with an error.
+        left_out: names of what was left out of its requests, in order, each once.
         refused: map of code to first message of the refusals, in order.
         rehearsed: what the calls of a dry run show.
         foreign: number of refusals for reasons that are not the agent's.
@@ -103,6 +104,7 @@ class Lease:
         self.calls = 0
         self.refusals = 0
         self.refused: dict[str, str] = {}
+        self.left_out: dict[str, None] = {}
         self.foreign = 0
         self.last_words = ""
         self.rehearsed = RehearsedCalls()

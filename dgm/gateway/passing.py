@@ -1,26 +1,33 @@
 """Requests that pass unchanged: parse and prepare them by the allow-list; convert replies to the asked form."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dgm.gateway.allowed import chat, headers, messages, responses
 from dgm.gateway.lease import Lease
+from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.translation import parsing
-from dgm.gateway.translation.wire import BadRequest
-from dgm.messages import WireProtocol, WireReply, WireRequest
+from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
+from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
+LONG_NAME = "[1m]"
+"""End of a model's name by which Claude Code asks for inputs of up to a million tokens."""
 CHARACTERS_PER_TOKEN = 4
 RULES = {WireProtocol.CHAT: chat, WireProtocol.RESPONSES: responses, WireProtocol.MESSAGES: messages}
 """Map of protocol to the allow-list of its requests."""
 
 
 def build_request(
-    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], memory: LeaseMemory
+    protocol: WireProtocol,
+    raw: bytes,
+    given: Mapping[str, str],
+    memory: LeaseMemory,
+    *,
+    one_price: bool = True,
 ) -> WireRequest:
     """Return a request in the form to send, except the model's name and the output limit.
 
@@ -29,6 +36,7 @@ def build_request(
         raw: its body.
         given: its headers.
         memory: the memory of the same job, for a request that continues an answer.
+        one_price: as for ``select_headers``.
 
     Raises:
         BadRequest: it is malformed, or it asks for something that is not offered.
@@ -38,31 +46,50 @@ def build_request(
         body = memory.continued(body)
     rules = RULES[protocol]
     rules.check(body)
-    return WireRequest(protocol, rules.prepared(body), headers.select_headers(given, protocol))
+    body = without_long_name(rules.prepared(body), one_price=one_price)
+    return WireRequest(protocol, body, headers.select_headers(given, protocol, one_price=one_price))
 
 
-@contextmanager
-def mark_untranslatable(
-    protocol: WireProtocol, raw: bytes, given: Mapping[str, str], lease: Lease
-) -> Iterator[None]:
-    """Distinguish requests that a translation cannot carry from those that no protocol offers.
+def read_document(wire: Wire, raw: bytes, *, one_price: bool = True) -> JsonObject:
+    """Return a body of which only what may pass is left.
 
     Raises:
-        BadRequest: as the context raised it; not the agent's fault if its provider would accept it in the same
-            protocol.
+        BadRequest: it is malformed, or asks for something that is not offered.
     """
+    body = dict(parsing.parse_document(raw))
+    previous = body.pop("previous_response_id", None) if wire.protocol is WireProtocol.RESPONSES else None
+    RULES[wire.protocol].check(body)
+    body = without_long_name(body, one_price=one_price)
+    return body if previous is None else {**body, "previous_response_id": previous}
+
+
+def read_call(wire: Wire, raw: bytes, lease: Lease, *, one_price: bool) -> ParsedCall:
+    """Return a call that is to be translated into another protocol.
+
+    Raises:
+        BadRequest: it is malformed, or asks for something that is not offered; not the agent's fault if its provider
+            would accept it in the same protocol.
+    """
+    body = read_document(wire, raw, one_price=one_price)
     try:
-        yield
+        return wire.parse(body)
     except BadRequest as refusal:
         if lease.protocol is None:
             raise
-        # This raises for requests that are refused with every provider.
-        build_request(protocol, raw, given, lease.memory)
         message = (
             f"{refusal} (the model is asked in another protocol, {lease.protocol}, which cannot carry it; "
-            f"where its provider speaks {protocol} too, set api = '{protocol}' in its settings)"
+            f"where its provider speaks {wire.protocol} too, set api = '{wire.protocol}' in its settings)"
         )
         raise BadRequest(message, refusal.code, refusal.status, own=False) from refusal
+
+
+def without_long_name(body: JsonObject, *, one_price: bool) -> dict[str, Any]:
+    """Return the body without the end of the model's name that asks for long inputs, where they cost no more."""
+    name = body.get("model")
+    if not (one_price and isinstance(name, str) and name.endswith(LONG_NAME)):
+        return dict(body)
+    leave_out(f"the end {LONG_NAME} of the model's name")
+    return {**body, "model": name.removesuffix(LONG_NAME)}
 
 
 def convert_reply(reply: WireReply, request: WireRequest) -> WireReply:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from dgm.gateway.translation.wire import BadRequest, Wire
-from dgm.messages import Request, Role, WireProtocol
+from dgm.messages import JsonObject, Request, Role, WireProtocol
 from dgm.protocols import DryCalls
 
 
@@ -19,12 +19,12 @@ class RehearsedCalls:
         self._untranslatable: dict[WireProtocol, str] = {}
         self._turn_tokens = 0
 
-    def note(self, wire: Wire, raw: bytes, tokens: int, request: Request) -> None:
+    def note(self, wire: Wire, body: JsonObject, tokens: int, request: Request) -> None:
         """Note a call that its own protocol allows, and try to translate it.
 
         Args:
             wire: its protocol.
-            raw: its body as the agent sent it.
+            body: its body, as ``read_document`` gives it.
             tokens: estimate of its input tokens.
             request: the call in dgm's own form.
         """
@@ -33,7 +33,7 @@ class RehearsedCalls:
         if self._untranslatable.setdefault(wire.protocol, ""):
             return
         try:
-            wire.parse(raw)
+            wire.parse(body)
         except BadRequest as refusal:
             self._untranslatable[wire.protocol] = str(refusal)
 

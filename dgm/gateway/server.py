@@ -7,7 +7,7 @@ and joining calls to the ``ModelCaller``, the socket to ``sockets``.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from dgm.gateway.http import (
     wire_of,
 )
 from dgm.gateway.lease import CallLimits, Lease
+from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT, ModelNames
 from dgm.gateway.performing import DRY_RUN, ModelCaller
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+MOST_LEFT_OUT = 50
+"""Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
 """Maximum seconds given to an agent for time that it lost by waiting."""
 DRAIN_S = 60.0
@@ -242,6 +245,7 @@ class Gateway:
         return Starlette(
             routes=[
                 *routes,
+                Route("/", self._greet, methods=["GET"]),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
@@ -258,8 +262,11 @@ class Gateway:
             if lease is None:
                 return await self._refuse_key(wire)
             try:
-                with lease.request():
-                    return await answer(wire, lease, http)
+                with lease.request(), collect_left_out() as names:
+                    try:
+                        return await answer(wire, lease, http)
+                    finally:
+                        self._note_left_out(lease, names)
             except BadRequest as refusal:
                 return await self._refuse(wire, lease, refusal)
             except RequestRefused as refusal:
@@ -319,18 +326,25 @@ class Gateway:
         else:
             self._journal.note(lease.model.name, f"agents ask for {asked!r} and are answered with this model")
 
+    def _note_left_out(self, lease: Lease, names: Iterable[str]) -> None:
+        new = [name for name in names if name not in lease.left_out]
+        lease.left_out.update(dict.fromkeys(new))
+        if new and lease.role != DRY_RUN and len(lease.left_out) <= MOST_LEFT_OUT:
+            self._journal.refuse(lease.action, lease.role, 200, LEFT_OUT, ", ".join(new))
+
     # Other endpoints
 
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import JSONResponse
 
         from dgm.gateway.allowed import messages
-        from dgm.gateway.passing import estimate_input
+        from dgm.gateway.passing import estimate_input, without_long_name
 
         raw = await lease.pace.read(http, lease.limits.body_bytes)
         async with lease.pace.handle():
             body = parse_document(raw)
             messages.check_count(body)
+            body = without_long_name(body, one_price=self._answering.has_one_price(lease))
         self._answering.check_model(str(body.get("model") or DEFAULT), lease)
         counted = None
         if lease.wire_model and lease.protocol is wire.protocol:
@@ -341,6 +355,13 @@ class Gateway:
             estimate = {"input_tokens": estimate_input(body)}
             return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
         return JSONResponse({"input_tokens": counted})
+
+    async def _greet(self, _http: "HttpRequest") -> "Response":
+        """Answer the look of a client, without a key, whether anything is here."""
+        from starlette.responses import Response
+
+        await self._strangers.slow_down()
+        return Response()
 
     async def _clock(self, http: "HttpRequest") -> "Response":
         """Tell the launcher how much time the agent lost by waiting for its model's provider."""

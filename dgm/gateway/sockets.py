@@ -185,6 +185,7 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
     config = uvicorn.Config(
         app,
         log_config=None,
+        log_level="error",  # Its warnings are about what agents send, with advice that is not for users.
         access_log=False,
         lifespan="off",
         http=Bounded,

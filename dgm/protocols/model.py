@@ -203,7 +203,7 @@ class Journal(Protocol):
         ...
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Note a refusal that the agent received."""
+        """Note a refusal that the agent received, or, with the status 200, what was left out of its requests."""
         ...
 
     def note(self, model: str, words: str) -> None:

@@ -93,8 +93,9 @@ def event_line(
             return _halted_line(event)
         case ModelLearned() | ModelNoted() | CallBooked():
             return _model_line(event, at)
-        case CallRefused(action, _, _, code, message):
-            return _warning_line(f"action {action} was refused {one_line(code, 30)}", message, 80)
+        case CallRefused(action, _, status, code, message):
+            refused = f"action {action} was refused {one_line(code, 30)}"
+            return _warning_line(refused if status >= 400 else "left out of requests", message, 80)
         case _:
             return ()
 

@@ -49,7 +49,7 @@ def account_lines(account: AgentAccount, clade: Usage | None = None) -> Sequence
 
 
 def refusal_lines(refusals: Sequence[RefusedRequest], most: int | None = REFUSALS) -> Sequence[Line]:
-    """Return the refusals of the gateway, the most frequent first; empty where it refused nothing."""
+    """Return what the gateway refused or left out, the most frequent first; empty where all passed whole."""
     shown = [
         make_line(
             Span(f"  {each.times} times ", Tone.WARN),
@@ -58,7 +58,7 @@ def refusal_lines(refusals: Sequence[RefusedRequest], most: int | None = REFUSAL
         for each in refusals[:most]
     ]
     left = len(refusals) - len(shown)
-    heading = [make_line(Span("refused by the gateway:", Tone.STRONG))] if shown else []
+    heading = [make_line(Span("refused or left out by the gateway:", Tone.STRONG))] if shown else []
     return [*heading, *shown, *([make_line(f"  and {left} more")] if left else [])]
 
 

@@ -94,8 +94,8 @@ class UsageJournal:
         log.info("%s: %s", model, words)
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
-        """Write the refusal to the log."""
-        log.info("action %d (%s) was refused %d %s: %s", action, role, status, code, message)
+        """Write the refusal, or what was left out of a request, to the log."""
+        log.info("action %d (%s): %d %s: %s", action, role, status, code, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ def test_the_transcript_tells_how_it_was_made(example: Path, opened: Run, best: 
 def test_refusals_say_that_there_was_none(example: Path, best: int) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         shown = await press(browser, pilot, "2", "[")
-        assert "refused by the gateway" in shown
+        assert "refused or left out by the gateway" in shown
         assert "ended by the limits of its sandbox" in shown
 
     drive(example, WIDE, look, agent=best)

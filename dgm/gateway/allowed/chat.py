@@ -23,6 +23,7 @@ from dgm.gateway.allowed.walk import (
     split_words,
     tool_names,
 )
+from dgm.gateway.leaving_out import describe_media
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import MAX_STOPS
 from dgm.gateway.translation.wire import BadRequest
@@ -39,6 +40,8 @@ ROLES: Mapping[str, frozenset[str] | None] = {
     # The content comes back as the server wrote it, with the server's own keys.
     "assistant": None,
 }
+TEXTS = ("text", "refusal")
+"""Types of parts that the result of a tool can hold."""
 FORMATS = ("text", "json_object", "json_schema", "grammar", "regex", "structural_tag")
 
 
@@ -96,6 +99,11 @@ def _check_message(message: JsonObject, place: str) -> None:
     if not isinstance(content, str):
         PARTS.each(content, f"{place}.content")
         check_inline(content, f"{place}.content")
+        if role == "tool":
+            content[:] = [
+                part if part["type"] in TEXTS else {"type": "text", "text": describe_media(part)}
+                for part in content
+            ]
 
 
 def _check_assistant(message: JsonObject, place: str) -> None:

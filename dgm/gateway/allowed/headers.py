@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dgm.gateway.allowed.messages_blocks import OTHERS, SEARCHED
 from dgm.gateway.allowed.servers import ACCOUNT
 from dgm.gateway.allowed.walk import PROVIDER_SIDE, STORED, UNPRICED, split_words
+from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.translation.messages_answer import NO_THREADS
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
@@ -19,6 +20,7 @@ VERSIONS = ("2023-01-01", "2023-06-01", "2026-10-21")
 """Versions of Anthropic's protocol; the last is the one that the vendor's own client sends."""
 MAX_BETAS = 50
 DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
+LONG_INPUT = "context-1m"
 THREADS = "message-threads"
 PASSED = frozenset(
     split_words(
@@ -27,8 +29,8 @@ PASSED = frozenset(
         " fine-grained-tool-streaming computer-use context-management compact structured-outputs effort pdfs"
         " token-counting model-context-window-exceeded thinking-token-count thinking-display-updates"
         " thinking-binding-controls task-budgets mid-conversation-tool-changes mid-conversation-output-config"
-        " mid-conversation-system-clear-at inline-tools tool-examples advanced-tool-use claude-code tools messages"
-        " search-results bash text-editor"
+        " mid-conversation-system per-turn-control mid-conversation-system-clear-at inline-tools tool-examples"
+        " advanced-tool-use claude-code tools messages search-results bash text-editor"
     )
 )
 """Names of betas without their dates."""
@@ -42,7 +44,7 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
         split_words("files-api skills agent-memory managed-agents dreaming ce-plugins environments"), STORED
     ),
-    **dict.fromkeys(("context-1m", "fast-mode"), UNPRICED),
+    **dict.fromkeys((LONG_INPUT, "fast-mode"), UNPRICED),
     **dict.fromkeys(
         split_words(
             "oauth user-profiles user-profiles-billing spend-limit-reads telemetry-destinations webhooks"
@@ -58,12 +60,18 @@ REFUSED: Mapping[str, str] = {
 }
 
 
-def select_headers(headers: Mapping[str, str], protocol: WireProtocol) -> dict[str, str]:
+def select_headers(
+    headers: Mapping[str, str], protocol: WireProtocol, *, one_price: bool = True
+) -> dict[str, str]:
     """Return the headers of an agent that are sent on, with lower-case names. All others are dropped.
+
+    Unknown betas are left out: the body fields that they enable are left out too, or have passed without them.
 
     Args:
         headers: the agent's headers, with names in any case.
         protocol: the protocol of both agent and provider.
+        one_price: whether the model has the same price for inputs of every length. Then the beta for long inputs is
+            left out, because the provider refuses what is too long without it.
 
     Raises:
         BadRequest: a version or a beta is not offered; the message names it.
@@ -81,20 +89,24 @@ def select_headers(headers: Mapping[str, str], protocol: WireProtocol) -> dict[s
     betas = list(dict.fromkeys(beta for beta in betas if beta))
     if len(betas) > MAX_BETAS:
         raise BadRequest(f"the header {BETA} names {len(betas)} betas; at most {MAX_BETAS} are accepted")
-    for beta in betas:
-        _check_betas(beta)
+    betas = [beta for beta in betas if _passes(beta, one_price)]
     if betas:
         sent[BETA] = ",".join(betas)
     return sent
 
 
-def _check_betas(beta: str) -> None:
+def _passes(beta: str, one_price: bool) -> bool:
+    """Return whether a beta passes; False if it is left out.
+
+    Raises:
+        BadRequest: it is refused.
+    """
     name = DATE.sub("", beta)
     if name in PASSED:
-        return
+        return True
     reason = REFUSED.get(name)
-    told = f"the beta {beta[:60]!r}"
+    if reason is None or (name == LONG_INPUT and one_price):
+        leave_out(f"the beta {beta[:60]!r}")
+        return False
     code = NO_THREADS if name == THREADS else "unsupported_parameter"
-    if reason:
-        raise BadRequest(f"{told} is not offered here: {reason}", code)
-    raise BadRequest(f"{told} is not known here; leave it out", code)
+    raise BadRequest(f"the beta {beta[:60]!r} is not offered here: {reason}", code)

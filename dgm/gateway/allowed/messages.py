@@ -1,5 +1,6 @@
 """Allow-list for requests that pass unchanged to a provider of Anthropic's Messages protocol."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from dgm.gateway.allowed import rules, servers
@@ -64,14 +65,21 @@ def _check(body: JsonObject, keys: KeyRules) -> None:
         previous = parsing.read_record(body["diagnostics"], "diagnostics").get("previous_message_id")
         if previous is not None:
             rules.refuse_stored_answer(previous, "diagnostics.previous_message_id")
-    tools = [] if body.get("tools") is None else rules.check_tools(body["tools"], TOOLS, type_of)
+    tools = [] if body.get("tools") is None else _check_tools(body["tools"])
     rules.check_unique_names([tool.get("name") for tool in tools], "tools")
     if body.get("tool_choice") is not None:
         toolsets = any("toolset" in str(tool.get("type")) for tool in tools)
         _check_tool_choice(body["tool_choice"], None if toolsets else tool_names(tools))
 
 
-def _check_messages(value: Any, place: str) -> None:  # noqa: ANN401  (what a stranger's JSON holds)
+def _check_tools(value: Any) -> Sequence[JsonObject]:  # noqa: ANN401  (what a stranger's JSON holds)
+    """Check the tools; those that the provider's search would load are offered from the start without it."""
+    offered = value if isinstance(value, list) else []
+    searched = any("tool_search_tool" in str(tool.get("type")) for tool in offered if isinstance(tool, dict))
+    return rules.check_tools(value, TOOLS, type_of, deferred=not searched)
+
+
+def _check_messages(value: Any, place: str) -> None:  # noqa: ANN401
     rules.check_turns(value, place, _check_turn)
 
 

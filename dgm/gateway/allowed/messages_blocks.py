@@ -62,7 +62,7 @@ def _check_tool_change(block: JsonObject, place: str) -> None:
 
 
 def _check_definition(changed: JsonObject, place: str) -> None:
-    rules.check_tool(changed.get("definition"), f"{place}.definition", TOOLS, type_of)
+    rules.check_tool(changed.get("definition"), f"{place}.definition", TOOLS, type_of, deferred=True)
 
 
 REFUSED = {
@@ -95,7 +95,13 @@ SYSTEM = TypeRules("content", CODE, {**TEXTS.passed, **CHANGES.passed}, REFUSED)
 WITHIN = TypeRules("content", CODE, {"text": rules.text_rule("text"), "image": _check_image}, REFUSED)
 SHOWN = {**WITHIN.passed, "document": _check_document, "search_result": _check_search_result}
 """Types of blocks with something to read or to look at."""
-RESULTS = TypeRules("content", CODE, {**SHOWN, "browser_state": None}, REFUSED)
+RESULTS = TypeRules(
+    "content",
+    CODE,
+    # A search among tools that is the agent's own names what it found.
+    {**SHOWN, "browser_state": None, "tool_reference": rules.name_rule("tool_name")},
+    REFUSED,
+)
 USER = TypeRules(
     "content",
     CODE,

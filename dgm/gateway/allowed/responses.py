@@ -1,6 +1,6 @@
 """Allow-list for requests that pass unchanged to a provider of OpenAI's Responses protocol."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dgm.gateway.allowed import rules, servers
@@ -52,7 +52,11 @@ def check(body: JsonObject) -> None:
         raise BadRequest("input must be a list")
     if body.get("previous_response_id") is not None:
         rules.refuse_stored_answer(body["previous_response_id"], "previous_response_id")
-    tools = [] if body.get("tools") is None else rules.check_tools(body["tools"], TOOLS, type_of)
+    tools: Sequence[JsonObject] = []
+    if body.get("tools") is not None:
+        items = body["input"] if isinstance(body["input"], list) else []
+        others = any(isinstance(item, dict) and item.get("type") == "additional_tools" for item in items)
+        tools = rules.check_tools(body["tools"], TOOLS, type_of, others=others)
     rules.check_unique_names([tool.get("name") for tool in tools], "tools")
     check_choice(body.get("tool_choice"))
 

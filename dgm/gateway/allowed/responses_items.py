@@ -130,9 +130,7 @@ def _check_update(item: JsonObject, place: str) -> None:
 
 
 def _check_additional_tools(item: JsonObject, place: str) -> None:
-    tools = parsing.read_entries(item.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)
-    for at, tool in enumerate(tools):
-        rules.check_tool(tool, f"{place}.tools[{at}]", TOOLS, type_of)
+    rules.check_tools(item.get("tools"), TOOLS, type_of, f"{place}.tools")
 
 
 ITEMS = TypeRules(
@@ -176,8 +174,7 @@ ITEMS = TypeRules(
 
 def _check_namespace(tool: JsonObject, place: str) -> None:
     parsing.read_name(tool.get("name"), f"{place}.name")
-    for at, one in enumerate(parsing.read_entries(tool.get("tools"), f"{place}.tools", parsing.MAX_TOOLS)):
-        rules.check_tool(one, f"{place}.tools[{at}]", OWN, type_of)
+    rules.check_tools(tool.get("tools"), OWN, type_of, f"{place}.tools")
 
 
 OWN = TypeRules(

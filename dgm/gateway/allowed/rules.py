@@ -15,6 +15,7 @@ from dgm.gateway.allowed.walk import (
     TypeRules,
     check_schema,
 )
+from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject
@@ -22,7 +23,8 @@ from dgm.messages import JsonObject
 EFFORTS = (*parsing.EFFORTS, "default", "auto")
 TIERS = ("auto", "default", "standard_only", "standard", "on_demand", "flex")
 """Service tiers that cost the table's price or less."""
-LATE = "tools that are loaded later need a search at the provider"
+REMOTE = ("mcp", "mcp_toolset", "connector")
+"""Types of tools by which a provider calls addresses; a request with one is refused, whatever its other tools are."""
 
 
 def number_rule(most: float) -> Rule:
@@ -89,32 +91,77 @@ def refuse_stored_answer(value: Any, place: str) -> None:  # noqa: ANN401
     raise BadRequest(told, "previous_response_not_found")
 
 
-def check_tools(value: Any, kinds: TypeRules, of: Callable[[JsonObject], object]) -> Sequence[JsonObject]:  # noqa: ANN401
-    """Check a list of tools and return it; ``of`` returns a tool's type."""
-    given = parsing.read_entries(value, "tools", parsing.MAX_TOOLS)
+def check_tools(
+    value: Any,  # noqa: ANN401
+    kinds: TypeRules,
+    of: Callable[[JsonObject], object],
+    place: str = "tools",
+    *,
+    deferred: bool = False,
+    others: bool = False,
+) -> Sequence[JsonObject]:
+    """Check a list of tools, remove those that cannot be offered from it, and return it.
+
+    Args:
+        value: the list.
+        kinds: the types of tools that pass.
+        of: returns a tool's type.
+        place: the place of the list.
+        deferred: whether tools may be loaded later, by a search of the agent's own.
+        others: whether the request offers tools elsewhere.
+
+    Raises:
+        BadRequest: a tool is malformed, makes the provider call an address, or no tool of the request is left.
+    """
+    given = parsing.read_entries(value, place, parsing.MAX_TOOLS)
+    kept: list[JsonObject] = []
+    unknown: list[str] = []
+    refusal: BadRequest | None = None
     for at, tool in enumerate(given):
-        check_tool(tool, f"tools[{at}]", kinds, of)
-    return given
+        try:
+            check_tool(tool, f"{place}[{at}]", kinds, of, deferred=deferred)
+            kept.append(tool)
+        except BadRequest as error:
+            kind = of(tool) if isinstance(tool, dict) else None
+            if error.code != kinds.code or kind in REMOTE:
+                raise
+            refusal = refusal or error
+            unknown.append(str(kind)[:60])
+    if refusal is not None:
+        if not kept and not others:
+            raise refusal
+        value[:] = kept
+        for each in unknown:
+            leave_out(f"tools of the type {each!r}")
+    return kept
 
 
-def check_tool(tool: Any, place: str, kinds: TypeRules, of: Callable[[JsonObject], object]) -> None:  # noqa: ANN401
-    """Check one tool: its type, its permitted callers, and the time of its loading."""
+def check_tool(
+    tool: Any,  # noqa: ANN401
+    place: str,
+    kinds: TypeRules,
+    of: Callable[[JsonObject], object],
+    *,
+    deferred: bool = False,
+) -> None:
+    """Check one tool: its type, its permitted callers, and the time of its loading; arguments as in ``check_tools``."""
     given = parsing.read_record(tool, place)
     kinds.check(of(given), given, place)
     for held in (given, given.get("function"), given.get("custom")):
         if isinstance(held, dict):
-            _check_callers(held, place)
+            _check_callers(held, place, kinds.code, deferred)
     check_inline(given, place)
 
 
-def _check_callers(tool: JsonObject, place: str) -> None:
+def _check_callers(tool: dict[str, Any], place: str, code: str, deferred: bool) -> None:
     if tool.get("allowed_callers") not in (None, [], ["direct"]):
-        raise BadRequest(
-            f'{place}.allowed_callers must be ["direct"] or left out: {PROVIDER_SIDE}',
-            "unsupported_parameter",
-        )
-    if tool.get("defer_loading") not in (None, False):
-        raise BadRequest(f"{place}.defer_loading must be false or left out: {LATE}", "unsupported_parameter")
+        if "direct" not in tool["allowed_callers"]:
+            raise BadRequest(f"{place}.allowed_callers must name 'direct': {PROVIDER_SIDE}", code)
+        leave_out(f"{place}.allowed_callers")
+        tool["allowed_callers"] = ["direct"]
+    if not deferred and tool.get("defer_loading") not in (None, False):
+        leave_out(f"{place}.defer_loading")
+        del tool["defer_loading"]
 
 
 def check_function(described: JsonObject, place: str) -> None:

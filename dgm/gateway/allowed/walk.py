@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject
@@ -39,7 +40,7 @@ class KeyRules:
     """The allowed keys of an object.
 
     A key whose value is null asks for nothing and is always allowed. A refused key that is false or
-    empty is allowed too.
+    empty is allowed too. An unknown key is left out: without it, the provider cannot act on it.
     """
 
     passed: Mapping[str, Rule | None]
@@ -48,27 +49,32 @@ class KeyRules:
     """Map of refused key to the reason."""
 
     def check(self, given: JsonObject, place: str = "") -> None:
-        """Raise ``BadRequest`` for the first key that does not pass.
+        """Remove unknown keys, and raise ``BadRequest`` for the first key that does not pass.
 
         Raises:
             BadRequest: a key does not pass; the message names it and the reason.
         """
+        unknown: list[str] = []
         for key, value in given.items():
             if value is None:
                 continue
+            told = join_place(place, key)
             if key not in self.passed:
-                if key in self.refused and asks_for_nothing(value):
-                    continue
-                raise self._refusal(key, place)
+                if key not in self.refused:
+                    unknown.append(key)
+                    if not asks_for_nothing(value):
+                        leave_out(told)
+                elif not asks_for_nothing(value):
+                    raise BadRequest(
+                        f"{told} is not offered here: {self.refused[key]}", "unsupported_parameter"
+                    )
+                continue
             rule = self.passed[key]
             if rule is not None:
-                rule(value, join_place(place, key))
-
-    def _refusal(self, key: str, place: str) -> BadRequest:
-        told = join_place(place, key)
-        if key in self.refused:
-            return BadRequest(f"{told} is not offered here: {self.refused[key]}", "unsupported_parameter")
-        return BadRequest(f"{told} is not known here; leave it out", "unknown_parameter")
+                rule(value, told)
+        if unknown and isinstance(given, dict):
+            for key in unknown:
+                del given[key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ Thinking that comes back is ignored, because the gateway remembers it as the ven
 import json
 from typing import Any
 
+from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.messages_answer import (
     NO_THREADS,
@@ -51,7 +52,6 @@ REQUEST = make_keys(
         "mcp_servers": ([],),
     },
     {
-        "top_k": "no other provider has it; leave it out, or use top_p",
         "mcp_servers": PROVIDER_SIDE,
         "container": PROVIDER_SIDE,
         "inference_geo": "where a model runs is not the agent's choice",
@@ -59,8 +59,9 @@ REQUEST = make_keys(
         "compaction": "the conversation is the agent's to shorten",
         "fallbacks": "the model is the one that was lent",
     },
+    ["context_management"],
 )
-OUTPUT = make_keys("effort", (), None, {"format": "answers are free text", "task_budget": "use max_tokens"})
+OUTPUT = make_keys("effort", (), None, {"format": "answers are free text"})
 THINKING = make_keys("type budget_tokens display")
 TURN = make_keys("role content")
 TEXT = make_keys("type text", ["cache_control"], {"citations": ([],)})
@@ -72,18 +73,21 @@ TOOL = make_keys(
     # steps does not change it.
     ["cache_control", "strict", "eager_input_streaming"],
     {"defer_loading": (False,), "allowed_callers": (["direct"],), "input_examples": ([],)},
+    None,
+    ["defer_loading", "input_examples"],
 )
+CHANGES = ("tool_addition", "tool_removal")
+"""Blocks by which a system turn changes the tools; a tool that it names is offered from the start."""
 CHOICES = {"auto": "auto", "any": "required", "none": "none", "tool": "tool"}
 CHOICE = make_keys("type name disable_parallel_tool_use")
 
 
-def parse(body: bytes) -> ParsedCall:
+def parse(given: JsonObject) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no request for a message, or it asks for something that is not offered.
     """
-    given = parsing.parse_document(body)
     if given.get("thread") is not None:
         # The vendor's tool runner sends this unasked; when refused with this code, it goes on without it.
         raise BadRequest("thread is not offered here: send the whole conversation", NO_THREADS)
@@ -172,11 +176,26 @@ def _parse_turn(turn: JsonObject, place: str) -> list[Message]:
         case "assistant":
             return [_parse_assistant(content, place_of_content)]
         case "system":
-            return [
-                Message(Role.SYSTEM, parsing.read_parts(content, place_of_content, _parse_text, BLOCK_GAP))
-            ]
+            content = _without_changes(content)
+            told = parsing.read_parts(content, place_of_content, _parse_text, BLOCK_GAP)
+            return [Message(Role.SYSTEM, told)] if told else []
         case _:
             return _parse_user(content, place_of_content)
+
+
+def _without_changes(content: Any) -> Any:  # noqa: ANN401  (what a stranger's JSON holds)
+    """Return the content of a system turn without what names tools to add or remove."""
+    if not isinstance(content, list):
+        return [] if content is None else content
+    kept = [block for block in content if not _is_change(block)]
+    if len(kept) < len(content):
+        leave_out("changes of tools within the conversation")
+    return kept
+
+
+def _is_change(block: Any) -> bool:  # noqa: ANN401
+    tool = block.get("tool") if isinstance(block, dict) and block.get("type") in CHANGES else None
+    return isinstance(tool, dict) and tool.get("type") == "tool_reference"
 
 
 def _parse_blocks(content: Any, place: str) -> list[tuple[JsonObject, str]]:  # noqa: ANN401  (what a stranger's JSON holds)
@@ -242,11 +261,19 @@ def _parse_tool_use(block: JsonObject, place: str) -> ToolCall:
 def _parse_tool_result(block: JsonObject, place: str) -> Message:
     parsing.check_keys(block, RESULT, place)
     content = block.get("content")
-    told = "" if content is None else parsing.read_parts(content, f"{place}.content", _parse_text, BLOCK_GAP)
+    read = parsing.result_reader(("text", "tool_reference"), _parse_found)
+    told = "" if content is None else parsing.read_parts(content, f"{place}.content", read, BLOCK_GAP)
     call_id = parsing.read_name(block.get("tool_use_id"), f"{place}.tool_use_id")
     return Message(
         Role.TOOL, told, (), call_id, parsing.read_flag(block.get("is_error"), f"{place}.is_error")
     )
+
+
+def _parse_found(block: JsonObject, place: str) -> str:
+    """Return the text of a result's block; one that names a tool, which the agent's own search found, is a text."""
+    if block.get("type") == "tool_reference":
+        return f"[tool: {parsing.read_name(block.get('tool_name'), f'{place}.tool_name')}]"
+    return _parse_text(block, place)
 
 
 def _parse_tool(given: JsonObject, place: str) -> Tool:

@@ -40,6 +40,7 @@ BOOKKEEPING = (
     "prediction",
 )
 LEGACY = "it is the form before tools; use tools"
+FREE_TEXT = "answers are free text"
 PROVIDER_SIDE = "the provider reaches out for nothing here"
 REQUEST = make_keys(
     "messages model tools tool_choice parallel_tool_calls temperature top_p stop reasoning_effort"
@@ -62,8 +63,18 @@ REQUEST = make_keys(
         "web_search_options": PROVIDER_SIDE,
         "audio": "answers are text",
         "moderation": PROVIDER_SIDE,
+        **dict.fromkeys(
+            (
+                *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"),
+                *("structural_tag", "json_schema", "format", "grammar", "regex", "ebnf", "result_format"),
+            ),
+            FREE_TEXT,
+        ),
     },
+    ["verbosity"],
 )
+TEXTS = ("text", "refusal")
+"""Types of parts that are texts."""
 STREAM = make_keys("include_usage", ["include_obfuscation"])
 SPOKEN = make_keys("role content")
 ASSISTANT = make_keys(
@@ -84,13 +95,12 @@ TOOL = make_keys("type function", ["cache_control"])
 FUNCTION = make_keys("name description parameters", ["strict"])
 
 
-def parse(body: bytes) -> ParsedCall:
+def parse(given: JsonObject) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no chat request, or it asks for something that is not offered.
     """
-    given = parsing.parse_document(body)
     parsing.check_keys(given, REQUEST)
     messages = parsing.read_entries(given.get("messages"), "messages", parsing.MAX_MESSAGES)
     if not messages:
@@ -179,7 +189,8 @@ def _parse_message(value: Any, place: str) -> Message:  # noqa: ANN401  (what a 
     parsing.check_keys(item, RESULT if role is Role.TOOL else SPOKEN, place)
     if content is None:
         raise BadRequest(f"{place}.content is missing")
-    told = parsing.read_parts(content, f"{place}.content", _parse_part)
+    read = parsing.result_reader(TEXTS, _parse_part) if role is Role.TOOL else _parse_part
+    told = parsing.read_parts(content, f"{place}.content", read)
     if role is Role.TOOL:
         return Message(role, told, (), parsing.read_name(item.get("tool_call_id"), f"{place}.tool_call_id"))
     return Message(role, told)
@@ -203,7 +214,7 @@ def _parse_assistant(item: JsonObject, place: str) -> Message:
 
 def _parse_part(part: JsonObject, place: str) -> str:
     kind = part.get("type")
-    if kind not in ("text", "refusal"):
+    if kind not in TEXTS:
         raise parsing.refuse_media(kind, place)
     parsing.check_keys(part, PART, place)
     return parsing.read_text(part.get(kind), f"{place}.{kind}")

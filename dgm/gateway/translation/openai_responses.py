@@ -4,14 +4,23 @@ Items become turns: a message and the function calls around it, with only reason
 turn. Reasoning that comes back is ignored, because the gateway remembers it as the vendor wrote it.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dgm.gateway.translation import parsing
 from dgm.gateway.translation.openai_chat import models, one_model, render_error
 from dgm.gateway.translation.parsing import make_keys
+from dgm.gateway.translation.responses_tools import (
+    describe_tools,
+    flatten_tools,
+    name_tools,
+    read_tools,
+    write_call,
+)
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
-from dgm.messages import JsonObject, Message, Request, Role, Stop, Tool, ToolCall, WireProtocol
+from dgm.messages import JsonObject, Message, Request, Role, Stop, ToolCall, WireProtocol
 
 ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 
@@ -45,36 +54,37 @@ REASONING = make_keys(
     ["summary", "generate_summary"],
     {"context": ("auto",), "mode": ("standard",)},
 )
-TEXT = make_keys("format", (), {"verbosity": ("medium",)})
+TEXT = make_keys("format", (), {"verbosity": ("medium",)}, None, ["verbosity"])
 TEXT_FORMAT = make_keys("type")
 STREAM = make_keys("", ["include_obfuscation"])
-TOOL = make_keys(
-    "type name description parameters",
-    # The schema is sent either way, whether a provider enforces it or the model follows it.
-    ["strict"],
-    {"defer_loading": (False,), "allowed_callers": (["direct"],)},
-)
 # Additional fields of an answer's items; they come back and are not read.
 MESSAGE = make_keys("type role content", ["id", "status", "phase"])
 CALL = make_keys(
-    "type call_id name arguments", ["id", "status", "parsed_arguments"], {"caller": ({"type": "direct"},)}
+    "type call_id name arguments namespace",
+    ["id", "status", "parsed_arguments"],
+    {"caller": ({"type": "direct"},)},
 )
+CUSTOM_CALL = make_keys("type call_id name input namespace", ["id", "status"])
 RESULT = make_keys("type call_id output", ["id", "status", "name"], {"caller": ({"type": "direct"},)})
 PART = make_keys("type text refusal", ["annotations", "logprobs", "parsed", "prompt_cache_breakpoint"])
+TEXTS = ("input_text", "output_text", "text", "refusal")
+"""Types of parts that are texts."""
+_Names = Mapping[tuple[object, object], str]
+"""Map of namespace and name of a tool to the name that the model knows."""
 INCOMPLETE = {Stop.LENGTH: "max_output_tokens", Stop.REFUSAL: "content_filter"}
 """Reasons of an answer that is incomplete."""
 
 
-def parse(body: bytes) -> ParsedCall:
+def parse(given: JsonObject) -> ParsedCall:
     """Parse a request's body.
 
     Raises:
         BadRequest: it is no request for a response, or it asks for something that is not offered.
     """
-    given = parsing.parse_document(body)
     parsing.check_keys(given, REQUEST)
     _check_options(given)
-    tools = parsing.read_tools(given.get("tools"), _parse_tool)
+    offered = flatten_tools(given)
+    tools = read_tools(offered)
     instructions = given.get("instructions")
     preface = (
         ()
@@ -83,7 +93,7 @@ def parse(body: bytes) -> ParsedCall:
     )
     previous = given.get("previous_response_id")
     request = Request(
-        messages=(*preface, *_parse_input(given.get("input"))),
+        messages=(*preface, *_parse_input(given.get("input"), offered)),
         tools=tools,
         model=parsing.read_text(given.get("model", "default"), "model"),
         temperature=parsing.read_number(given.get("temperature"), "temperature", 2),
@@ -99,7 +109,7 @@ def parse(body: bytes) -> ParsedCall:
         stream_usage=True,
         previous="" if previous is None else parsing.read_name(previous, "previous_response_id"),
         preface=len(preface),
-        echo=_echoed_fields(given, request),
+        echo={**_echoed_fields(given, request), "tools": describe_tools(offered, tools)},
     )
 
 
@@ -161,16 +171,6 @@ def _echoed_fields(given: JsonObject, request: Request) -> JsonObject:
         "reasoning": {"effort": request.effort or None, "summary": None},
         "temperature": request.temperature,
         "tool_choice": {"type": "function", "name": word[5:]} if word.startswith("tool:") else word,
-        "tools": [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "strict": False,
-            }
-            for tool in request.tools
-        ],
         "top_p": request.top_p,
     }
 
@@ -201,38 +201,40 @@ def _parse_effort(value: Any) -> str:  # noqa: ANN401  (what a stranger's JSON h
     return parsing.read_effort(given.get("effort"), "reasoning.effort")
 
 
-def _parse_input(value: Any) -> tuple[Message, ...]:  # noqa: ANN401
+def _parse_input(value: Any, offered: Sequence[JsonObject]) -> tuple[Message, ...]:  # noqa: ANN401
     if isinstance(value, str):
         return (Message(Role.USER, value),)
     items = parsing.read_entries(value, "input", parsing.MAX_MESSAGES)
     if not items:
         raise BadRequest("input must not be empty")
+    names = {(tool.get("namespace"), tool.get("name")): name for name, tool in name_tools(offered).items()}
     turns: list[Message] = []
     for at, item in enumerate(items):
-        _add_item(turns, parsing.read_record(item, f"input[{at}]"), f"input[{at}]")
+        _add_item(turns, parsing.read_record(item, f"input[{at}]"), f"input[{at}]", names)
     return tuple(turns)
 
 
-def _add_item(turns: list[Message], item: JsonObject, place: str) -> None:
+def _add_item(turns: list[Message], item: JsonObject, place: str, names: _Names) -> None:
     kind = item.get("type")
     if kind is None:
         kind = "item_reference" if "id" in item and "role" not in item else "message"
     match kind:
         case "message":
             _add_message(turns, item, place)
-        case "function_call":
-            call = _parse_call(item, place)
+        case "function_call" | "custom_tool_call":
+            call = _parse_call(item, place, names)
             if turns and turns[-1].role is Role.ASSISTANT:
                 turns[-1] = replace(turns[-1], calls=(*turns[-1].calls, call))
             else:
                 turns.append(Message(Role.ASSISTANT, "", (call,)))
-        case "function_call_output":
+        case "function_call_output" | "custom_tool_call_output":
             parsing.check_keys(item, RESULT, place)
-            told = parsing.read_parts(item.get("output"), f"{place}.output", _parse_part)
+            read = parsing.result_reader(TEXTS, _parse_part)
+            told = parsing.read_parts(item.get("output"), f"{place}.output", read)
             turns.append(
                 Message(Role.TOOL, told, (), parsing.read_name(item.get("call_id"), f"{place}.call_id"))
             )
-        case "reasoning":
+        case "reasoning" | "additional_tools":
             pass
         case "item_reference":
             raise BadRequest(
@@ -261,31 +263,27 @@ def _add_message(turns: list[Message], item: JsonObject, place: str) -> None:
 
 def _parse_part(part: JsonObject, place: str) -> str:
     kind = part.get("type")
-    if kind not in ("input_text", "output_text", "text", "refusal"):
+    if kind not in TEXTS:
         raise parsing.refuse_media(kind, place)
     parsing.check_keys(part, PART, place)
     key = "refusal" if kind == "refusal" else "text"
     return parsing.read_text(part.get(key), f"{place}.{key}")
 
 
-def _parse_call(item: JsonObject, place: str) -> ToolCall:
-    parsing.check_keys(item, CALL, place)
+def _parse_call(item: JsonObject, place: str, names: _Names) -> ToolCall:
+    name = parsing.read_name(item.get("name"), f"{place}.name")
+    if item.get("type") == "custom_tool_call":
+        parsing.check_keys(item, CUSTOM_CALL, place)
+        text = parsing.read_text(item.get("input"), f"{place}.input")
+        arguments = json.dumps({"input": text}, ensure_ascii=False)
+    else:
+        parsing.check_keys(item, CALL, place)
+        arguments = parsing.read_arguments(item.get("arguments"), f"{place}.arguments")
     return ToolCall(
         parsing.read_name(item.get("call_id"), f"{place}.call_id"),
-        parsing.read_name(item.get("name"), f"{place}.name"),
-        parsing.read_arguments(item.get("arguments"), f"{place}.arguments"),
+        names.get((item.get("namespace"), name), name),
+        arguments,
     )
-
-
-def _parse_tool(given: JsonObject, place: str) -> Tool:
-    kind = given.get("type")
-    if kind != "function":
-        raise BadRequest(
-            f"{place}: {str(kind)[:40]!r} is not offered here, only functions; no tools of a provider",
-            "unsupported_tool",
-        )
-    parsing.check_keys(given, TOOL, place)
-    return parsing.read_function(given, place)
 
 
 def _render_items(answer: WireAnswer) -> list[dict[str, Any]]:
@@ -300,9 +298,8 @@ def _render_items(answer: WireAnswer) -> list[dict[str, Any]]:
         part = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         message = {"id": f"msg_{mark}", "type": "message", "status": status, "role": "assistant"}
         items.append({**message, "content": [part]})
-    for index, call in enumerate(reply.calls):
-        head = {"id": f"fc_{mark}_{index}", "type": "function_call", "status": "completed"}
-        items.append({**head, "call_id": call.id, "name": call.name, "arguments": call.arguments})
+    names = name_tools(answer.echo.get("tools", ()))
+    items += [write_call(call, names, f"{mark}_{index}") for index, call in enumerate(reply.calls)]
     return items
 
 

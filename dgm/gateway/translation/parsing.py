@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dgm.gateway.leaving_out import describe_media, leave_out
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject, Tool
 from dgm.wires.json_scan import measure_nesting
@@ -14,6 +15,8 @@ MAX_MESSAGES = 10_000
 MAX_TOOLS = 200
 MAX_DEPTH = 40
 """Maximum depth of a schema or a call's input: not every JSON library can write deeper nesting."""
+UNSUPPORTED_TOOL = "unsupported_tool"
+"""Code of the refusal of a tool's type."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -29,6 +32,8 @@ class RequestKeys:
     """Keys accepted only with a value that asks for nothing beyond the default behaviour."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Known keys of the protocol that are not offered here: map of key to reason."""
+    hints: frozenset[str] = frozenset()
+    """Keys of ``neutral`` that are left out with another value: they are no part of the question."""
 
 
 def make_keys(
@@ -36,9 +41,12 @@ def make_keys(
     ignored: Iterable[str] = (),
     neutral: Mapping[str, tuple[Any, ...]] | None = None,
     refused: Mapping[str, str] | None = None,
+    hints: Iterable[str] = (),
 ) -> RequestKeys:
     """Return ``RequestKeys`` from blank-separated names."""
-    return RequestKeys(frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {})
+    return RequestKeys(
+        frozenset(read.split()), frozenset(ignored), neutral or {}, refused or {}, frozenset(hints)
+    )
 
 
 def parse_document(body: bytes) -> JsonObject:
@@ -59,10 +67,10 @@ def parse_document(body: bytes) -> JsonObject:
 
 
 def check_keys(given: JsonObject, allowed: RequestKeys, place: str = "") -> None:
-    """Raise ``BadRequest`` for the first key that cannot be honoured.
+    """Raise ``BadRequest`` for the first key that changes the question; name unknown keys as left out.
 
     Raises:
-        BadRequest: a key is not allowed; the message names it and the reason.
+        BadRequest: a key is refused, or has a value that is not offered; the message names it and the reason.
     """
     if given.keys() <= allowed.read:
         return
@@ -77,8 +85,9 @@ def check_keys(given: JsonObject, allowed: RequestKeys, place: str = "") -> None
         told = f"{place}.{written}" if place else written
         if key in allowed.refused:
             raise BadRequest(f"{told} is not offered here: {allowed.refused[key]}", "unsupported_parameter")
-        if not accepted:
-            raise BadRequest(f"{told} is not known here; leave it out", "unknown_parameter")
+        if not accepted or key in allowed.hints:
+            leave_out(told)
+            continue
         words = " or ".join(json.dumps(one) for one in accepted)
         raise BadRequest(f"{told} must be {words} or left out", "unsupported_parameter")
 
@@ -188,6 +197,13 @@ def refuse_media(kind: object, place: str) -> BadRequest:
     )
 
 
+def result_reader(
+    texts: Collection[str], read: Callable[[JsonObject, str], str]
+) -> Callable[[JsonObject, str], str]:
+    """Return a reader of the parts of a tool's result: parts of other types than ``texts`` become a short text."""
+    return lambda part, place: read(part, place) if part.get("type") in texts else describe_media(part)
+
+
 def read_schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
     """Return an object that any JSON library can write."""
     level: list[Any] = [value]
@@ -199,15 +215,28 @@ def read_schema(value: Any, place: str) -> JsonObject:  # noqa: ANN401
 
 
 def read_tools(value: Any, read: Callable[[JsonObject, str], Tool]) -> tuple[Tool, ...]:  # noqa: ANN401
-    """Return the tools of a request, no two with the same name."""
+    """Return the tools of a request, no two with the same name; those of other types are left out beside them."""
     if value is None:
         return ()
     found: dict[str, Tool] = {}
+    unknown: list[str] = []
+    refusal: BadRequest | None = None
     for at, given in enumerate(read_entries(value, "tools", MAX_TOOLS)):
-        tool = read(read_record(given, f"tools[{at}]"), f"tools[{at}]")
+        try:
+            tool = read(read_record(given, f"tools[{at}]"), f"tools[{at}]")
+        except BadRequest as error:
+            if error.code != UNSUPPORTED_TOOL:
+                raise
+            refusal = refusal or error
+            unknown.append(str(given.get("type"))[:60])
+            continue
         if tool.name in found:
             raise BadRequest(f"tools[{at}]: there is another tool of the name {tool.name[:80]!r}")
         found[tool.name] = tool
+    if refusal is not None and not found:
+        raise refusal
+    for kind in unknown:
+        leave_out(f"tools of the type {kind!r}")
     return tuple(found.values())
 
 

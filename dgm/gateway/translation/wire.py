@@ -72,7 +72,7 @@ class Wire:
 
     protocol: WireProtocol
     path: str
-    parse: Callable[[bytes], ParsedCall]
+    parse: Callable[[JsonObject], ParsedCall]
     """Parser of a request body; raises ``BadRequest`` for anything that is no request of this protocol."""
     write_answer: Callable[[WireAnswer], JsonObject]
     """Writer of a whole answer."""

@@ -46,7 +46,7 @@ class Table:
             body = await http.body()
             self.bodies.append(json.loads(body))
             try:
-                call = wire.parse(body)
+                call = wire.parse(json.loads(body))
             except BadRequest as refusal:
                 error = wire.render_error(refusal.status, refusal.code, str(refusal))
                 return Response(error, refusal.status, media_type="application/json")

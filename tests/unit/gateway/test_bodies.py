@@ -1,7 +1,9 @@
 """Bodies that an agent sends to be refused: one line for the agent, and little time of the others' event loop."""
 
 import asyncio
+import gzip
 import json
+import zlib
 
 import pytest
 
@@ -77,6 +79,66 @@ def test_duplicate_keys_and_half_characters_reach_the_model_as_what_was_checked(
     body = b'{"model": "nobody", "model": "default", "messages": [{"role": "user", "content": "\\ud800"}]}'
     (answer,), lease = post(tmp_path, {"content": body})
     assert (answer.status_code, lease.calls) == (200, 1)
+
+
+def zstd(data):
+    return bodies._zstd().compress(data)
+
+
+def bare_deflate(data):
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def packed(encoding, body, **options):
+    return {"content": body, "headers": {"Content-Encoding": encoding}, **options}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("GZIP", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", bare_deflate),
+        ("zstd", zstd),
+        ("identity", bytes),
+    ],
+)
+def test_a_compressed_body_is_read(tmp_path, encoding, pack):
+    body = json.dumps(chat("x" * 40_000)).encode()
+    (answer, pieces), lease = post(
+        tmp_path, packed(encoding, pack(body)), packed(encoding, in_pieces(pack(body), 300))
+    )
+    assert (answer.status_code, pieces.status_code, lease.calls) == (200, 200, 2)
+
+
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "compress"])
+def test_another_encoding_is_refused_by_its_name(tmp_path, encoding):
+    (answer,), lease = post(tmp_path, packed(encoding, b"anything"))
+    status, message = said(answer)
+    assert (status, lease.calls) == (415, 0)
+    assert repr(encoding) in message
+    assert "JSON" not in message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "message"),
+    [
+        ("gzip", b"{}", "the body is not gzip"),
+        ("zstd", b"{}", "the body is not zstd"),
+        ("gzip", gzip.compress(b"x" * 999)[:-9], "the body is not whole as gzip"),
+        ("gzip", b"", "the body is not whole as gzip"),
+        ("gzip", gzip.compress(b" " * 5_000_000), "the body is larger than 4000000 bytes"),
+        ("zstd", zstd(b" " * 5_000_000), "the body is larger than 4000000 bytes"),
+        ("deflate", zlib.compress(b"[" * 900_000), "the body is nested deeper than 64"),
+    ],
+)
+def test_a_compressed_body_has_the_bounds_of_a_plain_one(tmp_path, encoding, body, message):
+    (answer,), lease = post(tmp_path, packed(encoding, body))
+    assert said(answer) == (400, message)
+    assert lease.calls == 0
 
 
 async def in_pieces(body, size):

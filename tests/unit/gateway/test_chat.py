@@ -5,6 +5,7 @@ import json
 import pytest
 
 from dgm.gateway.translation import openai_chat
+from dgm.gateway.translation.parsing import parse_document
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Role, ToolCall
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
@@ -14,7 +15,7 @@ TOOL = {"type": "function", "function": {"name": "bash", "description": "Run it.
 
 
 def parse(**body):
-    return openai_chat.parse(json.dumps({"messages": [USER], **body}).encode())
+    return openai_chat.parse({"messages": [USER], **body})
 
 
 def test_every_wish_for_the_model_is_carried():
@@ -67,9 +68,6 @@ REFUSED = {
     "true is not one": ({"n": True}, "n must be 1"),
     "penalty": ({"frequency_penalty": 0.5}, "frequency_penalty"),
     "spoken answers": ({"audio": {"voice": "x"}}, "audio is not offered"),
-    "unknown key": ({"top_k": 4}, "top_k is not known here"),
-    "unknown key of a message": ({"messages": [{**USER, "mood": "good"}]}, "messages[0].mood"),
-    "name of a speaker": ({"messages": [{**USER, "name": "Ada"}]}, "messages[0].name"),
     "legacy call": ({"messages": [{"role": "assistant", "function_call": {"name": "f"}}]}, "use tools"),
     "legacy result": ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
     "custom tool": ({"tools": [{"type": "custom", "custom": {"name": "c"}}]}, "no tools of a provider"),
@@ -81,7 +79,6 @@ REFUSED = {
     "five stops": ({"stop": ["a"] * 5}, "at most 4"),
     "empty stop": ({"stop": ""}, "must not be empty"),
     "top_p above one": ({"top_p": 1.5}, "from 0 to 1"),
-    "infinite temperature": ({"temperature": 1e999}, "not JSON"),
     "sound": (
         {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
         "files and media, by URL or inline",
@@ -101,7 +98,7 @@ def test_what_is_not_carried_is_refused_in_clear_words(name):
 
 def test_infinite_number_within_a_schema_is_refused():
     with pytest.raises(BadRequest):
-        openai_chat.parse(
+        parse_document(
             json.dumps({"messages": [USER], "tools": [TOOL]}).replace('"string"', "1e999").encode()
         )
 
@@ -123,12 +120,12 @@ def test_reasoning_that_comes_back_is_left_to_the_gateway():
 def test_half_a_surrogate_pair_within_a_schema_does_no_harm():
     body = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"type": "function", "function": '
     body += b'{"name": "f", "parameters": {"title": "\\uD83D"}}}]}'
-    assert openai_chat.parse(body).request.tools[0].parameters == {"title": "?"}
+    assert openai_chat.parse(parse_document(body)).request.tools[0].parameters == {"title": "?"}
 
 
 def test_whole_surrogate_pair_is_kept():
     body = b'{"messages": [{"role": "user", "content": "\\ud83d\\ude00"}]}'
-    assert openai_chat.parse(body).request.messages[0].text == "\N{GRINNING FACE}"
+    assert openai_chat.parse(parse_document(body)).request.messages[0].text == "\N{GRINNING FACE}"
 
 
 def test_vendors_client_reads_reasoning_and_details_of_usage():

@@ -16,7 +16,7 @@ ASK = {"model": "default", "max_tokens": 2000, "messages": [USER], "tools": [TOO
 
 
 def parse(**body):
-    return anthropic_messages.parse(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode())
+    return anthropic_messages.parse({"max_tokens": 9000, "messages": [USER], **body})
 
 
 def said(*blocks, role="user"):
@@ -126,15 +126,12 @@ def test_result_without_content_is_an_empty_one():
 
 REFUSED = {
     "no max_tokens": ({"max_tokens": None}, "max_tokens is missing"),
-    "top_k": ({"top_k": 5}, "top_k is not offered"),
     "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers"),
     "container": ({"container": "c"}, "container is not offered"),
     "form of the answer": ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format"),
     "effort of nobody": ({"output_config": {"effort": "heroic"}}, "output_config.effort"),
     "output_config a list": ({"output_config": []}, "output_config must be an object"),
-    "editing of the context": ({"context_management": {"edits": [{"type": "x"}]}}, "context_management"),
     "betas": ({"betas": ["x"]}, "betas must be"),
-    "unknown key": ({"frequency_penalty": 0.5}, "frequency_penalty is not known here"),
     "web search": (
         {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
         "'web_search_20250305'",
@@ -142,17 +139,12 @@ REFUSED = {
     "code execution": ({"tools": [{"type": "code_execution_20250825", "name": "c"}]}, "tool of the provider"),
     "built-in shell": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "with an input_schema"),
     "tool without schema": ({"tools": [{"name": "f"}]}, "tools[0].input_schema must be an object"),
-    "tool that is loaded late": ({"tools": [{**TOOL, "defer_loading": True}]}, "tools[0].defer_loading"),
     "image": (
         said({"type": "image", "source": {"type": "url", "url": "http://example.org/a.png"}}),
         "'image'",
     ),
     "document": (said({"type": "document", "source": {}}), "files and media, by URL or inline"),
     "search result": (said({"type": "search_result"}), "'search_result'"),
-    "image as a result": (
-        said({"type": "tool_result", "tool_use_id": "c", "content": [{"type": "image"}]}),
-        "content[0].content[0]: only text",
-    ),
     "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
     "call by a user": (said({"type": "tool_use", "id": "c", "name": "f", "input": {}}), "'tool_use'"),
     "input a text": (
@@ -172,7 +164,6 @@ REFUSED = {
     "hot": ({"temperature": 1.5}, "from 0 to 1"),
     "choice of a missing tool": ({"tool_choice": {"type": "tool", "name": "f"}}, "'f'"),
     "role of a tool": ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
-    "name of a speaker": ({"messages": [{**USER, "name": "Ada"}]}, "messages[0].name"),
 }
 
 

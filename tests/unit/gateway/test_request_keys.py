@@ -31,7 +31,6 @@ def test_what_asks_for_nothing_more_is_accepted(given):
         ({"n": True}, "n must be 1 or left out"),
         ({"stream": 0}, 'stream must be false or "no" or left out'),
         ({"model": "m", "store": True}, "store is not offered here: nothing is stored"),
-        ({"un\nheard": 0}, r"un\nheard is not known here; leave it out"),
     ],
 )
 def test_the_first_key_that_cannot_be_honoured_is_named(given, told):

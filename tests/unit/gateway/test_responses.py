@@ -1,7 +1,5 @@
 """Responses: items become turns, answers are read by the vendor's own client, plain and streamed."""
 
-import json
-
 import pytest
 
 from dgm.gateway.translation import openai_responses
@@ -14,7 +12,7 @@ LS, PWD = CALLED.calls
 
 
 def parse(**body):
-    return openai_responses.parse(json.dumps({"input": "go", **body}).encode())
+    return openai_responses.parse({"input": "go", **body})
 
 
 def call(tool_call):
@@ -124,18 +122,15 @@ REFUSED = {
     "empty input": ({"input": []}, "input must not be empty"),
     "image": (part(type="input_image", image_url="http://example.org/a.png"), "not 'input_image'"),
     "file": (part(type="input_file", file_url="http://example.org/a.pdf"), "by URL or inline"),
-    "image as a result": ({"input": [output("c", [{"type": "input_image"}])]}, "not 'input_image'"),
     "web search": ({"tools": [{"type": "web_search"}]}, "no tools of a provider"),
     "remote server": (
         {"tools": [{"type": "mcp", "server_url": "http://example.org"}]},
         "'mcp' is not offered",
     ),
-    "custom tool": ({"tools": [{"type": "custom", "name": "c"}]}, "only functions"),
     "call of a provider's tool": (
         {"input": [{"type": "web_search_call", "id": "ws_1"}]},
         "'web_search_call'",
     ),
-    "custom call": ({"input": [{"type": "custom_tool_call", "call_id": "c"}]}, "'custom_tool_call'"),
     "single item": ({"input": [{"type": "item_reference", "id": "msg_1"}]}, "previous_response_id"),
     "bare reference": ({"input": [{"id": "msg_1"}]}, "previous_response_id"),
     "no role": ({"input": [{"content": "x"}]}, "input[0].role"),
@@ -145,10 +140,7 @@ REFUSED = {
     "cutting input": ({"truncation": "auto"}, "truncation must be"),
     "form of the answer": ({"text": {"format": {"type": "json_schema", "schema": {}}}}, "text.format.type"),
     "sources of a search": ({"include": ["web_search_call.action.sources"]}, "include[0]"),
-    "unknown key": ({"messages": []}, "messages is not known here"),
-    "unknown key of reasoning": ({"reasoning": {"budget": 4}}, "reasoning.budget"),
     "call without id": ({"input": [{**call(LS), "call_id": None}]}, "call_id"),
-    "call in a namespace": ({"input": [{**call(LS), "namespace": "n"}]}, "input[0].namespace"),
     "choice of a provider's tool": ({"tool_choice": {"type": "file_search"}}, "only name a function"),
     "empty previous": ({"previous_response_id": ""}, "must not be empty"),
 }

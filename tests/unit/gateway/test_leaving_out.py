@@ -1,0 +1,322 @@
+"""What may not pass and is no part of the question is left out of a request, and named; the rest is as it was."""
+
+import json
+
+import pytest
+
+from dgm.gateway.allowed import chat, headers, messages, responses
+from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
+from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import WireProtocol
+
+SCHEMA = {"type": "object", "properties": {}}
+PNG = "data:image/png;base64,iVBORw0KGgo="
+ASKED = {
+    chat: {"messages": [{"role": "user", "content": "go"}]},
+    responses: {"input": "go"},
+    messages: {"max_tokens": 9, "messages": [{"role": "user", "content": "go"}]},
+}
+OWN = {
+    chat: {"type": "function", "function": {"name": "bash", "parameters": SCHEMA}},
+    responses: {"type": "function", "name": "bash", "parameters": SCHEMA},
+    messages: {"name": "bash", "input_schema": SCHEMA},
+}
+TRANSLATION = {chat: openai_chat, responses: openai_responses, messages: anthropic_messages}
+
+
+def passed(rules, **more):
+    """The request as it is sent, without the fixed part and what the gateway sets; and the names of what is not."""
+    body = json.loads(json.dumps({**ASKED[rules], **more}))
+    with collect_left_out() as names:
+        rules.check(body)
+        sent = rules.prepared(body)
+    set_here = () if "include" in more else ("store", "include")
+    left = {key: value for key, value in sent.items() if key not in set_here and key not in ASKED[rules]}
+    return left, list(names)
+
+
+def translated(rules, **more):
+    with collect_left_out() as names:
+        rules.check(body := json.loads(json.dumps({**ASKED[rules], **more})))
+        return TRANSLATION[rules].parse(body).request, list(names)
+
+
+LEFT_OUT = {
+    "unknown key": (chat, {"brilliance": 4}, {}, ["brilliance"]),
+    "unknown key of Responses": (responses, {"messages": []}, {}, []),
+    "unknown key of Messages": (messages, {"frequency_penalty": 0.5}, {}, ["frequency_penalty"]),
+    "unprintable key": (chat, {"\u202e\n": 1}, {}, ["\\u202e\\n"]),
+    "unknown key within": (
+        responses,
+        {"reasoning": {"effort": "low", "budget": 4}},
+        {"reasoning": {"effort": "low"}},
+        ["reasoning.budget"],
+    ),
+    "unknown key of the output": (
+        messages,
+        {"output_config": {"effort": "low", "tone": "dry"}},
+        {"output_config": {"effort": "low"}},
+        ["output_config.tone"],
+    ),
+    "loading later where nothing searches": (
+        chat,
+        {"tools": [{"type": "function", "function": {"name": "bash", "defer_loading": True}}]},
+        {"tools": [{"type": "function", "function": {"name": "bash"}}]},
+        ["tools.defer_loading"],
+    ),
+    "a search of the provider among tools": (
+        messages,
+        {
+            "tools": [
+                {"type": "tool_search_tool_bm25_20251119", "name": "search"},
+                {**OWN[messages], "defer_loading": True},
+            ]
+        },
+        {"tools": [OWN[messages]]},
+        ["tools.defer_loading", "tools of the type 'tool_search_tool_bm25_20251119'"],
+    ),
+    "programs as further callers": (
+        messages,
+        {"tools": [{**OWN[messages], "allowed_callers": ["direct", "code_execution_20250825"]}]},
+        {"tools": [{**OWN[messages], "allowed_callers": ["direct"]}]},
+        ["tools.allowed_callers"],
+    ),
+    "a tool for programs alone": (
+        responses,
+        {"tools": [{**OWN[responses], "name": "p", "allowed_callers": ["programmatic"]}, OWN[responses]]},
+        {"tools": [OWN[responses]]},
+        ["tools of the type 'function'"],
+    ),
+    "a tool of the provider in a namespace": (
+        responses,
+        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}, OWN[responses]]}]},
+        {"tools": [{"type": "namespace", "name": "n", "tools": [OWN[responses]]}]},
+        ["tools of the type 'web_search'"],
+    ),
+    "a namespace of the provider": (
+        responses,
+        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}]}, OWN[responses]]},
+        {"tools": [OWN[responses]]},
+        ["tools of the type 'namespace'"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_no_part_of_the_question_is_left_out_and_named(name):
+    rules, body, sent, names = LEFT_OUT[name]
+    assert passed(rules, **body) == (sent, names)
+
+
+OTHERS = [
+    *((chat, kind) for kind in ("web_search", "code_interpreter", "hologram")),
+    *((responses, kind) for kind in ("web_search", "web_search_2026_01_01", "file_search", "hologram")),
+    *((messages, kind) for kind in ("web_search_20250305", "code_execution_20250825", "hologram_20310101")),
+]
+
+
+@pytest.mark.parametrize(("rules", "kind"), OTHERS)
+def test_a_tool_that_is_not_the_agents_own_is_left_out_beside_others(rules, kind):
+    other = {"type": kind, "name": "other"}
+    sent, names = passed(rules, tools=[other, OWN[rules], other])
+    assert (sent, names) == ({"tools": [OWN[rules]]}, [f"tools of the type {kind!r}"])
+    request, _ = translated(rules, tools=[other, OWN[rules]])
+    assert [tool.name for tool in request.tools] == ["bash"]
+
+
+@pytest.mark.parametrize(("rules", "kind"), OTHERS)
+def test_a_request_with_no_other_tools_is_refused_and_nothing_is_left_out(rules, kind):
+    for read in (passed, translated):
+        with collect_left_out() as names, pytest.raises(BadRequest, match=repr(kind)):
+            read(rules, tools=[{"type": kind, "name": "other"}])
+        assert list(names) == []
+
+
+REMOTE = [(chat, "mcp"), (chat, "connector"), (responses, "mcp"), (messages, "mcp_toolset")]
+
+
+@pytest.mark.parametrize(("rules", "kind"), REMOTE)
+def test_a_tool_by_which_a_provider_calls_addresses_is_refused_whatever_is_beside_it(rules, kind):
+    with pytest.raises(BadRequest, match=repr(kind)):
+        passed(rules, tools=[OWN[rules], {"type": kind, "name": "far"}])
+
+
+def test_tools_of_the_input_are_other_tools():
+    item = {"type": "additional_tools", "role": "developer", "tools": [OWN[responses]]}
+    sent, names = passed(responses, input=[item], tools=[{"type": "web_search"}])
+    assert (sent, names) == ({"tools": []}, ["tools of the type 'web_search'"])
+
+
+def test_a_search_of_the_agents_own_passes_with_what_it_loads_later():
+    late = {**OWN[messages], "defer_loading": True}
+    result = {
+        "type": "tool_result",
+        "tool_use_id": "c",
+        "content": [{"type": "tool_reference", "tool_name": "bash"}],
+    }
+    turns = [*ASKED[messages]["messages"], {"role": "user", "content": [result]}]
+    assert passed(messages, messages=turns, tools=[late]) == ({"tools": [late]}, [])
+    request, names = translated(messages, messages=turns, tools=[late])
+    assert (request.messages[-1].text, names) == ("[tool: bash]", ["tools.defer_loading"])
+
+
+def test_tokens_of_a_request_are_counted_without_what_is_left_out():
+    body = {"messages": ASKED[messages]["messages"], "max_tokens": 9, "temperature": 0}
+    messages.check_count(body)
+    assert body == {"messages": ASKED[messages]["messages"]}
+
+
+# Betas
+
+
+def betas(*given, **price):
+    with collect_left_out() as names:
+        sent = headers.select_headers({"anthropic-beta": ",".join(given)}, WireProtocol.MESSAGES, **price)
+    return sent, list(names)
+
+
+@pytest.mark.parametrize("beta", ["time-travel-2031-01-01", "afk-mode-2026-09-01", "context-1m-2025-08-07"])
+def test_a_beta_without_which_the_question_is_the_same_is_left_out(beta):
+    kept = "effort-2025-11-24"
+    assert betas(kept, beta) == ({"anthropic-beta": kept}, [f"the beta {beta!r}"])
+    assert betas(beta) == ({}, [f"the beta {beta!r}"])
+
+
+def test_long_inputs_that_cost_more_are_refused():
+    with pytest.raises(BadRequest, match="price"):
+        betas("context-1m-2025-08-07", one_price=False)
+
+
+@pytest.mark.parametrize("beta", ["mid-conversation-system-2026-04-07", "per-turn-control-2026-07-01"])
+def test_a_beta_whose_fields_pass_passes(beta):
+    assert betas(beta) == ({"anthropic-beta": beta}, [])
+
+
+# Pictures in results of tools
+
+SEEN = {
+    chat: {
+        "messages": [
+            {"role": "user", "content": "go"},
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+            },
+            {
+                "role": "tool",
+                "tool_call_id": "c",
+                "content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": PNG}}],
+            },
+        ]
+    },
+    responses: {
+        "input": [
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {
+                "type": "function_call_output",
+                "call_id": "c",
+                "output": [{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": PNG}],
+            },
+        ]
+    },
+    messages: {
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "c",
+                        "content": [
+                            {"type": "text", "text": "a"},
+                            {
+                                "type": "image",
+                                "source": {
+                                    "type": "base64",
+                                    "media_type": "image/png",
+                                    "data": "iVBORw0KGgo=",
+                                },
+                            },
+                        ],
+                    }
+                ],
+            },
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("rules", SEEN)
+def test_a_picture_in_a_result_becomes_a_text_where_only_texts_can_be_sent(rules):
+    request, names = translated(rules, **SEEN[rules])
+    assert request.messages[-1].text.replace("\n", "") == "a[picture not shown: image/png]"
+    assert names == ["a picture in the result of a tool"]
+
+
+def test_a_picture_in_a_result_passes_where_the_protocol_has_it():
+    for rules in (responses, messages):
+        body = json.loads(json.dumps({**ASKED[rules], **SEEN[rules]}))
+        with collect_left_out() as names:
+            rules.check(body)
+        assert (body, list(names)) == ({**ASKED[rules], **SEEN[rules]}, [])
+
+
+def test_a_result_in_chat_holds_texts_only():
+    body = json.loads(json.dumps(SEEN[chat]))
+    chat.check(body)
+    assert body["messages"][-1]["content"][1] == {"type": "text", "text": "[picture not shown: image/png]"}
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({"type": "image_url", "image_url": "https://a.example/x.png"}, "[picture not shown]"),
+        ({"type": "computer_screenshot", "image_url": PNG}, "[picture not shown: image/png]"),
+        (
+            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}},
+            "[document not shown: application/pdf]",
+        ),
+        ({"type": "input_audio", "input_audio": {"data": "x"}}, "[input_audio not shown]"),
+    ],
+)
+def test_a_part_is_described_by_its_kind(part, text):
+    assert describe_media(part) == text
+
+
+# Translations
+
+
+def test_hints_are_left_out_of_a_translation():
+    request, names = translated(
+        responses, client_metadata={"turn": "1"}, text={"verbosity": "low"}, reasoning={"effort": "low"}
+    )
+    assert (request.effort, names) == ("low", ["client_metadata", "text.verbosity"])
+    assert translated(chat, verbosity="low", top_k=3)[1] == ["verbosity", "top_k"]
+    edits = {"edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]}
+    assert translated(messages, context_management=edits, top_k=5)[1] == ["context_management", "top_k"]
+
+
+@pytest.mark.parametrize("key", ["response_format", "guided_regex", "structured_outputs"])
+def test_the_form_of_the_answer_is_part_of_the_question(key):
+    with pytest.raises(BadRequest, match=key):
+        translated(chat, **{key: {"type": "json_object"}})
+
+
+def test_changes_of_tools_within_a_conversation_are_left_out_of_a_translation():
+    change = {"type": "tool_addition", "tool": {"type": "tool_reference", "tool_name": "bash"}}
+    turns = [*ASKED[messages]["messages"], {"role": "system", "content": [change]}]
+    request, names = translated(messages, messages=turns, tools=[OWN[messages]])
+    assert ([turn.text for turn in request.messages], len(names)) == (["go"], 1)
+
+
+def test_what_is_collected_has_no_indexes_and_each_name_once():
+    with collect_left_out() as outer:
+        leave_out("messages[3].mood")
+        with collect_left_out() as inner:
+            leave_out("inner")
+        leave_out("messages[4].mood")
+    assert (list(outer), list(inner)) == (["messages.mood"], ["inner"])
+    leave_out("nobody listens")
