@@ -164,7 +164,9 @@ def test_ignore_rules_that_the_repository_names_hold(repo):
 
 
 def test_no_file_is_read_to_which_links_of_a_repository_lead(repo, tmp_path):
-    write(tmp_path, {"rules": b"*.txt\n", "settings": b"[core]\nexcludesFile = rules\n", "index": b"no index"})
+    write(
+        tmp_path, {"rules": b"*.txt\n", "settings": b"[core]\nexcludesFile = rules\n", "index": b"no index"}
+    )
     for name, target in (("info/exclude", "rules"), ("config", "settings"), ("index", "index")):
         (repo / ".git" / name).unlink(missing_ok=True)
         (repo / ".git" / name).symlink_to(tmp_path / target)
