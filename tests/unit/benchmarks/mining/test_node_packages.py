@@ -118,6 +118,7 @@ def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time
 
 @pytest.mark.parametrize("name", [".", "..", "@./..", "a/../.."])
 def test_a_project_whose_name_is_a_path_removes_no_packages(tmp_path, name):
+    (tmp_path / "environments").mkdir()
     (tmp_path / "modules" / "dep").mkdir(parents=True)
     (tmp_path / "modules" / "dep" / "package.json").write_text('{"name": "dep", "version": "1.2.3"}')
     manifest = {"package.json": Entry(json.dumps({"name": name}).encode())}
