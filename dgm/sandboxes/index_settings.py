@@ -77,7 +77,7 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
     """
     pip = _read_pip(given, home) if image == "python" else {}
     index = given.get("UV_DEFAULT_INDEX") or given.get("UV_INDEX_URL") or given.get("PIP_INDEX_URL")
-    index = index or pip.get("index-url", "")
+    index = next(iter(_web(index or pip.get("index-url", ""))), "")
     more = [given.get(name, "") for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
     extra = _web(" ".join([*more, pip.get("extra-index-url", "")]))
     npm = given.get("NPM_CONFIG_REGISTRY") or given.get("npm_config_registry") or ""
@@ -140,7 +140,9 @@ def _places(urls: Sequence[str]) -> Iterator[Place]:
 
 
 def _web(text: str) -> list[str]:
-    return [each for each in text.split() if each.startswith(("http://", "https://"))]
+    """Return the addresses in a list of which uv lets each have a name (``NAME=URL``)."""
+    addresses = (re.sub(r"^[\w.-]+=", "", each) for each in text.split())
+    return [each for each in addresses if each.startswith(("http://", "https://"))]
 
 
 def _read_pip(given: Mapping[str, str], home: Path) -> Mapping[str, str]:
