@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 
-MOST_PATTERNS = 500
+MOST_PATTERNS, MOST_PARTS = 500, 2000
 RULES = ".dockerignore"
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -21,7 +21,7 @@ def docker_context(files: Snapshot, dockerfile: str = "Dockerfile") -> Snapshot:
     """Return the files of a folder that its Dockerfile may copy, and the Dockerfile itself.
 
     Raises:
-        UserError: there are more than 500 patterns.
+        UserError: there are too many patterns.
     """
     rules = next((files[name] for name in (f"{dockerfile}{RULES}", RULES) if name in files), None)
     if rules is None:
@@ -40,11 +40,13 @@ def _read_patterns(text: str) -> Sequence[Pattern]:
     patterns = []
     for line in text.splitlines():
         again, plain = line.strip().startswith("!"), line.strip().removeprefix("!").strip()
-        path = posixpath.normpath(plain).lstrip("/")
+        path = re.sub(r"(?:\*\*/)+", "**/", posixpath.normpath(plain).lstrip("/"))
         if plain and not line.startswith("#") and path not in (".", ""):
             patterns.append((again, tuple(map(_translate, path.split("/")))))
-    if len(patterns) > MOST_PATTERNS:
-        raise UserError(f"{RULES}: more than {MOST_PATTERNS} patterns; make them fewer")
+    if len(patterns) > MOST_PATTERNS or sum(len(parts) for _, parts in patterns) > MOST_PARTS:
+        raise UserError(
+            f"{RULES}: more than {MOST_PATTERNS} patterns, or {MOST_PARTS} folders in them; use fewer"
+        )
     return patterns
 
 

@@ -77,7 +77,7 @@ def read_index_settings(image: str, given: Mapping[str, str], home: Path) -> Ind
     """
     pip = _read_pip(given, home) if image == "python" else {}
     index = given.get("UV_DEFAULT_INDEX") or given.get("UV_INDEX_URL") or given.get("PIP_INDEX_URL")
-    index = index or pip.get("index-url", "")
+    index = next(iter(_web(index or pip.get("index-url", ""))), "")
     more = [given.get(name, "") for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
     extra = _web(" ".join([*more, pip.get("extra-index-url", "")]))
     npm = given.get("NPM_CONFIG_REGISTRY") or given.get("npm_config_registry") or ""
@@ -142,7 +142,7 @@ def _places(urls: Sequence[str]) -> Iterator[Place]:
 
 def _web(text: str) -> list[str]:
     """Return the addresses of a list; uv lets a name stand before one."""
-    words = [re.sub(r"^[\w-]+=", "", each) for each in re.split(r"[\s,]+", text)]
+    words = [re.sub(r"^[\w.-]+=", "", each) for each in re.split(r"[\s,]+", text)]
     return [each for each in words if each.startswith(("http://", "https://"))]
 
 

@@ -4,6 +4,7 @@ Of the repository cargo reads manifests only; its configuration, and what it wou
 """
 
 import asyncio
+import contextlib
 import hashlib
 import shutil
 import tomllib
@@ -12,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from dgm.benchmarks.environments import PACKAGES, TARGET
+from dgm.benchmarks.mining.declarations import parse_toml
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.packages import Installed, draft_folder
@@ -78,7 +80,7 @@ def with_cargo(files: Snapshot) -> Snapshot:
     text = entry.data.decode("utf-8", "replace")
     try:
         own = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return files
     if "source" in own:
         return files
@@ -91,11 +93,7 @@ def read_crates(files: Snapshot) -> Sequence[str]:
     found = set()
     for name in sorted(files):
         if PurePosixPath(name).name == MANIFEST:
-            try:
-                manifest = tomllib.loads(files[name].data.decode("utf-8", "replace"))
-            except tomllib.TOMLDecodeError:
-                continue
-            found |= {*_crates_of(manifest)}
+            found |= {*_crates_of(parse_toml(files[name].data.decode("utf-8", "replace")))}
     return sorted(found)
 
 
@@ -131,11 +129,9 @@ async def _vendor(room: BuildSandbox, locked: bool) -> None:
 def _list_crates(vendor: Path) -> Sequence[str]:
     found = []
     for file in sorted(vendor.glob(f"*/{MANIFEST}")):
-        try:
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
             about = tomllib.loads(file.read_text(encoding="utf-8"))["package"]
             found.append(f"{about['name']}@{about['version']}")
-        except (ValueError, KeyError):
-            continue
     return found
 
 

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from dgm.domain import Snapshot
+from dgm.plain_requirements import plain_requirement
 
 TEST_GROUPS = re.compile(
     r"(?i)^(?:tests?|testing|dev|devel|development|ci|all|full|check|unit|pytest|tests?[-_].*)$"
@@ -38,8 +37,6 @@ _REQUIREMENT_FILES = re.compile(
     r"^(?:requirements?[-_.\w]*/)?(?:[-_.\w]*requirements?[-_.\w]*|(?:base|main|tests?|testing|dev|ci))\.(?:txt|in)$"
     r"|^(?:tests?|testing)/(?:[-_.\w]*requirements?[-_.\w]*)\.txt$"
 )
-_PLAIN = re.compile(r"""[\w.\[\],<>=!~*+;'"() -]+""", re.ASCII)
-"""A requirement without anything that an installer could take for an address, a path or a variable."""
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _SHOWN = 60
 _NOT_TESTS = re.compile(r"(?i)(?:^|[-_./])(?:docs?|lint|mypy|typing|release|build|publish)(?:[-_./]|$)")
@@ -94,16 +91,17 @@ def name_of(requirement: str) -> str:
     return normalise(found[1]) if found and "://" not in requirement else ""
 
 
+def _project_name(value: object) -> str:
+    """Return the name of a project, normalised; empty if it is none, such as a path."""
+    return normalise(value) if isinstance(value, str) and re.fullmatch(r"[\w.-]+", value, re.ASCII) else ""
+
+
 def registry_requirement(text: str) -> str:
     """Return ``NAME[extras]versions; marker`` of a requirement by name; empty if it is anything else."""
-    try:
-        parsed = Requirement(text.strip())
-    except InvalidRequirement:
-        # Old projects have versions that are none any more (``>=1.*``): take any.
-        found = _NAME.match(text)
-        return normalise(found[1]) if found and re.fullmatch(r"[\w.,<>=!~*+() -]*", found[3]) else ""
-    parsed.name = normalise(parsed.name)
-    return str(parsed) if not parsed.url and _PLAIN.fullmatch(str(parsed)) else ""
+    # Old projects have versions that are none any more (``>=1.*``): take any.
+    named = _NAME.match(text)
+    is_old = named and re.fullmatch(r"[\w.,<>=!~*+() -]*", named[3])
+    return plain_requirement(text) or (normalise(named[1]) if named and is_old else "")
 
 
 def read_declarations(files: Snapshot) -> Declarations:
@@ -185,7 +183,7 @@ def _name_in(text: str, members: Members) -> str:
 
 def _workspace_members(files: Snapshot, members: Members) -> list[str]:
     """Return the names of the members of a workspace of uv."""
-    workspace = _table(_table(_table(_toml(_text(files, "pyproject.toml")), "tool"), "uv"), "workspace")
+    workspace = _table(_table(_table(parse_toml(_text(files, "pyproject.toml")), "tool"), "uv"), "workspace")
 
     def matches(folder: str, key: str) -> bool:
         return any(
@@ -245,21 +243,22 @@ def _find_roots(files: Snapshot, folders: Sequence[str]) -> list[str]:
     return roots
 
 
-def _toml(text: str) -> Mapping[str, Any]:
+def parse_toml(text: str) -> Mapping[str, Any]:
+    """Return a TOML document; an empty one if it cannot be read."""
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return {}
 
 
 def _read_pyproject(text: str) -> Declarations:
-    document = _toml(text)
+    document = parse_toml(text)
     project, tool = _table(document, "project"), _table(document, "tool")
     poetry, uv = _table(tool, "poetry"), _table(tool, "uv")
     groups = _table(document, "dependency-groups") | _table(_table(tool, "pdm"), "dev-dependencies")
     extras = _table(project, "optional-dependencies")
     needed = [*_texts(project.get("dependencies")), *_poetry(_table(poetry, "dependencies"))]
-    tests = [one for name in groups if TEST_GROUPS.match(name) for one in _group(groups, name, ())]
+    tests = [one for name in groups if TEST_GROUPS.match(name) for one in _group(groups, name, set())]
     tests += [one for name, given in extras.items() if TEST_GROUPS.match(name) for one in _texts(given)]
     tests += [*_poetry(_table(poetry, "dev-dependencies")), *_texts(uv.get("dev-dependencies"))]
     elsewhere = [
@@ -286,7 +285,7 @@ def _read_pyproject(text: str) -> Declarations:
             [(group, name, str(what)) for name, what in points.items()] if isinstance(points, dict) else []
         )
     return Declarations(
-        project=normalise(str(project.get("name") or poetry.get("name") or "")),
+        project=_project_name(project.get("name") or poetry.get("name")),
         version=str(project.get("version") or poetry.get("version") or ""),
         needed=tuple(needed),
         tests=tuple(tests),
@@ -325,13 +324,17 @@ def _texts(given: object) -> list[str]:
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
-def _group(groups: Mapping[str, Any], name: str, above: tuple[str, ...]) -> Iterator[str]:
-    """Yield the requirements of a dependency group and of those that it includes (PEP 735)."""
-    for one in groups.get(name, ()) if name not in above else ():
+def _group(groups: Mapping[str, Any], name: str, seen: set[str]) -> Iterator[str]:
+    """Yield the requirements of a dependency group and of those that it includes (PEP 735), each group once."""
+    members = groups.get(name)
+    if name in seen or not isinstance(members, list):
+        return
+    seen.add(name)
+    for one in members:
         if isinstance(one, str):
             yield one
         elif isinstance(one, dict) and isinstance(one.get("include-group"), str):
-            yield from _group(groups, one["include-group"], (*above, name))
+            yield from _group(groups, one["include-group"], seen)
 
 
 def _poetry(given: Mapping[str, Any]) -> list[str]:
@@ -349,7 +352,7 @@ def _poetry(given: Mapping[str, Any]) -> list[str]:
 def _poetry_version(text: str) -> str:
     parts = []
     for part in (each.strip() for each in text.split(",")):
-        numbers = re.match(r"[\^~]\s*v?(\d+(?:\.\d+)*)", part)
+        numbers = re.match(r"[\^~]\s*v?(\d{1,18}(?:\.\d{1,18})*)(?!\d)", part)
         if numbers:
             parts.append(f">={numbers[1]},<{_next_version(numbers[1], caret=part[0] == '^')}")
         elif re.match(r"\d", part):
@@ -386,13 +389,11 @@ def _read_setup_cfg(text: str) -> Declarations:
     points = found["options.entry_points"] if found.has_section("options.entry_points") else {}
     version = found.get("metadata", "version", fallback="")
     return Declarations(
-        project=normalise(found.get("metadata", "name", fallback="")),
+        project=_project_name(found.get("metadata", "name", fallback="")),
         version="" if ":" in version else version,
         needed=tuple(_requirement_lines(found.get("options", "install_requires", fallback=""))),
         tests=tuple(tests),
-        scripts=tuple(
-            one for group, lines in points.items() for one in _points(group, (lines or "").splitlines())
-        ),
+        scripts=tuple(one for group, lines in points.items() for one in _points(group, lines.splitlines())),
     )
 
 
@@ -417,6 +418,8 @@ def _configuration(text: str) -> configparser.ConfigParser:
         found.read_string(text)
     except configparser.Error:
         return configparser.ConfigParser(interpolation=None)
+    for section in found.values():
+        section.update({key: value or "" for key, value in section.items()})
     return found
 
 
@@ -424,7 +427,7 @@ def _read_setup_py(text: str) -> Declarations:
     """Read the literals that ``setup()`` gets, directly or by a name that the module assigns."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Declarations()
     names = {
         target.id: node.value
@@ -446,7 +449,7 @@ def _read_setup_py(text: str) -> Declarations:
                for one in _points(str(group), _texts(lines))]  # fmt: skip
     version = values.get("version")
     return Declarations(
-        project=normalise(str(values.get("name") or "")),
+        project=_project_name(values.get("name")),
         version=version if isinstance(version, str) else "",
         needed=tuple(_texts(values.get("install_requires"))),
         tests=tuple(tests),
@@ -463,5 +466,5 @@ def _literal(node: ast.expr, names: Mapping[str, ast.expr]) -> object:
         node = names[node.id]
     try:
         return ast.literal_eval(node)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError, MemoryError):
         return None

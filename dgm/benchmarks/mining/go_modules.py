@@ -26,7 +26,7 @@ _CACHE = "mod"
 _DECLARING = (MODULE, "go.sum", "go.work", "go.work.sum")
 _OTHERS = frozenset({"vendor", "testdata", "node_modules"})
 _REQUIRES = re.compile(r"^\s*(?:require\s+)?([\w.~/-]+\.[\w.~/-]+)\s+(v\d[\w.+-]*)", re.MULTILINE)
-_ASKS = re.compile(r"^go\s+1\.(\d+)", re.MULTILINE)
+_ASKS = re.compile(r"^go\s+1\.(\d{1,9})", re.MULTILINE)
 _REFUSES_NEWER = 21
 """Since Go 1.21 a module that asks for a newer Go is refused; earlier ones try it."""
 _LOCAL = re.compile(r"/(?:[^/]+\.(?:lock|zip)|list|lock)$")

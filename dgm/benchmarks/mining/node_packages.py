@@ -198,7 +198,7 @@ def _tidy(modules: Path, own: str) -> None:
     (modules / ".package-lock.json").unlink(missing_ok=True)
     for cache in (".cache", ".vite"):
         shutil.rmtree(modules / cache, ignore_errors=True)
-    if own and re.fullmatch(r"(?:@[\w.-]+/)?[\w.-]+", own) and ".." not in own:
+    if re.fullmatch(r"(?:@[\w-][\w.-]*/)?[\w-][\w.-]*", own):
         for folder in [modules, *(path for path in modules.rglob(MODULES) if path.is_dir())]:
             shutil.rmtree(folder / own, ignore_errors=True)
     (modules / ".bin").mkdir(exist_ok=True)

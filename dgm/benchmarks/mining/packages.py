@@ -186,8 +186,8 @@ def _tidy(packages: Path, declared: Declarations) -> None:
 
 
 def _make_portable(script: Path) -> None:
-    """Let a Python script start with whatever Python the sandbox has; remove what cannot."""
-    data = script.read_bytes()
+    """Let a Python script start with whatever Python the sandbox has."""
+    data = script.read_bytes() if script.is_file() else b""
     if not data.startswith(b"#!") or b"python" not in data[:_SAID]:
         return
     body = data.partition(b"\n'''\n")[2] if data.startswith(b"#!/bin/sh") else data.partition(b"\n")[2]
@@ -231,7 +231,7 @@ def _name_project(packages: Path, declared: Declarations) -> None:
     ):
         module, _, attribute = what.partition("[")[0].strip().partition(":")
         if (
-            re.fullmatch(r"[\w.-]+", name)
+            re.fullmatch(r"\w[\w.-]*", name)
             and re.fullmatch(r"[\w.]+", module)
             and re.fullmatch(r"[\w.]+", attribute)
         ):

@@ -29,6 +29,12 @@ def test_more_indexes_and_those_of_other_languages(tmp_path):
     assert found.places == places
 
 
+@pytest.mark.parametrize("variable", ["UV_DEFAULT_INDEX", "UV_INDEX"])
+def test_an_index_of_uv_may_have_a_name(tmp_path, variable):
+    found = read_index_settings("python", {variable: f"ours={OWN}"}, tmp_path)
+    assert (found.env[variable], found.places) == (OWN, {PLACE})
+
+
 def test_settings_files_give_indexes_alone(tmp_path):
     files = {
         ".config/pip/pip.conf": f"[global]\nindex-url = {OWN}\nclient-cert = secret.pem\n",

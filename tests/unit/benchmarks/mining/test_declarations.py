@@ -200,3 +200,31 @@ def test_a_package_of_the_repository_is_imported_from_its_folder(declared):
     assert {*found.needed, *found.tests} == {"idna"}
     assert found.roots == ("packages/page/src", "vendor/deep", "vendor/six", ".")
     assert (found.held, found.remark) == (("deep", "lib-page", "six"), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[project]\nname = "/tmp/elsewhere"\n'),
+        ("pyproject.toml", "[dependency-groups]\ntest = 5\n"),
+        ("pyproject.toml", f'[tool.poetry.dependencies]\nx = "^{"9" * 5000}"\n'),
+        ("pyproject.toml", f"x = {'9' * 5000}\n"),
+        ("setup.cfg", "[metadata]\nname = ../elsewhere\nversion\n[options]\ninstall_requires\n"),
+        ("setup.cfg", "[options.entry_points]\nconsole_scripts\n"),
+        ("setup.py", f"x = {'-' * 50_000}1\n"),
+        ("setup.py", "setup(name='a/../../b')\n"),
+        ("tox.ini", "[testenv]\ndeps\n"),
+        ("requirements.txt", f"x; {'(' * 3000}python_version > '3'{')' * 3000}\n"),
+    ],
+)
+def test_what_is_malformed_declares_nothing(name, text):
+    declared = read_declarations({name: Entry(text.encode())})
+    assert (declared.project, declared.needed, declared.tests) == ("", (), ())
+
+
+def test_groups_that_include_each_other_many_times_are_read_once():
+    groups = "".join(
+        f'g{n} = [{{include-group = "g{n + 1}"}}, {{include-group = "g{n + 1}"}}]\n' for n in range(40)
+    )
+    text = f'[dependency-groups]\ntest = [{{include-group = "g0"}}]\n{groups}g40 = ["x"]\n'
+    assert read_declarations({"pyproject.toml": Entry(text.encode())}).tests == ("x",)

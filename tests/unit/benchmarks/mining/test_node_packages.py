@@ -12,6 +12,7 @@ from dgm.benchmarks.mining.node_packages import (
     NodeEpochs,
     build_node_environment,
     find_blamed,
+    keep_modules,
     read_declared,
     without,
 )
@@ -114,6 +115,16 @@ def test_an_environment_has_no_copy_of_the_project_and_the_same_digest_each_time
     shown = found.shown("/work/repo")
     assert (shown.mount.target, shown.paths) == ("/node_modules", ("/node_modules/.dgm",))
     assert (tmp_path / "one" / "environments" / found.name / PACKAGES) == found.packages
+
+
+@pytest.mark.parametrize("name", [".", "..", "@./..", "a/../.."])
+def test_a_project_whose_name_is_a_path_removes_no_packages(tmp_path, name):
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "modules" / "dep").mkdir(parents=True)
+    (tmp_path / "modules" / "dep" / "package.json").write_text('{"name": "dep", "version": "1.2.3"}')
+    manifest = {"package.json": Entry(json.dumps({"name": name}).encode())}
+    kept = keep_modules(tmp_path / "modules", manifest, ("20", "x86_64"), tmp_path)
+    assert read_environments(tmp_path)[kept].requirements == ("dep@1.2.3",)
 
 
 @pytest.mark.starts_processes
