@@ -9,7 +9,6 @@ from dgm.config import LimitSettings
 from dgm.domain import Snapshot
 from dgm.messages import WireProtocol
 from dgm.meta.contract import OWN_EDITOR, Contract
-from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, DryCalls, Work
 from dgm.show.runs import size_text
 from dgm.show.words import count_text
@@ -60,10 +59,6 @@ def judge_files(source: Snapshot, contract: Contract, limits: LimitSettings) -> 
     else:
         yield Finding(Level.GOOD, "sizes", said)
     yield _judge_editable(source, contract)
-    if scripts := find_install_scripts(source):
-        write = "if it does not start: package.json with the package of the native program; or image = a Dockerfile"
-        said = f"install scripts are not run: {_shorten(scripts)}"
-        yield Finding(Level.WARNING, "scripts", said, write)
 
 
 def _judge_editable(source: Snapshot, contract: Contract) -> Finding:
@@ -92,6 +87,12 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
     yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{also}{size}")
     if found.start is not None:
         yield _judge_start(contract, found.start, found.limits)
+        if packages.install_scripts and found.start.exit_code:
+            write = (
+                "package.json: the package that holds the native program; or agent.toml: image = a Dockerfile"
+            )
+            said = f"install scripts are not run: {_shorten(packages.install_scripts)}"
+            yield Finding(Level.WARNING, "scripts", said, write)
     if found.solve is not None:
         yield _judge_solve(found.solve)
         if found.solve.dry_calls is not None:

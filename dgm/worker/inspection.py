@@ -4,7 +4,7 @@ It tells what happened; ``dgm.sessions.agent_findings`` says what of that would 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from dgm.meta.contract import FILE, NPM_FILES
 from dgm.meta.vetting import Stages
 from dgm.models.dry_run import DryRun
 from dgm.models.scripted_talk import ScriptedTalk
+from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
 from dgm.worker.rehearsal import open_rehearsal, refuse_probe, stands_for
@@ -33,6 +34,8 @@ class PackagesInstalled:
     size_bytes: int = 0
     seconds: float = 0.0
     """Seconds until they were there; near 0 if they were installed before."""
+    install_scripts: Sequence[str] = ()
+    """Names of those with install scripts, which are not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ async def inspect_agent(
                 raise
             return Inspection(PackagesInstalled(str(error)))
         size = sum(_folder_size(mount.source) for mount in (await bench.supplies.supply(bench.spec)).mounts)
-        installed = PackagesInstalled("", size, time.monotonic() - began)
+        installed = PackagesInstalled("", size, time.monotonic() - began, find_install_scripts(source))
         found = Inspection(installed, limits=allowed)
         begins("start")
         done = await bench.check(source)

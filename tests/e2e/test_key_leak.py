@@ -133,7 +133,11 @@ def test_a_planted_key_is_found_nowhere(program, name, tmp_path):
 
 
 REFUSED = {
-    (404, "model_not_found"): ("the model 'gpt-6-astra'", "the model 'claude-opus-5-5'", "the model 'o9'"),
+    (404, "model_not_found"): (
+        "the model 'gemini-4-pro'",
+        "the model 'claude-opus-5-5'",
+        "the model 'mistral-large-4'",
+    ),
     (404, "unknown_endpoint"): ("POST /v1/embeddings", "GET /v1/files"),
     (400, ""): ("web_search", "mcp", "web_search_20250305", "image_url", "image", "messages"),
 }

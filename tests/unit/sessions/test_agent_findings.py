@@ -9,6 +9,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
+from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, DryCalls, Work
 from dgm.sessions.agent_findings import Level, judge_files, judge_inspection
 from dgm.worker.inspection import Inspection, PackagesInstalled
@@ -170,12 +171,21 @@ def test_packages_for_a_newer_python_are_told_with_the_image_to_set():
     assert "a Dockerfile with a Python" in find("packages", packages=failure).write
 
 
-@pytest.mark.parametrize(("marked", "scripts"), [(True, ["@a/b", "c"]), (False, [])])
-def test_packages_whose_install_scripts_are_not_run_are_named(marked, scripts):
-    rows = {"": {"hasInstallScript": True}, "node_modules/c": {}, "node_modules/c/node_modules/@a/b": {}}
-    for path, package in rows.items():
-        if marked and path:
-            package["hasInstallScript"] = True
-    source = {"package-lock.json": Entry(json.dumps({"packages": rows}).encode())}
-    findings = [one.said for one in judge_files(source, CONTRACT, LIMITS) if one.part == "scripts"]
-    assert findings == ([f"install scripts are not run: {', '.join(scripts)}"] if scripts else [])
+def test_an_agent_that_does_not_start_is_told_which_install_scripts_were_not_run():
+    packages = PackagesInstalled(install_scripts=["opencode-ai"])
+    finding = find("scripts", packages=packages, start=Completed(1, b"the native program is missing"))
+    assert (finding.level, finding.said) == (Level.WARNING, "install scripts are not run: opencode-ai")
+    with pytest.raises(StopIteration):
+        find("scripts", packages=packages)
+
+
+def test_install_scripts_are_read_from_the_lock():
+    rows = {
+        "": {"hasInstallScript": True},
+        "node_modules/c": {"hasInstallScript": True},
+        "node_modules/c/node_modules/@a/b": {"hasInstallScript": True},
+        "node_modules/d": {},
+    }
+    lock = Entry(json.dumps({"packages": rows}).encode())
+    assert find_install_scripts({"package-lock.json": lock}) == ["@a/b", "c"]
+    assert find_install_scripts({"package-lock.json": Entry(b"[]")}) == find_install_scripts({}) == []
