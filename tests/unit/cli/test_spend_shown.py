@@ -93,7 +93,8 @@ def test_refusals_are_counted_and_can_be_looked_up(paid: PaidRun) -> None:
     assert "refused 2 requests of agents" in said(status, paid.run.folder)
     text = said(show, paid.run.folder, "0")
     assert (
-        "refused or left out by the gateway:\n 2 times model_not_found: no model 'gpt-x' here; ask for 'default'" in text
+        "refused or left out by the gateway:\n"
+        " 2 times model_not_found: no model 'gpt-x' here; ask for 'default'" in text
     )
 
 
