@@ -53,6 +53,8 @@ REASONING = make_keys(
     "effort",
     ["summary", "generate_summary"],
     {"context": ("auto",), "mode": ("standard",)},
+    None,
+    ["context"],
 )
 TEXT = make_keys("format", (), {"verbosity": ("medium",)}, None, ["verbosity"])
 TEXT_FORMAT = make_keys("type")
