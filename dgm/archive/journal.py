@@ -8,7 +8,7 @@ Exchanges with a provider are kept as the JSON that was sent and received. Excha
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.archive.events import ModelCalled
+from dgm.archive.events import ModelCalled, RunStarted
 from dgm.archive.exchange import decode_reply, decode_request
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -17,6 +17,7 @@ from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import CutCall, Exchange, Message, Reply, Request, WireProtocol, WireReply, WireRequest
+from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
 
 MAX_LINKS = 1_000
@@ -44,6 +45,15 @@ def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
         for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
         if whose == action
     ]
+
+
+def conditions(run: Run, action: ActionId) -> Conditions:
+    """Return the days of an action's events, and the kernel releases of the run's sessions."""
+    moments = [item.at for item in run.store.events_of_action(action)]
+    sessions = (item.event for item in run.store.select("kind = 'run_started'"))
+    return Conditions.at(
+        *moments, kernels=[event.kernel for event in sessions if isinstance(event, RunStarted)]
+    )
 
 
 def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply:

@@ -21,7 +21,7 @@ from dgm.archive.events import (
     Recorded,
 )
 from dgm.archive.exchange import RequestBase, encode_reply, encode_request
-from dgm.archive.journal import cut_calls, exchanges
+from dgm.archive.journal import conditions, cut_calls, exchanges
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
@@ -29,6 +29,7 @@ from dgm.domain import ActionId, Digest, Usage
 from dgm.gateway.withheld import withhold
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
 from dgm.models.checking import overrun_warning
+from dgm.volatile_text import Conditions
 
 _CONVERSATIONS = 64
 """Number of conversations whose last request is kept in memory as the base of the next one."""
@@ -83,6 +84,10 @@ class RunJournal:
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off; raises as ``exchanges``."""
         return cut_calls(self._run, action)
+
+    def conditions(self, action: ActionId) -> Conditions:
+        """Return the days of the action's events, and the kernel releases of the run's sessions."""
+        return conditions(self._run, action)
 
     async def begin(self, call: BegunCall) -> None:
         """Record durably that a call is about to be sent; raises as ``record``."""
