@@ -70,6 +70,7 @@ _FIXED = (
         ("uration", "lapsed", "atency", "all time", "all Time", "all_time"),
         r"(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Ww]all[ _][Tt]ime)\w{0,12}[\"']?[:= ]{1,3}\d+(?:\.\d+)?\b",
     ),
+    ("duration", (" ago",), r"\b\d+ (?:second|minute|hour|day|week|month|year)s? ago\b"),
     ("time", (), r"\d(?<=\b\d)\d?:\d\d:\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?\b"),
     ("time", (), rf"\d(?:(?<=ime: \d)|(?<=ime is \d)|(?<=ime is: \d))\d?:\d\d(?: ?[AaPp][Mm])?\b{_ZONE}"),
     ("temporary", (), r"/(?:var/)?tmp/[\w.+-]+"),

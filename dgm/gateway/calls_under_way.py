@@ -41,12 +41,15 @@ class CallsUnderWay:
 
     def find(self, lease: Lease, request: AnyRequest) -> ProviderCall | None:
         """Return the call to a provider that answers a request whose performance does not wait for it yet."""
+        same = None
         for call in self._calls.get(lease.action, ()):
             known = call.key is None or call.key.number in lease.heard or call.is_heard_by(lease.performance)
             is_given_up = call.abandoned and not call.paying
             if not known and not is_given_up and lease.memory.are_same(call.request, request):
-                return call
-        return None
+                if call.request == request:
+                    return call
+                same = same or call
+        return same
 
     @contextmanager
     def hold(self, action: ActionId, call: ProviderCall) -> Iterator[None]:

@@ -104,6 +104,10 @@ class LeaseMemory:
                 return exchanges.pop(first.number)
         return None
 
+    def leave_out(self, patterns: Sequence[str]) -> None:
+        """Compare requests without what an agent's own patterns match (``dgm.volatile_text.check_patterns``)."""
+        self._learn(Conditions(patterns=tuple(patterns)))
+
     def are_same(self, one: AnyRequest, other: AnyRequest) -> bool:
         """Return whether two requests of the action in one form, dgm's own or a provider's, ask the same."""
         return self._current_forms().are_same(one, other)
@@ -127,11 +131,14 @@ class LeaseMemory:
 
     def _current_forms(self) -> NormalForms:
         """Return the normal forms, which know a new day when one has begun."""
-        conditions = self._conditions | Conditions.now()
+        self._learn(Conditions.now())
+        return self._forms
+
+    def _learn(self, more: Conditions) -> None:
+        conditions = self._conditions | more
         if conditions != self._conditions:
             self._conditions, self._keys = conditions, {}
             self._forms = NormalForms(conditions)
-        return self._forms
 
     def has_answer(self, question: str) -> bool:
         """Return whether an unused exchange answers this text alone."""

@@ -7,7 +7,7 @@ and joining calls to the ``ModelCaller``, the socket to ``sockets``.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import UNKNOWN, Conditions
+from dgm.volatile_text import UNKNOWN
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -131,7 +131,6 @@ class Gateway:
         role: str,
         limits: CallLimits | None = None,
         heard: set[int] | None = None,
-        volatile: Sequence[str] = (),
     ) -> Iterator[Lease]:
         """Lend the role's model for an action.
 
@@ -143,7 +142,6 @@ class Gateway:
             limits: other than the gateway's own.
             heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
                 and this lease adds its own.
-            volatile: the agent's own patterns of what no two requests share.
 
         Raises:
             ArchiveCorrupt: a paid reply is damaged.
@@ -155,7 +153,6 @@ class Gateway:
         fresh = [exchange for exchange in paid if exchange.number not in known]
         model = self.models[self._rules.drawing.model_for(action, role)]
         then = self._journal.conditions(action) if fresh or cut else UNKNOWN
-        then |= Conditions(patterns=tuple(volatile))
         lease = Lease(action, role, model, limits or self.limits, fresh, then)
         lease.heard = known
         self.caller.enter(lease, last)

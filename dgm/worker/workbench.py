@@ -126,7 +126,9 @@ class SandboxWorkbench:
 
     async def _work(self, job: Job, *, last: bool) -> Work:
         contract = read_contract(job.source)
-        async with self._lend_model(self.role or job.kind.value, contract.volatile) as lease:
+        async with self._lend_model(self.role or job.kind.value) as lease:
+            if contract.volatile:
+                lease.memory.leave_out(contract.volatile)
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
@@ -155,14 +157,14 @@ class SandboxWorkbench:
             return await self.gateway.ask(lease, request)
 
     @asynccontextmanager
-    async def _lend_model(self, role: str, volatile: Sequence[str] = ()) -> AsyncIterator[Lease]:
+    async def _lend_model(self, role: str) -> AsyncIterator[Lease]:
         if self.allowance is None:
-            with self.gateway.lend(self.action, role, heard=self.heard, volatile=volatile) as lease:
+            with self.gateway.lend(self.action, role, heard=self.heard) as lease:
                 yield lease
             return
         async with self.allowance.turn:
             limits = self.allowance.rest(self.gateway.limits)
-            with self.gateway.lend(self.action, role, limits, self.heard, volatile) as lease:
+            with self.gateway.lend(self.action, role, limits, self.heard) as lease:
                 self.allowance.takes(lease)
                 yield lease
 

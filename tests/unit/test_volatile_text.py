@@ -98,6 +98,7 @@ def test_what_only_resembles_the_day_stays(text):
         ("ok (2 ms)", "ok (17 ms)"),
         ("real\t0m0.003s", "real\t1m2.113s"),
         ("took 3 s", "took 11 s"),
+        ("a1b2c3d (3 days ago) Fix it", "a1b2c3d (4 days ago) Fix it"),
         (
             "x-anthropic-billing-header: cc_version=2.1.332.a1b; cch=00aa1;",
             "x-anthropic-billing-header: cc_version=2.1.332.f00; cch=1;",

@@ -58,7 +58,8 @@ def perform(folder, lent, bodies, volatile=()):
             if not run.tree.tasks:
                 run.append(RunStarted(Budget(), (TaskId("t"),), kernel="6.8.0-45-generic"))
             async with lent(folder.parent / "g", journal=Kept(run)) as opened:
-                with opened.lend(ACTION, "solve", volatile=volatile) as lease:
+                with opened.lend(ACTION, "solve") as lease:
+                    lease.memory.leave_out(volatile)
                     async with client(opened, lease.token) as http:
                         answers = [await http.post("/chat/completions", json=body) for body in bodies]
         return [
