@@ -25,12 +25,13 @@ BUDGET_S = 0.5
 _MONTHS = ["January", "February", "March", "April", "May", "June", "July"]
 _MONTHS += ["August", "September", "October", "November", "December"]
 _WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_LAST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _ZONE = r"(?: ?(?:Z|UTC|GMT|[A-Z]{2,3}T)\b)?(?: ?[+-]\d\d:?\d\d\b)?(?: \([A-Z][A-Za-z ]+\))?"
 _TIME = rf"(?:\d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\b)?|\d\d-\d\d-\d\d|\d{{6}}){_ZONE}"
 _UNIT = r" ?(?:s|ms|us|µs|ns|secs?|seconds?)\b"
-_AFTER_WORD = "|".join(
-    rf"(?<={word}\d)" for word in (r"\b[Ii]n ", "[Tt]ook ", "ime ", "ime: ", "lapsed ", "lapsed: ")
-)
+_AFTER_WORD = "|".join(rf"(?<={word}\d)" for word in ("[Tt]ook ", "ime ", "ime: ", "lapsed ", "lapsed: "))
+_NO_DATE = r"(?<![-/]\d\d[ T]\d)(?<!\b[12]\d\d\d[ ,]\d)"
+"""Not behind a date: one of then or now is masked with its time, and the time of another one is a fact, too."""
 _BILLING = "x-anthropic-billing-header:"
 _FIXED = (
     (
@@ -64,6 +65,7 @@ _FIXED = (
     ),
     ("duration", (), rf"\d(?<![\w.]\d)(?:\d*m ?\d+|\d*)\.\d+{_UNIT}"),
     ("duration", (), rf"\d(?:{_AFTER_WORD})\d*{_UNIT}"),
+    ("duration", (), r"\d(?<=\b[Ii]n \d)\d*(?:s|ms|us|µs|ns)\b"),
     ("duration", (), r"\(\d+ ?(?:s|ms|us|µs|ns)\)"),
     (
         "duration",
@@ -71,7 +73,7 @@ _FIXED = (
         r"(?:[Dd]uration|[Ee]lapsed|[Ll]atency|[Ww]all[ _][Tt]ime)\w{0,12}[\"']?[:= ]{1,3}\d+(?:\.\d+)?\b",
     ),
     ("duration", (" ago",), r"\b\d+ (?:second|minute|hour|day|week|month|year)s? ago\b"),
-    ("time", (), r"\d(?<=\b\d)\d?:\d\d:\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?\b"),
+    ("time", (), rf"\d(?<=\b\d){_NO_DATE}\d?:\d\d:\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?\b"),
     ("time", (), rf"\d(?:(?<=ime: \d)|(?<=ime is \d)|(?<=ime is: \d))\d?:\d\d(?: ?[AaPp][Mm])?\b{_ZONE}"),
     ("temporary", (), r"/(?:var/)?tmp/[\w.+-]+"),
     ("temporary", (), r"/dev/shm/[\w.+-]+"),
@@ -81,6 +83,7 @@ _FIXED = (
 )
 """Mask, texts of which one must occur (if any), and pattern. A pattern begins with a character, not with a boundary, or
 has such texts: otherwise it is tried at each character of a conversation."""
+_ANY_TIME = re.compile(rf"\b\d{{4}}-\d\d-\d\d[T ]{_TIME}|\b\d+(?:\.\d+)?{_UNIT}")
 _BEFORE_DATES = ("id", "kernel")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _PLAIN = ("The quick brown fox jumps over the lazy dog.", "fix", "42")
@@ -99,8 +102,11 @@ class Conditions:
 
     @classmethod
     def at(cls, *moments: float, kernels: Sequence[str] = ()) -> Self:
-        """Return the conditions of some Unix times: the days in UTC and in the zone of this machine."""
-        times = [datetime.fromtimestamp(moment, UTC) for moment in moments]
+        """Return the conditions of some Unix times: the days in UTC and in the zone of this machine.
+
+        Times that a damaged log may hold, and that no machine had, are left out.
+        """
+        times = [datetime.fromtimestamp(moment, UTC) for moment in moments if 0 < moment < _LAST]
         days = {day for each in times for day in (each.date(), each.astimezone().date())}
         return cls(frozenset(days), frozenset(filter(None, kernels)))
 
@@ -178,8 +184,8 @@ class Masks:
 
 
 def mask_text(text: str) -> str:
-    """Return the text with masks for what no two performances share, whenever and wherever they are."""
-    return Masks().mask(text)[0]
+    """Return a text about results, such as a reason, without times and what no two performances share."""
+    return Masks().mask(_ANY_TIME.sub("<time>", text))[0]
 
 
 def check_patterns(patterns: Sequence[str]) -> None:

@@ -95,6 +95,8 @@ def test_what_only_resembles_the_day_stays(text):
         ("duration_ms: 1234", "duration_ms: 7"),
         ('"duration_ms":1234', '"duration_ms":7'),
         ("1 passed in 0.03s", "1 passed in 12.94s"),
+        ("1 passed in 3s", "1 passed in 12s"),
+        ("[17:13:58] start", "[08:01:02] start"),
         ("ok (2 ms)", "ok (17 ms)"),
         ("real\t0m0.003s", "real\t1m2.113s"),
         ("took 3 s", "took 11 s"),
@@ -114,6 +116,10 @@ def test_kernels_and_durations_are_masked(one, other):
     [
         "Wait 30 seconds before the next try.",
         "a timeout of 500 ms",
+        "Answer in 30 seconds.",
+        "the log of 2024-01-01 10:00:01",
+        "the log of 2024-01-01T10:00:01Z",
+        "on Jan 1 2024 10:00:01",
         "total 12 of 30, 100 items",
         "numpy 1.26.4",
         "10.0.0-1-lts",
@@ -142,12 +148,17 @@ def test_ids_are_listed(text, ids):
 
 
 def test_nothing_is_known_of_any_day_without_conditions():
-    assert mask_text("on 2026-11-28 in 0.2s") == "on 2026-11-28 in <duration>"
+    assert Masks().mask("on 2026-11-28 in 0.2s")[0] == "on 2026-11-28 in <duration>"
+
+
+def test_a_reason_is_compared_without_any_time():
+    assert mask_text("2026-11-28 17:13:58,1 ERROR after 3 s") == "<time> ERROR after <time>"
 
 
 def test_conditions_are_the_days_in_utc():
     noon = datetime(2026, 11, 28, 12, tzinfo=UTC).timestamp()
     assert THEN in Conditions.at(noon).days
+    assert Conditions.at(-1e300, 1e300, float("nan")) == Conditions()
 
 
 def test_patterns_of_an_agent_are_masked_too():
