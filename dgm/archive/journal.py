@@ -17,7 +17,6 @@ from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
 from dgm.messages import CutCall, Exchange, Message, Reply, Request, WireProtocol, WireReply, WireRequest
-from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
 
 MAX_LINKS = 1_000
@@ -47,13 +46,10 @@ def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
     ]
 
 
-def conditions(run: Run, action: ActionId) -> Conditions:
-    """Return the days of an action's events, and the kernel releases of the run's sessions."""
-    moments = [item.at for item in run.store.events_of_action(action)]
+def read_kernels(run: Run) -> Sequence[str]:
+    """Return the kernel releases of the run's sessions."""
     sessions = (item.event for item in run.store.select("kind = 'run_started'"))
-    return Conditions.at(
-        *moments, kernels=[event.kernel for event in sessions if isinstance(event, RunStarted)]
-    )
+    return [event.kernel for event in sessions if isinstance(event, RunStarted)]
 
 
 def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply:

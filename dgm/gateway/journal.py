@@ -21,7 +21,7 @@ from dgm.archive.events import (
     Recorded,
 )
 from dgm.archive.exchange import RequestBase, encode_reply, encode_request
-from dgm.archive.journal import conditions, cut_calls, exchanges
+from dgm.archive.journal import cut_calls, exchanges, read_kernels
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
@@ -66,6 +66,7 @@ class RunJournal:
         """
         self._run = run
         self._told = told
+        self._kernels: Sequence[str] | None = None
         self._last: OrderedDict[ActionId, RequestBase | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
         self._withheld: set[CallKey] = set()
@@ -87,7 +88,10 @@ class RunJournal:
 
     def conditions(self, action: ActionId) -> Conditions:
         """Return the days of the action's events, and the kernel releases of the run's sessions."""
-        return conditions(self._run, action)
+        if self._kernels is None:
+            self._kernels = read_kernels(self._run)
+        moments = [item.at for item in self._run.store.events_of_action(action)]
+        return Conditions.at(*moments, kernels=self._kernels)
 
     async def begin(self, call: BegunCall) -> None:
         """Record durably that a call is about to be sent; raises as ``record``."""

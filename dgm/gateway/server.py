@@ -152,7 +152,7 @@ class Gateway:
         known: set[int] = set() if heard is None else heard
         fresh = [exchange for exchange in paid if exchange.number not in known]
         model = self.models[self._rules.drawing.model_for(action, role)]
-        then = self._journal.conditions(action) if fresh or cut else UNKNOWN
+        then = UNKNOWN if role == DRY_RUN else self._journal.conditions(action)
         lease = Lease(action, role, model, limits or self.limits, fresh, then)
         lease.heard = known
         self.caller.enter(lease, last)
