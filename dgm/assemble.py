@@ -209,7 +209,9 @@ def begin_exam(
     """
     tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
     resumed = bool(exam.tree.agents)
-    exam.append(RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control))
+    exam.append(
+        RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
+    )
     for agent in agents:
         enter_agent(exam, run, agent)
     if control is not None:
@@ -329,7 +331,7 @@ def _run_started_event(
     settings: Settings, budget: Budget, benchmark: Benchmark, *, resumed: bool
 ) -> RunStarted:
     tasks = tuple(task.id for task in benchmark.tasks(Split.SEARCH))
-    return RunStarted(budget, tasks, resumed, settings.gates.flips)
+    return RunStarted(budget, tasks, resumed, settings.gates.flips, kernel=platform.release())
 
 
 @asynccontextmanager

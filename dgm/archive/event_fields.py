@@ -56,7 +56,7 @@ _CHECKS = _make_checks(
     {
         "action agent attempt case graded id number status": Count,
         "calls evidence parents shown": list[Count],
-        "aim code kind model operator role stage syntax task": Name,
+        "aim code kernel kind model operator role stage syntax task": Name,
         "probes tasks": list[Name],
         "most usage": Counts,
         "reply request": Digest,

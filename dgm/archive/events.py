@@ -54,6 +54,8 @@ class RunStarted:
     """Whether agents that lost more of their parents' resolved tasks than they gained may not have children."""
     control: Control | None = None
     """The control of an examination; None if this session has no control."""
+    kernel: str = ""
+    """Kernel release of the machine; empty if it is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Exchanges with a provider are kept as the JSON that was sent and received. Excha
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.archive.events import ModelCalled
+from dgm.archive.events import ModelCalled, RunStarted
 from dgm.archive.exchange import decode_reply, decode_request
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
@@ -44,6 +44,12 @@ def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
         for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
         if whose == action
     ]
+
+
+def read_kernels(run: Run) -> Sequence[str]:
+    """Return the kernel releases of the run's sessions."""
+    sessions = (item.event for item in run.store.select("kind = 'run_started'"))
+    return [event.kernel for event in sessions if isinstance(event, RunStarted)]
 
 
 def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply:

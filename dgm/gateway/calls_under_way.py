@@ -16,7 +16,6 @@ from dgm.errors import Infrastructure
 from dgm.gateway.calls import JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.masking import first_difference
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import CallKey, Reply, Request, WireReply
 
@@ -42,12 +41,15 @@ class CallsUnderWay:
 
     def find(self, lease: Lease, request: AnyRequest) -> ProviderCall | None:
         """Return the call to a provider that answers a request whose performance does not wait for it yet."""
+        same = None
         for call in self._calls.get(lease.action, ()):
             known = call.key is None or call.key.number in lease.heard or call.is_heard_by(lease.performance)
             is_given_up = call.abandoned and not call.paying
-            if not known and not is_given_up and _is_same(call.request, request):
-                return call
-        return None
+            if not known and not is_given_up and lease.memory.are_same(call.request, request):
+                if call.request == request:
+                    return call
+                same = same or call
+        return same
 
     @contextmanager
     def hold(self, action: ActionId, call: ProviderCall) -> Iterator[None]:
@@ -76,7 +78,7 @@ class CallsUnderWay:
         if recorded is not None:
             return _tell(CallKey(lease.action, recorded.number), recorded.reply)
         for own in self._own.get(lease.action, ()):
-            if lease.performance not in own.hearers and _is_same(own.request, request):
+            if lease.performance not in own.hearers and lease.memory.are_same(own.request, request):
                 own.hearers.add(lease.performance)
                 return _hear_own(lease, own)
         call = self.find(lease, request)
@@ -148,7 +150,3 @@ def _blaming_the_other(lease: Lease) -> Iterator[None]:
         if lease.has_ended:
             raise JobEnded from None
         raise Infrastructure(f"the performance that made the call gave it up: {error}") from error
-
-
-def _is_same(one: AnyRequest, other: AnyRequest) -> bool:
-    return type(one) is type(other) and first_difference(one, other) is None

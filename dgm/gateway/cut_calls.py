@@ -8,8 +8,7 @@ from dgm.errors import Infrastructure
 from dgm.gateway.calls import ProviderCall
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import Ledger, WorstCase
-from dgm.gateway.masking import first_difference
-from dgm.messages import BegunCall, CutCall, WireReply, WireRequest
+from dgm.messages import BegunCall, CutCall, WireReply
 from dgm.protocols import Journal
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ def settle_cut_calls(
         return []
     settled = []
     for cut in journal.cut_calls(lease.action):
-        if isinstance(cut.request, WireRequest) and first_difference(cut.request, call.request) is None:
+        if lease.memory.are_same(cut.request, call.request):
             known = ledger.worst(lease.model.name, most, reply.usage.input_tokens)
             settled.append(replace(cut, booked=_subtract_usage(known, cut.booked)))
     return settled

@@ -21,7 +21,7 @@ from dgm.archive.events import (
     Recorded,
 )
 from dgm.archive.exchange import RequestBase, encode_reply, encode_request
-from dgm.archive.journal import cut_calls, exchanges
+from dgm.archive.journal import cut_calls, exchanges, read_kernels
 from dgm.archive.run import Run
 from dgm.archive.traces import name_of
 from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
@@ -29,6 +29,7 @@ from dgm.domain import ActionId, Digest, Evaluate, Usage
 from dgm.gateway.withheld import withhold
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
 from dgm.models.checking import overrun_warning
+from dgm.volatile_text import Conditions
 
 _CONVERSATIONS = 64
 """Number of conversations whose last request is kept in memory as the base of the next one."""
@@ -69,6 +70,7 @@ class RunJournal:
         """
         self._run = run
         self._told = told
+        self._kernels: Sequence[str] | None = None
         self._last: OrderedDict[ActionId, RequestBase | WireBase] = OrderedDict()
         self._begun: dict[CallKey, Digest] = {}
         self._withheld: set[CallKey] = set()
@@ -88,6 +90,13 @@ class RunJournal:
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off; raises as ``exchanges``."""
         return cut_calls(self._run, action)
+
+    def conditions(self, action: ActionId) -> Conditions:
+        """Return the days of the action's events, and the kernel releases of the run's sessions."""
+        if self._kernels is None:
+            self._kernels = read_kernels(self._run)
+        moments = [item.at for item in self._run.store.events_of_action(action)]
+        return Conditions.at(*moments, kernels=self._kernels)
 
     async def begin(self, call: BegunCall) -> None:
         """Record durably that a call is about to be sent; raises as ``record``."""

@@ -32,6 +32,7 @@ from dgm.messages import (
     WireReply,
 )
 from dgm.protocols import LentModel, WireModel
+from dgm.volatile_text import UNKNOWN, Conditions
 from dgm.wires import WIRES, whole_of
 
 SPENT = "action_limit_exceeded"
@@ -92,6 +93,7 @@ class Lease:
         limits: CallLimits,
         paid: Sequence[Exchange] = (),
         names: ModelNames | None = None,
+        then: Conditions = UNKNOWN,
     ) -> None:
         self.action = action
         self.role = role
@@ -115,7 +117,7 @@ class Lease:
         self.asking = asyncio.Lock()
         self.asked_at = -math.inf
         self.model_answers = False
-        self.memory = LeaseMemory(paid)
+        self.memory = LeaseMemory(paid, then)
         self.heard: set[int] = set()
         self._ended = False
         self.measured: MeasuredRequest | None = None

@@ -1,13 +1,13 @@
 """The memory of one job: paid replies, vendors' native forms of turns, and answers to continue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.masking import first_difference, own_request
+from dgm.gateway.normal_form import NormalForms, own_request
 from dgm.gateway.translation.wire import BadRequest
-from dgm.gateway.withheld import is_withheld
+from dgm.gateway.withheld import is_withheld, stands_for
 from dgm.messages import (
     CUT_SHORT,
     LEFT_OPEN,
@@ -21,6 +21,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
+from dgm.volatile_text import UNKNOWN, Conditions
 from dgm.wires import whole_of
 
 KEPT = 64
@@ -34,8 +35,11 @@ class LeaseMemory:
         protocol: of the recorded raw exchanges; None where there are none.
     """
 
-    def __init__(self, paid: Sequence[Exchange] = ()) -> None:
-        """Take the recorded exchanges of earlier attempts of the action."""
+    def __init__(self, paid: Sequence[Exchange] = (), then: Conditions = UNKNOWN) -> None:
+        """Take the recorded exchanges of earlier attempts of the action, and what is known of them."""
+        self._conditions = then | Conditions.now()
+        self._forms = NormalForms(self._conditions)
+        self._keys: dict[int, bytes] = {}
         self.protocol: WireProtocol | None = None
         self._paid: dict[int, Exchange] = {}
         self._late: dict[int, Exchange] = {}
@@ -77,27 +81,64 @@ class LeaseMemory:
 
     def holds(self, request: AnyRequest) -> bool:
         """Return whether an unused answer to a request in the same form, dgm's own or a provider's, is there."""
-        recorded = (exchange.request for exchange in (*self._paid.values(), *self._late.values()))
-        return any(type(one) is type(request) and first_difference(one, request) is None for one in recorded)
+        return bool(self._find(request, (*self._paid.values(), *self._late.values())))
 
     def take(self, request: AnyRequest, ordinal: int) -> Exchange | None:
         """Return the exchange that answers the request, and mark it used.
 
-        The exchange with the request's own number comes first, so that equal requests keep their order. Concurrent
-        calls may arrive in another order, so any other exchange with the same request also matches.
+        An identical request comes before one of the same normal form, and the one with the request's own number
+        before others, so that equal requests keep their order. Concurrent calls may arrive in another order.
         """
-        numbers = sorted(
-            self._paid,
-            key=lambda number: (self._paid[number].reply.error != LEFT_OPEN, number != ordinal, number),
-        )
-        for number in numbers:
-            recorded = self._paid[number].request
-            if type(recorded) is type(request) and first_difference(recorded, request) is None:
-                return self._paid.pop(number)
-        for number, late in self._late.items():
-            if type(late.request) is type(request) and first_difference(late.request, request) is None:
-                return self._late.pop(number)
+        for exchanges in (self._paid, self._late):
+            same = self._find(request, exchanges.values())
+            if same:
+                first = min(
+                    same,
+                    key=lambda one: (
+                        one.reply.error != LEFT_OPEN,
+                        one.request != request,
+                        one.number != ordinal,
+                        one.number,
+                    ),
+                )
+                return exchanges.pop(first.number)
         return None
+
+    def leave_out(self, patterns: Sequence[str]) -> None:
+        """Compare requests without what an agent's own patterns match (``dgm.volatile_text.check_patterns``)."""
+        self._learn(Conditions(patterns=tuple(patterns)))
+
+    def are_same(self, one: AnyRequest, other: AnyRequest) -> bool:
+        """Return whether two requests of the action in one form, dgm's own or a provider's, ask the same."""
+        return self._current_forms().are_same(one, other)
+
+    def _find(self, request: AnyRequest, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Return the exchanges with the request's normal form."""
+        forms, same, wanted = self._current_forms(), [], b""
+        for exchange in exchanges:
+            if type(exchange.request) is not type(request):
+                continue
+            if is_withheld(exchange.request):
+                if stands_for(exchange.request, request):
+                    same.append(exchange)
+                continue
+            wanted = wanted or forms.normal_form(request)
+            if exchange.number not in self._keys:
+                self._keys[exchange.number] = forms.normal_form(exchange.request)
+            if self._keys[exchange.number] == wanted:
+                same.append(exchange)
+        return same
+
+    def _current_forms(self) -> NormalForms:
+        """Return the normal forms, which know a new day when one has begun."""
+        self._learn(Conditions.now())
+        return self._forms
+
+    def _learn(self, more: Conditions) -> None:
+        conditions = self._conditions | more
+        if conditions != self._conditions:
+            self._conditions, self._keys = conditions, {}
+            self._forms = NormalForms(conditions)
 
     def has_answer(self, question: str) -> bool:
         """Return whether an unused exchange answers this text alone."""
@@ -109,7 +150,7 @@ class LeaseMemory:
         if not self._paid:
             return None
         number = ordinal if ordinal in self._paid else min(self._paid)
-        return first_difference(self._paid[number].request, request)
+        return self._current_forms().first_difference(self._paid[number].request, request)
 
     # Vendors' native forms, for translations between protocols
 

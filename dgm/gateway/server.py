@@ -38,6 +38,7 @@ from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
 from dgm.protocols import Checked, Journal, LentModel
+from dgm.volatile_text import UNKNOWN
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -168,7 +169,8 @@ class Gateway:
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
-        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named))
+        then = UNKNOWN if role == DRY_RUN else self._journal.conditions(action)
+        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named), then)
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease

@@ -15,7 +15,8 @@ KEY = "dgm_withheld"
 SET_HERE = frozenset(
     (
         *("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "stream_options"),
-        *("store", "include", "metadata", "user", "safety_identifier", "prompt_cache_key", "seed"),
+        *("store", "include", "metadata", "client_metadata", "user", "safety_identifier", "seed"),
+        *("prompt_cache_key", "prompt_cache_retention"),
         *("id", "call_id", "tool_call_id", "tool_use_id"),
     )
 )

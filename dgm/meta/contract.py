@@ -16,6 +16,7 @@ from dgm.errors import AgentFault
 from dgm.paths import SEEDS
 from dgm.plain_requirements import plain_requirement
 from dgm.toml_files import NotToml, parse_toml
+from dgm.volatile_text import check_patterns
 
 FILE = "agent.toml"
 AUTO_ACTIONS = "auto"
@@ -32,6 +33,7 @@ KEYS = (
     "protected",
     "ignored",
     "trajectory",
+    "volatile",
     "parts",
     "editor",
 )
@@ -77,6 +79,9 @@ class Contract:
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     trajectory: str = ""
     """Absolute path of the file in which it tells of its work (``dgm.meta.trajectories``); empty: it writes none."""
+    volatile: tuple[str, ...] = ()
+    """Regular expressions of what no two of its requests share, such as ids that it invents; a replay and a repetition
+    compare requests without it."""
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Map of scaffold part to patterns of its files (``parts``); empty: the names decide."""
     editor: str = OWN_EDITOR
@@ -126,6 +131,7 @@ def read_contract(source: Snapshot) -> Contract:
         npm=npm,
         ignored=_litter(agent),
         trajectory=_trajectory(agent.get("trajectory", "")),
+        volatile=_volatile(agent),
         parts=_parts(agent.get("parts", {})),
         editor=_choice(agent, "editor", EDITORS),
     )
@@ -153,6 +159,15 @@ def _litter(table: Mapping[str, Any]) -> tuple[str, ...]:
             raise AgentFault(
                 "contract", f"{FILE}: agent.ignored: {pattern!r} is no pattern such as '.notes/' or '*.tmp'"
             )
+    return patterns
+
+
+def _volatile(table: Mapping[str, Any]) -> tuple[str, ...]:
+    patterns = _words(table, "volatile", ())
+    try:
+        check_patterns(patterns)
+    except ValueError as error:
+        raise AgentFault("contract", f"{FILE}: agent.volatile: {error}") from error
     return patterns
 
 

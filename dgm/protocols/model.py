@@ -17,6 +17,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
+from dgm.volatile_text import Conditions
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -179,6 +180,10 @@ class Journal(Protocol):
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off."""
+        ...
+
+    def conditions(self, action: ActionId) -> Conditions:
+        """Return the days and kernels under which the action's calls were made."""
         ...
 
     async def begin(self, call: BegunCall) -> None:

@@ -13,7 +13,6 @@ from dgm.archive.run import Run
 from dgm.archive.traces import Traces
 from dgm.domain import ActionId, AgentId, Digest, Evaluate, Evaluation, TaskId, Verdict
 from dgm.errors import Infrastructure, UserError
-from dgm.gateway.masking import mask_volatile
 from dgm.replay.findings import (
     Divergence,
     Match,
@@ -23,6 +22,7 @@ from dgm.replay.findings import (
 )
 from dgm.search.orders import EvaluateOrder
 from dgm.standstill import StandstillWatch
+from dgm.volatile_text import mask_text
 from dgm.worker.worker import Worker
 
 OUT_OF_MEMORY = 137
@@ -203,7 +203,7 @@ def _describe_patch_diff(then: Traces, recorded: Digest | None, now: Traces, mad
 def _describe_difference(verdict: Verdict, reason: str, now: Evaluation) -> str:
     if verdict is not now.verdict:
         return f"{verdict} then, {now.verdict} now: {now.reason}"
-    if mask_volatile(reason) != mask_volatile(now.reason):
+    if mask_text(reason) != mask_text(now.reason):
         return f"the reason: {quote_difference(reason, now.reason)}"
     return ""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dgm.domain import ActionId, Snapshot
-from dgm.gateway.masking import mask_volatile
+from dgm.volatile_text import mask_text
 
 SHOWN = 70
 """Characters shown of each side of a difference."""
@@ -77,7 +77,7 @@ def describe_differing_line(recorded: bytes, again: bytes) -> str:
 
 def quote_difference(recorded: str, again: str) -> str:
     """Quote both texts from just before their first difference, masked unless masking makes them equal."""
-    one, other = mask_volatile(recorded), mask_volatile(again)
+    one, other = mask_text(recorded), mask_text(again)
     if one == other:
         one, other = recorded, again
     parted = next(

@@ -1,6 +1,7 @@
 """Live replays: another model repeats parts of a run, recorded in a run of their own."""
 
 import asyncio
+import platform
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -205,7 +206,9 @@ async def _begin_session(made: Run, live: Live, tasks: tuple[TaskId, ...]) -> No
     if made.tree.agents:
         known = made.tree.model_facts.abilities
         note_checks(made, live.settings, await check_models(live.settings, known))
-    made.append(RunStarted(Budget(usd=live.max_usd), tasks, resumed=bool(made.tree.agents)))
+    made.append(
+        RunStarted(Budget(usd=live.max_usd), tasks, resumed=bool(made.tree.agents), kernel=platform.release())
+    )
 
 
 def _make_listener(live: Live, recorded: Mapping[AgentId, AgentId]) -> Callable[[Recorded], None]:

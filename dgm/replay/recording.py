@@ -24,6 +24,7 @@ from dgm.protocols import Model
 from dgm.search.duplicate_index import map_contents
 from dgm.search.orders import ExpandOrder
 from dgm.search.run_controller import RunController
+from dgm.volatile_text import Conditions
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
@@ -41,6 +42,10 @@ class ReplayJournal:
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing is asked again)
         """Return none: a replay repeats no call."""
         return ()
+
+    def conditions(self, action: ActionId) -> Conditions:
+        """Return the conditions under which the action's calls were made."""
+        return self._journal.conditions(action)
 
     async def begin(self, call: BegunCall) -> None:
         """Refuse the call: a replay asks no model; raise as ``record``."""

@@ -1,6 +1,7 @@
 """The folder of an evaluation and a session in it, shared by evaluations of agents and of prediction files."""
 
 import difflib
+import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -68,7 +69,11 @@ class EvaluationSession:
         """
         expected = count_expected(self.made, EvaluationProgress(self.made).missing(self.wanted))
         budget = Budget(evaluations=expected, usd=usd)
-        self.made.append(RunStarted(budget, self.wanted.tasks, resumed=self.made.tree.evaluations > 0))
+        self.made.append(
+            RunStarted(
+                budget, self.wanted.tasks, resumed=self.made.tree.evaluations > 0, kernel=platform.release()
+            )
+        )
 
     async def perform(self, watcher: Watcher) -> Ending:
         """Perform the missing evaluations; if none is missing, call no model and spend nothing.

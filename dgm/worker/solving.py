@@ -26,6 +26,7 @@ from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import LONGEST_WAIT_S, check_patiently
 from dgm.standstill import StandstillWatch
 from dgm.this_machine import machine_name
+from dgm.volatile_text import UNKNOWN, Conditions
 from dgm.worker.supplies import AgentSupplies, Supplies
 from dgm.worker.user_repository import LIMIT_BYTES, find_ignored_around
 from dgm.worker.workbench import SandboxWorkbench
@@ -58,6 +59,10 @@ class UsageJournal:
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
         """Return none: nothing was recorded."""
         return ()
+
+    def conditions(self, action: ActionId) -> Conditions:  # noqa: ARG002  (nothing was ever recorded)
+        """Return none: nothing was recorded."""
+        return UNKNOWN
 
     async def begin(self, call: BegunCall) -> None:
         """Record nothing."""

@@ -50,8 +50,8 @@ class Asked:
 
 
 def conversation(body: dict) -> str:
-    """Return what tells equal questions."""
-    return json.dumps(body["messages"], sort_keys=True)
+    """Return what tells equal questions: all but the system's message, which may hold the time and ids."""
+    return json.dumps([each for each in body["messages"] if each["role"] != "system"], sort_keys=True)
 
 
 class StreamingProvider:

@@ -11,6 +11,7 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway
 from dgm.messages import CallKey, Exchange, Message, PaidCall, Reply, Request, Role
 from dgm.models.pricing import Price, TokenRates
+from dgm.volatile_text import UNKNOWN
 
 ACTION = ActionId(7)
 
@@ -27,6 +28,7 @@ class MemoryJournal:
         self.lost = []
         self.taught = []
         self.notes = {}
+        self.then = UNKNOWN
 
     def exchanges(self, action):
         keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
@@ -34,6 +36,9 @@ class MemoryJournal:
 
     def cut_calls(self, action):
         return [call for call in self.cut if action == ACTION]
+
+    def conditions(self, action):
+        return self.then
 
     async def begin(self, call):
         assert call.key not in self.paid, f"{call.key} begins after it was paid"

@@ -105,10 +105,12 @@ _EVENTS = [
     ),
     (ActionLost(1, "died"), '{"reason":"died","final":false}'),
     (
-        RunStarted(Budget(usd=2.5, score=0.9, patience=3), ("t",), True, True, Control(1.5, 2, 3.0, 4)),
+        RunStarted(
+            Budget(usd=2.5, score=0.9, patience=3), ("t",), True, True, Control(1.5, 2, 3.0, 4), "6.8.0-45"
+        ),
         (
             '{"budget":{"evaluations":null,"agents":null,"usd":2.5,"tokens":null,"seconds":null,"score":0.9,'
-            '"patience":3},"tasks":["t"],"resumed":true,"flips":true,"control":[1.5,2,3.0,4]}'
+            '"patience":3},"tasks":["t"],"resumed":true,"flips":true,"control":[1.5,2,3.0,4],"kernel":"6.8.0-45"}'
         ),
     ),
     (RunChanged({"limits": {"calls": 3}}), '{"settings":{"limits":{"calls":3}}}'),

@@ -1,6 +1,7 @@
 """Two performances of one action at once pay once for the calls that both make."""
 
 import asyncio
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -9,10 +10,13 @@ import pytest
 from dgm.domain import Budget, Usage
 from dgm.gateway.calls import JobEnded
 from dgm.messages import Reply, Stop
+from dgm.volatile_text import Conditions
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
 from tests.support.gateway.wire_provider import STREAM, Provider, lending, streamed, until, whole
 
 pytestmark = pytest.mark.slow
+
+DAY_S = 86_400.0
 
 
 def run(scenario):
@@ -287,4 +291,26 @@ def test_next_performance_joins_a_late_call_of_a_model_in_dgms_own_form(tmp_path
             await late
         assert len(journal.paid) == 1
 
+    run(scenario())
+
+
+def test_a_performance_of_the_next_day_joins_the_call_of_the_day_before(tmp_path, monkeypatch):
+    async def scenario():
+        gate, journal = asyncio.Event(), MemoryJournal()
+        provider = Provider(streamed(gate, passed=0))
+        journal.then = Conditions.at(DAY_S)
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as one, opened.lend(ACTION, "solve") as two:
+                async with client(opened, one.token) as first, client(opened, two.token) as second:
+                    asked, joined = await both_wait(
+                        post(first, stream=True, text="Today is 1970-01-02."),
+                        lambda: provider.asked,
+                        post(second, stream=True, text="Today is 1970-01-03."),
+                        two,
+                    )
+                    gate.set()
+                    answers = [(await each).status_code for each in (asked, joined)]
+        assert (answers, len(provider.asked)) == ([200, 200], 1)
+
+    monkeypatch.setattr(time, "time", lambda: 2 * DAY_S)
     run(scenario())

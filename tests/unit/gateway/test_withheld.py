@@ -13,7 +13,7 @@ from dgm.domain import Budget, TaskId
 from dgm.errors import Infrastructure
 from dgm.gateway import journal as journal_module
 from dgm.gateway.journal import RunJournal
-from dgm.gateway.masking import first_difference
+from dgm.gateway.normal_form import NormalForms
 from dgm.gateway.withheld import is_withheld, withhold
 from dgm.messages import Message, Request, RequestRefused, Role, WireProtocol, WireRequest
 from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
@@ -102,8 +102,8 @@ def test_a_large_request_that_is_answered_is_kept_whole(tmp_path):
 def test_a_withheld_request_is_known_by_its_digest(one, same, other):
     record = withhold(one)
     assert (is_withheld(record), is_withheld(one)) == (True, False)
-    assert first_difference(record, same) is None
-    assert first_difference(same, record) is None
-    assert first_difference(record, other)
-    assert first_difference(record, withhold(other))
-    assert first_difference(record, withhold(same)) is None
+    assert NormalForms().first_difference(record, same) is None
+    assert NormalForms().first_difference(same, record) is None
+    assert NormalForms().first_difference(record, other)
+    assert NormalForms().first_difference(record, withhold(other))
+    assert NormalForms().first_difference(record, withhold(same)) is None

@@ -1,10 +1,27 @@
-"""An agent that has the same conversation about a task each time, every answer streamed; standard library only."""
+"""An agent that has the same conversation about a task each time, every answer streamed; standard library only.
+
+Its system prompt holds what real agents write into theirs: the day and the time, ids of its session, durations and the
+kernel.
+"""
 
 import json
 import os
+import platform
+import random
 import sys
 import urllib.request
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
+
+DATES = (
+    "%Y-%m-%d",
+    "%m/%d/%Y",
+    "%a %b %d %Y",
+    "%A, %B %d, %Y",
+    "%a, %d %b %Y %H:%M:%S +0000",
+    "%Y-%m-%dT%H:%M:%SZ",
+)
 
 
 def ask(messages):
@@ -30,10 +47,18 @@ def ask(messages):
     return text
 
 
+def describe_session():
+    now, session = datetime.now(UTC), uuid.uuid4()
+    lines = [f"Today's date: {now:{form}}" for form in DATES]
+    lines += [f"OS Version: Linux {platform.release()}", platform.release(), f"session {session}"]
+    lines += [f"Chunk ID: {random.randbytes(3).hex()}", f"Wall time: {random.uniform(1, 9):.2f} s"]
+    return "\n".join([*lines, f"end of session {session}"])
+
+
 def main(job):
     problem = job["problem"]
     messages = [
-        {"role": "system", "content": "You mend what the task says, in small steps."},
+        {"role": "system", "content": f"You mend what the task says, in small steps.\n{describe_session()}"},
         {"role": "user", "content": problem},
     ]
     for step in range(3 + len(problem) % 2):

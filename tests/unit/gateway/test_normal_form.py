@@ -1,9 +1,19 @@
-"""Which differences between two requests a replay tells."""
+"""Which requests are the same for a repetition, and which differences a replay tells."""
+
+from datetime import date
 
 import pytest
 
-from dgm.gateway.masking import first_difference, mask_volatile
+from dgm.gateway.normal_form import NormalForms
 from dgm.messages import Message, Request, Role, Tool, ToolCall, WireProtocol, WireRequest
+from dgm.volatile_text import Conditions
+
+DAYS = Conditions(frozenset((date(2026, 11, 20), date(2026, 11, 21))))
+FORMS = NormalForms(DAYS)
+
+
+def first_difference(one, other):
+    return FORMS.first_difference(one, other)
 
 
 def request(text, **more):
@@ -23,6 +33,7 @@ def request(text, **more):
 )
 def test_what_no_two_runs_share_is_no_difference(one, other):
     assert first_difference(request(one), request(other)) is None
+    assert FORMS.are_same(request(one), request(other))
 
 
 @pytest.mark.parametrize(
@@ -30,6 +41,7 @@ def test_what_no_two_runs_share_is_no_difference(one, other):
 )
 def test_other_text_is_a_difference(one, other):
     assert first_difference(request(one), request(other)).startswith("messages[1].text: ")
+    assert not FORMS.are_same(request(one), request(other))
 
 
 def test_difference_shows_its_place_and_both_sides():
@@ -51,10 +63,6 @@ def test_calls_tools_settings_and_lengths_are_compared():
     assert first_difference(longer, other).startswith("messages[2].calls[0]: 'bash {}'")
 
 
-def test_plain_numbers_are_not_masked():
-    assert mask_volatile("total 12 of 30, 100 items") == "total 12 of 30, 100 items"
-
-
 def raw(**body):
     return WireRequest(WireProtocol.CHAT, {"messages": [{"role": "user", "content": "a"}], **body})
 
@@ -70,3 +78,48 @@ def test_a_setting_that_the_agent_chose_is_a_difference_between_raw_requests():
     assert first_difference(raw(), raw(top_p=1)) == "top_p: only in the second"
     ours = WireRequest(WireProtocol.MESSAGES, raw().body)
     assert first_difference(ours, raw()) == "protocol: messages against chat"
+
+
+SESSION, THREAD = "0198c7d2-0000-7000-8000-00000000000a", "0198c7d2-0000-7000-8000-00000000000b"
+
+
+def test_equal_ids_stay_equal_and_different_ones_different():
+    twice, other = request(f"{SESSION} {SESSION}"), request(f"{THREAD} {THREAD}")
+    both = request(f"{SESSION} {THREAD}")
+    assert FORMS.are_same(twice, other)
+    assert FORMS.are_same(both, request(f"{THREAD} {SESSION}"))
+    assert not FORMS.are_same(twice, both)
+    assert first_difference(twice, both) == "messages[1].text: ids that are equal in one differ in the other"
+
+
+def test_ids_are_numbered_across_the_messages_of_a_request():
+    one = raw(system=SESSION, instructions=SESSION)
+    other = raw(system=THREAD, instructions=THREAD)
+    assert FORMS.are_same(one, other)
+    assert not FORMS.are_same(one, raw(system=THREAD, instructions=SESSION))
+
+
+def test_metadata_of_a_client_is_not_compared():
+    ours = raw(client_metadata={"turn_id": SESSION}, prompt_cache_key="a", metadata={"user_id": "1"})
+    assert FORMS.are_same(ours, raw(metadata={"user_id": "2"}))
+
+
+def test_an_argument_of_a_tool_is_compared_whatever_its_name():
+    def call(number):
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": "show", "input": {"id": number}}
+        return WireRequest(WireProtocol.MESSAGES, {"messages": [{"role": "assistant", "content": [block]}]})
+
+    assert FORMS.are_same(call(1), call(1))
+    assert not FORMS.are_same(call(1), call(2))
+
+
+def test_a_day_that_is_neither_then_nor_now_is_compared():
+    assert FORMS.are_same(request("today is 2026-11-20"), request("today is 2026-11-21"))
+    assert not FORMS.are_same(request("due 2026-12-20"), request("due 2026-12-21"))
+    assert not NormalForms().are_same(request("today is 2026-11-20"), request("today is 2026-11-21"))
+
+
+def test_patterns_of_an_agent_are_not_compared():
+    forms = NormalForms(Conditions(patterns=("nonce=[0-9]+",)))
+    assert forms.are_same(raw(system="nonce=1"), raw(system="nonce=22"))
+    assert not forms.are_same(raw(system="nonce=1 a"), raw(system="nonce=22 b"))
