@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from dgm.conversations import Thread, main_conversation
 from dgm.domain import Snapshot
 from dgm.messages import Message, Reply, Request
 from dgm.protocols.sandbox import Completed, Mount
@@ -79,8 +80,8 @@ class Work:
     """The host's own diff between the initial and the final workspace."""
     completed: Completed
     """The result of the agent's program."""
-    conversation: Sequence[Message] = ()
-    """The last request to the model and its reply: the whole conversation, unless the scaffold trimmed it."""
+    threads: Sequence[Thread] = ()
+    """The conversations with the model, put together from all answered calls."""
     calls: int = 0
     """Number of answered model calls."""
     refused: tuple[str, ...] = ()
@@ -91,6 +92,11 @@ class Work:
     """None if the agent writes none, or none that can be read."""
     own_failure: str = ""
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
+
+    @property
+    def conversation(self) -> Sequence[Message]:
+        """The messages of the main conversation, without leading system prompts."""
+        return main_conversation(self.threads)
 
 
 class Workbench(Protocol):

@@ -138,8 +138,8 @@ class SandboxWorkbench:
                 raise
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
-        said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
-        return Work(left.files, left.patch, completed, *said, left.left_out, told, own)
+        calls = (lease.threads, lease.calls, tuple(lease.refused))
+        return Work(left.files, left.patch, completed, *calls, left.left_out, told, own)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.

@@ -1,5 +1,6 @@
 """What an agent sees of its own work."""
 
+from dgm.conversations import thread_of
 from dgm.domain import Evaluation, Tally, TaskId, Verdict
 from dgm.messages import Message, Role
 from dgm.meta.evidence import conversation_text, count_problems, cut_middle, folder, program_end_of
@@ -49,8 +50,8 @@ def test_long_traces_keep_both_ends():
 
 def test_a_truncated_tool_result_is_noticed_and_a_system_prompt_is_not():
     said = [Message(Role.SYSTEM, "never say truncated"), Message(Role.TOOL, "x [output truncated]")]
-    assert program_end_of(0, False, b"", said).truncated
-    assert not program_end_of(0, False, b"", said[:1]).truncated
+    assert program_end_of(0, False, b"", [thread_of(said)]).truncated
+    assert not program_end_of(0, False, b"", [thread_of(said[:1])]).truncated
 
 
 def test_a_request_that_was_too_long_is_noticed():
@@ -59,5 +60,5 @@ def test_a_request_that_was_too_long_is_noticed():
 
 
 def test_a_conversation_reads_as_turns():
-    text = conversation_text([Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "DONE")])
+    text = conversation_text([thread_of([Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "DONE")])])
     assert text == "## user\n\nmend it\n\n## assistant\n\nDONE\n"

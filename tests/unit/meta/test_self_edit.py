@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from dgm.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
 from dgm.messages import Message, Role, ToolCall
 from dgm.meta.context import OperatorContext
@@ -34,7 +35,7 @@ class Bench:
 
     async def work(self, job):
         self.jobs.append(job)
-        said = [Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")]
+        said = [thread_of([Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")])]
         return Work({**job.workspace, "new.py": Entry(b"x")}, b"diff", Completed(0, b"log"), said, 3)
 
 
@@ -79,7 +80,7 @@ def test_a_rationale_is_found_where_the_agent_went_on_speaking():
 def test_a_rationale_may_stand_in_the_call_that_hands_the_work_in(arguments):
     call = ToolCall("1", "submit", json.dumps(arguments))
     edit = ToolCall("2", "edit", json.dumps({"path": "agent/prompts.py", "new": "Rationale: of the source"}))
-    said = [Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))]
+    said = [thread_of([Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))])]
     assert rationale(said) == "more steps"
     assert read_statement(said) in ("", "on every problem")
 

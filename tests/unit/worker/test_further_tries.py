@@ -31,7 +31,7 @@ class Place:
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, takes_tools = CallLimits(calls=80), True
-    token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached = None, True
 
     def __init__(self, *written):
