@@ -85,9 +85,11 @@ def main_conversation(threads: Sequence[Thread]) -> Sequence[Message]:
     return [turn.message for turn in max(threads, key=lambda thread: thread.calls).turns] if threads else []
 
 
-def collect_threads(calls: Iterable[tuple[int, Request, Reply]]) -> Sequence[Thread]:
+def collect_threads(
+    calls: Iterable[tuple[int, Request, Reply]], max_chars: int = MAX_CHARS
+) -> Sequence[Thread]:
     """Return the threads of a job's calls, each with its number, in the order of their first calls."""
-    conversations = ConversationBuilder()
+    conversations = ConversationBuilder(max_chars)
     for number, request, reply in calls:
         conversations.add(request, reply, number)
     return conversations.threads()
@@ -112,9 +114,10 @@ class _Chain:
 
 
 class ConversationBuilder:
-    """Collects calls one by one; memory is linear in the different messages, and bounded by ``MAX_CHARS``."""
+    """Collects calls one by one; memory is linear in the different messages, and bounded by ``max_chars``."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_chars: int = MAX_CHARS) -> None:
+        self._max_chars = max_chars
         self._messages: dict[bytes, Message] = {}
         self._chains: list[_Chain] = []
         self._answered: dict[bytes, _Chain] = {}
@@ -193,7 +196,7 @@ class ConversationBuilder:
         if digest not in self._messages:
             size = len(message.text) + sum(len(call.arguments) for call in message.calls)
             self._chars += size
-            if self._chars > MAX_CHARS:
+            if self._chars > self._max_chars:
                 message = Message(message.role, f"[{size} characters are not kept]")
             self._messages[digest] = message
         return digest

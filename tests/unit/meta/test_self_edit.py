@@ -80,7 +80,7 @@ def test_a_rationale_is_found_where_the_agent_went_on_speaking():
 def test_a_rationale_may_stand_in_the_call_that_hands_the_work_in(arguments):
     call = ToolCall("1", "submit", json.dumps(arguments))
     edit = ToolCall("2", "edit", json.dumps({"path": "agent/prompts.py", "new": "Rationale: of the source"}))
-    said = [thread_of([Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))])]
+    said = [Message(Role.ASSISTANT, "I edit.", (edit,)), Message(Role.ASSISTANT, "", (call,))]
     assert rationale(said) == "more steps"
     assert read_statement(said) in ("", "on every problem")
 
