@@ -65,9 +65,9 @@ class OwnTrajectory:
     """The trajectory that an agent itself wrote."""
 
     data: bytes
-    """Content of its file, unchanged."""
-    messages: Sequence[Message]
-    """The messages that were read in it; at least one."""
+    """Content of its file, unchanged; several files as one JSON value a line."""
+    threads: Sequence[Thread]
+    """The messages that were read, a thread for each file; at least one."""
 
 
 @dataclass(frozen=True, slots=True)

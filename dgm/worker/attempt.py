@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from dgm.conversations import thread_of
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
 from dgm.meta.evidence import conversation_text, program_end_of, prompts_text
 from dgm.meta.trajectories import TRACE
@@ -79,7 +78,7 @@ class Attempt:
         done, keep = work.completed, self.by.keep
         signs = program_end_of(done.exit_code, done.timed_out, done.output, work.threads, work.refused)
         own = work.trajectory
-        threads = [thread_of(own.messages)] if own else work.threads
+        threads = own.threads if own else work.threads
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
         self.traces["conversation"] = keep(conversation_text(threads).encode("utf-8", "replace"))
