@@ -75,20 +75,22 @@ class Thread:
         return sum(turn.reply is not None for turn in self.turns)
 
 
-def thread_of(messages: Iterable[Message]) -> Thread:
+def thread_of(messages: Sequence[Message]) -> Thread:
     """Return messages that are not of recorded calls, such as an agent's own log, as one thread."""
-    return Thread((Segment(tuple(Turn(message, 0) for message in messages)),))
+    system = "\n\n".join(message.text for message in messages if message.role is Role.SYSTEM)
+    turns = [Turn(message, 0) for message in messages if message.role is not Role.SYSTEM]
+    return Thread((Segment(tuple(turns)),), (Prompts(system),) if system else ())
 
 
 def main_conversation(threads: Sequence[Thread]) -> Sequence[Message]:
-    """Return the messages of the thread with the most calls; the first of several."""
-    return [turn.message for turn in max(threads, key=lambda thread: thread.calls).turns] if threads else []
+    """Return the messages of the first thread."""
+    return [turn.message for turn in threads[0].turns] if threads else []
 
 
 def collect_threads(
     calls: Iterable[tuple[int, Request, Reply]], max_chars: int = MAX_CHARS
 ) -> Sequence[Thread]:
-    """Return the threads of a job's calls, each with its number, in the order of their first calls."""
+    """Return the threads of a job's calls, each with its number, in the order of ``ConversationBuilder.threads``."""
     conversations = ConversationBuilder(max_chars)
     for number, request, reply in calls:
         conversations.add(request, reply, number)
@@ -161,7 +163,7 @@ class ConversationBuilder:
         self._answered[_hash(states[-1] + answer)] = chain
 
     def threads(self) -> Sequence[Thread]:
-        """Return the threads of the calls so far, in the order of their first calls."""
+        """Return the threads of the calls so far: the one with the most calls, then by their first calls."""
         groups: list[list[_Chain]] = []
         for chain in self._chains:
             group = self._group_of(chain, groups)
@@ -169,7 +171,9 @@ class ConversationBuilder:
                 groups.append([chain])
             else:
                 group.append(chain)
-        return [self._thread(group) for group in groups]
+        threads = [self._thread(group) for group in groups]
+        main = max(threads, key=lambda thread: thread.calls, default=None)
+        return [thread for thread in threads if thread is main] + [t for t in threads if t is not main]
 
     def _find(self, key: bytes, states: Sequence[bytes]) -> tuple[_Chain | None, int]:
         """Return the chain that a request extends the farthest, and by how many messages; None if it extends none."""

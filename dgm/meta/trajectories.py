@@ -78,11 +78,11 @@ def read_trajectory(data: bytes) -> Sequence[Message]:
     line.
     """
     found, _ = _parse(data)
-    if isinstance(found, list) and any(_container(item) for item in _items(found)):
-        # Several files in one form of JSON each.
-        return tuple(message for item in _items(found) for message in _read_container(item))[:MOST]
     if isinstance(found, dict):
-        return tuple(_read_container(found))
+        # A log of one line is no list.
+        found = [found]
+    if isinstance(found, list) and any(_container(item) for item in _items(found)):
+        return tuple(message for item in _items(found) for message in _read_container(item))[:MOST]
     if isinstance(found, list):
         return tuple(_bounded(_read_events if _is_events(found) else _read_messages, found))
     return ()

@@ -82,7 +82,7 @@ class Attempt:
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
         self.traces["conversation"] = keep(conversation_text(threads).encode("utf-8", "replace"))
-        self.traces["prompts"] = keep(prompts_text(work.threads).encode("utf-8", "replace"))
+        self.traces["prompts"] = keep(prompts_text(work.threads or threads).encode("utf-8", "replace"))
         # A try of its own may write none, and is not told of by the one before.
         self.traces.pop(TRACE, None)
         if own:

@@ -63,7 +63,7 @@ def over(protocol, calls):
 @pytest.mark.parametrize("protocol", [None, *WireProtocol])
 def test_a_title_a_helper_and_a_compaction_are_told_apart(protocol):
     calls = busy_agent()
-    title, main, helper = collect_threads(over(protocol, calls) if protocol else calls)
+    main, title, helper = collect_threads(over(protocol, calls) if protocol else calls)
     assert texts(title) == ["mend it", "Mending"]
     # The result of the last command before the compaction was never sent.
     before, after = (" ".join(turn.message.text for turn in segment.turns) for segment in main.segments)
@@ -72,7 +72,7 @@ def test_a_title_a_helper_and_a_compaction_are_told_apart(protocol):
     assert texts(helper) == ["find the test", "I run find ..", "test_a.py", "It is test_a.py."]
     assert [prompts.system for prompts in main.prompts] == [MAIN]
     assert [turn.call for turn in main.turns if turn.reply] == [2, 3, 6, 7]
-    assert main_conversation([title, main, helper])[-1].text == "DONE"
+    assert main_conversation([main, title, helper])[-1].text == "DONE"
 
 
 def test_helpers_that_work_at_once_are_threads_of_their_own():

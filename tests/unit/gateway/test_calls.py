@@ -10,7 +10,7 @@ from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.gateway import bodies
 from dgm.gateway.lease import CallLimits
-from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
+from dgm.messages import CallKey, Reply, RequestRefused, Role
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
 
 pytestmark = pytest.mark.slow
