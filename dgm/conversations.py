@@ -6,6 +6,7 @@ begins a new segment (the agent made its context shorter); any other begins a ne
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,8 @@ from dgm.messages import Message, Reply, Request, Role, Tool
 
 MAX_CHARS = 50_000_000
 """Characters of different messages that are kept of a job; of further ones only the size is kept."""
+_WITH_DIGITS = re.compile(r"[\w.:-]*\d[\w.:-]*")
+"""Dates, counters, versions and checksums, in which equal system prompts may differ."""
 _QUOTED_CHARS = 24
 """Minimum characters of a line by which a new context is known to quote a reply."""
 
@@ -136,16 +139,16 @@ class ConversationBuilder:
         order = self._order
         self._numbers[order] = order if number is None else number
         leading = list(takewhile(lambda message: message.role is Role.SYSTEM, request.messages))
-        rest = request.messages[len(leading) :]
+        rest = [each for each in request.messages[len(leading) :] if each.text or each.calls or each.call_id]
         prompts = Prompts("\n\n".join(message.text for message in leading), tuple(request.tools))
-        key = _hash(prompts.text().encode("utf-8", "replace"))
+        key = _hash(_WITH_DIGITS.sub("#", prompts.text()).encode("utf-8", "replace"))
         digests = [self._intern(message) for message in rest]
         states = [b""]
         for digest in digests:
             states.append(_hash(states[-1] + digest))
 
         chain, length = self._find(key, states)
-        if chain is None or chain.tip != states[min(chain.length, len(rest))]:
+        if chain is None or not _is_at_end(chain, states):
             # The context was rewritten, or another conversation begins, or an earlier point is taken up again.
             base = length if chain else 0
             chain = _Chain(digests, order, {}, base)
@@ -176,12 +179,18 @@ class ConversationBuilder:
         return [thread for thread in threads if thread is main] + [t for t in threads if t is not main]
 
     def _find(self, key: bytes, states: Sequence[bytes]) -> tuple[_Chain | None, int]:
-        """Return the chain that a request extends the farthest, and by how many messages; None if it extends none."""
-        for length in range(len(states) - 1, 0, -1):
-            chain = self._answered.get(states[length]) or self._asked.get(key + states[length])
-            if chain is not None:
-                return chain, length
-        return None, 0
+        """Return the chain that a request extends, and by how many messages; None if it extends none.
+
+        The newest chain at whose end it goes on comes first, then the one that it extends the farthest.
+        """
+        matches = [
+            (chain, length)
+            for length in range(len(states) - 1, 0, -1)
+            for chain in (self._answered.get(states[length]), self._asked.get(key + states[length]))
+            if chain is not None
+        ]
+        at_end = [match for match in matches if _is_at_end(match[0], states)]
+        return max(at_end, key=lambda match: match[0].last, default=matches[0] if matches else (None, 0))
 
     def _repeated_reply(self, chain: _Chain, messages: Sequence[Message]) -> int:
         """Return how many of the messages after a request repeat its reply, perhaps in other words or parts."""
@@ -235,7 +244,7 @@ class ConversationBuilder:
         return {
             digest
             for chain in group
-            for digest in (*chain.initial, *(digest for digest, _, reply in chain.later if reply is None))
+            for digest in (*chain.initial, *(digest for digest, _, _ in chain.later))
         }
 
     def _thread(self, group: Sequence[_Chain]) -> Thread:
@@ -257,6 +266,11 @@ class ConversationBuilder:
 
     def _turn(self, digest: bytes, order: int, reply: Reply | None) -> Turn:
         return Turn(self._messages[digest], self._numbers[order], reply)
+
+
+def _is_at_end(chain: _Chain, states: Sequence[bytes]) -> bool:
+    """Return whether a request, given by its states, goes on where a chain is now."""
+    return chain.length < len(states) and chain.tip == states[chain.length]
 
 
 def _canonical(message: Message) -> bytes:

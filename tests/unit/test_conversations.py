@@ -173,6 +173,34 @@ def test_text_beyond_the_bound_is_not_kept():
     assert "[1000 characters are not kept]" in texts(thread)
 
 
+def test_a_system_prompt_with_another_date_or_checksum_is_the_same_one():
+    agent = Agent()
+    agent.act(begin(MAIN + " It is 2026-11-28, version 2.1.0b8.", "mend it"), "ls", "a.py")
+    agent.ask(begin(MAIN + " It is 2026-11-29, version 2.1.cf.", "So far: one file."), Reply("DONE"))
+    (thread,) = collect_threads(agent.calls)
+    assert (len(thread.segments), len(thread.prompts)) == (2, 1)
+
+
+def test_a_helper_that_is_asked_the_same_again_is_shown_again():
+    agent = Agent()
+    main = agent.act(begin(MAIN, "mend it"), "ls", "a.py")
+    for _ in range(2):
+        helper = agent.act(begin(HELPER, "find the test"), "find .", "test_a.py")
+        agent.ask(helper, Reply("It is test_a.py."))
+        main = agent.act(main, "cat", "a = 1")
+    agent.ask(main, Reply("DONE"))
+    main, helper = collect_threads(agent.calls)
+    assert [turn.call for turn in helper.turns if turn.reply] == [2, 3, 5, 6]
+    assert [turn.call for turn in main.turns if turn.reply] == [1, 4, 7, 8]
+
+
+def test_a_message_without_content_is_left_out():
+    agent = Agent()
+    agent.ask([*begin(MAIN, "mend it"), Message(Role.SYSTEM, "")], Reply("DONE"))
+    (thread,) = collect_threads(agent.calls)
+    assert texts(thread) == ["mend it", "DONE"]
+
+
 def read_recorded(name):
     exchanges = json.loads((RECORDED / f"{name}.json").read_text())["exchanges"]
     for number, exchange in enumerate(exchanges, 1):

@@ -16,6 +16,8 @@ FOLDED = "[system prompt and tool definitions: "
 """Beginning of the line that stands for them in a conversation."""
 PROMPTS_FILE = "prompts.md"
 """Evidence file with an agent's system prompts and tool definitions, one for all its cases."""
+_LONG_SYSTEM_MESSAGE = 500
+"""Characters above which a system message between the turns is shown by its size."""
 LEAST = 200
 """Minimum characters of each part, however many there are."""
 
@@ -75,11 +77,13 @@ def conversation_text(threads: Sequence[Thread]) -> str:
 
 
 def prompts_text(threads: Sequence[Thread]) -> str:
-    """Return all system prompts and tool definitions, each once."""
+    """Return all system prompts and tool definitions, each once, and long system messages between the turns."""
     parts = []
     for number, thread in enumerate(threads, 1):
         title = _thread_title(number, threads) if len(threads) > 1 else ""
-        parts += [f"{title}\n{text}\n" for text in (prompts.text() for prompts in thread.prompts) if text]
+        texts = [prompts.text() for prompts in thread.prompts]
+        texts += [turn.message.text for turn in thread.turns if _is_folded(turn)]
+        parts += [f"{title}\n{text}\n" for text in dict.fromkeys(texts) if text]
     return "\n".join(parts)
 
 
@@ -108,8 +112,14 @@ def _thread_title(number: int, threads: Sequence[Thread]) -> str:
     return f"# Conversation {number} of {len(threads)}: {calls}, from call {begun}\n"
 
 
+def _is_folded(turn: Turn) -> bool:
+    return turn.message.role is Role.SYSTEM and len(turn.message.text) > _LONG_SYSTEM_MESSAGE
+
+
 def _turn_text(turn: Turn) -> str:
     message = turn.message
+    if _is_folded(turn):
+        return f"## {message.role}\n\n[{len(message.text):,} characters]\n"
     calls = "".join(f"\n\n`{call.name}` {call.arguments}" for call in message.calls)
     return f"## {message.role}\n\n{message.text}{calls}\n"
 

@@ -101,3 +101,11 @@ def test_prompts_are_one_file_for_all_cases():
     files = folder([case(), case(prompts=b"You are"), case(prompts=b"You are, later")], 1000)
     assert files["prompts.md"].data == b"You are"
     assert "prompts.md" not in folder([case()], 1000)
+
+
+def test_a_long_system_message_between_the_turns_is_its_size():
+    threads = collect_threads(
+        [(1, Request((Message(Role.USER, "mend it"), Message(Role.SYSTEM, LONG))), Reply("DONE"))]
+    )
+    assert f"## system\n\n[{len(LONG):,} characters]" in conversation_text(threads)
+    assert LONG in prompts_text(threads)
