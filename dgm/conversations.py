@@ -232,7 +232,7 @@ class ConversationBuilder:
     def _was_cut(self, before: _Chain, after: _Chain) -> bool:
         """Return whether a chain was not at its end when another one with the same prompts began."""
         told = next(reply for _, _, reply in reversed(before.later) if reply)
-        if told.calls or not any(prompts.tools for prompts in before.prompts.values()):
+        if told.calls or told.error or not any(prompts.tools for prompts in before.prompts.values()):
             return True
         quoted = "\n".join(self._messages[digest].text for digest in after.initial)
         return any(

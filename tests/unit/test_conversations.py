@@ -194,6 +194,15 @@ def test_a_helper_that_is_asked_the_same_again_is_shown_again():
     assert [turn.call for turn in main.turns if turn.reply] == [1, 4, 7, 8]
 
 
+def test_a_context_that_was_refused_goes_on_with_a_new_one():
+    agent = Agent()
+    main = agent.act(begin(MAIN, "mend it"), "ls", "a.py")
+    agent.ask(main, Reply("too long", error="context_length_exceeded"))
+    agent.ask(begin(MAIN, "So far: one file."), Reply("DONE"))
+    (thread,) = collect_threads(agent.calls)
+    assert texts(thread)[-3:] == ["too long", "So far: one file.", "DONE"]
+
+
 def test_a_message_without_content_is_left_out():
     agent = Agent()
     agent.ask([*begin(MAIN, "mend it"), Message(Role.SYSTEM, "")], Reply("DONE"))
