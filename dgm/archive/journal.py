@@ -5,7 +5,8 @@ Exchanges with a provider are kept as the JSON that was sent and received. Excha
 ``read_reply`` return dgm's form for both, for people, evidence and exports.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dgm.archive.events import ModelCalled, RunStarted
@@ -16,9 +17,11 @@ from dgm.archive.wire_exchange import decode_wire_reply, decode_wire_request, is
 from dgm.bounded_reading import parse_json
 from dgm.domain import ActionId, Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.messages import CutCall, Exchange, Message, Reply, Request, WireProtocol, WireReply, WireRequest
+from dgm.messages import CutCall, Exchange, Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
+_DECODED = 64
+"""Number of decoded requests that are kept while an action's calls are read: the bases of the next ones."""
 MAX_LINKS = 1_000
 """Maximum number of requests that a recorded request builds on; the gateway ends a chain far earlier."""
 
@@ -85,43 +88,59 @@ def read_request(run: Run, digest: Digest) -> Request:
     return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
 
 
-def read_new_messages(traces: Traces, call: ModelCalled) -> tuple[Sequence[Message], Reply]:
-    """Return the messages that a call's request adds to an earlier one, and its reply, in dgm's form.
+def read_calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[tuple[ModelCalled, Request, Reply]]:
+    """Yield an action's calls with their whole requests and their replies in dgm's form.
 
     Raises:
-        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another kind.
+        ArchiveCorrupt: a trace is missing, damaged or of another kind; the calls before it have been yielded.
     """
-    asked, replied = traces.get(call.request), traces.get(call.reply)
-    record, answer = parse_json(asked), parse_json(replied)
-    if not is_wire(record):
-        return decode_request(asked).messages, decode_reply(replied)
-    body = record["body"]
-    new = WIRES[WireProtocol(record["wire"])].read_request(body).messages
-    return new, reply_of(decode_wire_reply(answer), body)
+    decoded: OrderedDict[str, Request | WireRequest] = OrderedDict()
+    for call in calls:
+        request = _decode_request(traces, call.request, decoded)
+        reply = _decode_reply(traces, call.reply)
+        decoded[call.request] = request
+        if len(decoded) > _DECODED:
+            decoded.popitem(last=False)
+        if isinstance(reply, WireReply):
+            reply = reply_of(reply, request.body if isinstance(request, WireRequest) else {})
+        if isinstance(request, WireRequest):
+            request = WIRES[request.protocol].read_request(request.body)
+        yield call, request, reply
 
 
 def read_recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
     """Return a recorded reply in its recorded form; raises like ``read_reply``."""
+    return _decode_reply(run.traces, digest)
+
+
+def read_recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
+    """Return a recorded request, composed from the traces that it builds on; raises like ``read_reply``."""
+    return _decode_request(run.traces, digest, {})
+
+
+def _decode_reply(traces: Traces, digest: Digest) -> Reply | WireReply:
     try:
-        data = run.traces.get(digest)
+        data = traces.get(digest)
         record = parse_json(data)
         return decode_wire_reply(record) if is_wire(record) else decode_reply(data)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise _wrong_kind(digest, "reply", error) from error
 
 
-def read_recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
-    """Return a recorded request, composed from the traces that it builds on; raises like ``read_reply``."""
+def _decode_request(
+    traces: Traces, digest: Digest, decoded: Mapping[str, Request | WireRequest]
+) -> Request | WireRequest:
+    """Return a request; ``decoded``: requests by their traces, which are not read again."""
     try:
         waiting: list[tuple[bytes, Mapping[str, Any]]] = []
         following: str | None = digest
-        while following:
+        while following and following not in decoded:
             if len(waiting) > MAX_LINKS:
                 raise ArchiveCorrupt(f"trace {digest} builds on more than {MAX_LINKS} other requests")
-            data = run.traces.get(Digest(str(following)))
+            data = traces.get(Digest(str(following)))
             waiting.append((data, parse_json(data)))
             following = waiting[-1][1].get("base")
-        request: Request | WireRequest | None = None
+        request = decoded[following] if following else None
         while waiting:
             data, record = waiting.pop()
             if is_wire(record):

@@ -5,18 +5,18 @@ that the agent sent, or an answer of its model; what a tool answered is the obse
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import read_new_messages
+from dgm.archive.journal import read_calls
 from dgm.archive.traces import Traces
 from dgm.bounded_reading import parse_json
+from dgm.conversations import Thread, collect_threads
 from dgm.domain import Usage
-from dgm.messages import Message, Reply, Role, ToolCall
+from dgm.messages import Message, Reply, Role
 
 VERSION = "ATIF-v1.4"
 _SOURCES = {Role.SYSTEM: "system", Role.USER: "user"}
@@ -26,51 +26,43 @@ Step = dict[str, Any]
 
 @dataclass(slots=True)
 class _Steps:
-    """Steps so far, and what is needed to tell new messages from a history that the agent sends again."""
+    """Steps so far."""
 
     done: list[Step] = field(default_factory=list)
     calling: dict[str, Step] = field(default_factory=dict)
-    """Id of a tool call → the newest step that made it."""
-    said: dict[tuple[str, tuple[ToolCall, ...]], Step] = field(default_factory=dict)
-    """Turn of the agent → the newest step with it."""
-    sent: set[tuple[Role, str]] = field(default_factory=set)
-    """Messages of users and systems."""
+    """Id of a tool call → the newest step of the conversation that made it."""
 
-    def add_request(self, messages: Sequence[Message], at: str) -> None:
-        """Add what a request holds beyond the steps so far."""
-        known = [n for n, each in enumerate(messages) if self._is_known(each)]
-        repeated = known[-1] + 1 if known else 0
-        turn: Step | None = None
-        unnamed: Counter[int] = Counter()
-        for number, message in enumerate(messages):
-            told = (message.role, message.text)
-            if message.role is Role.TOOL:
-                self._observe(message, at, turn, unnamed)
+    def add_thread(
+        self, thread: Thread, calls: Mapping[int, tuple[str, ModelCalled]], extra: Mapping[str, object]
+    ) -> None:
+        """Add a conversation.
+
+        Args:
+            thread: the conversation.
+            calls: number → time and event.
+            extra: further facts of each step.
+        """
+        self.calling.clear()
+        first = len(self.done)
+        begun = next((calls[turn.call][0] for turn in thread.turns), "")
+        for prompts in thread.prompts:
+            if prompts.system:
+                self._add("system", prompts.system, {"timestamp": begun}, extra)
+        for turn in thread.turns:
+            message = turn.message
+            at, call = calls[turn.call]
+            if turn.reply is not None:
+                self._add_turn(message, {"timestamp": at, **_answer_facts(call, turn.reply)}, extra)
             elif message.role is Role.ASSISTANT:
-                if not self._is_known(message):
-                    # The run's model never said it, so it has no metrics.
-                    self._add_turn(message, {"timestamp": at, "extra": {"from": "request"}})
-                turn = self.said[message.text, message.calls]
-            elif number >= repeated or told not in self.sent:
-                self._add(_SOURCES[message.role], message.text, {"timestamp": at})
-                self.sent.add(told)
+                # The run's model never said it, so it has no metrics.
+                self._add_turn(message, {"timestamp": at}, {**extra, "from": "request"})
+            elif message.role is Role.TOOL:
+                self._observe(message, at, first, extra)
+            else:
+                self._add(_SOURCES[message.role], message.text, {"timestamp": at}, extra)
 
-    def add_reply(self, call: ModelCalled, reply: Reply, at: str) -> None:
-        """Add the answer of a model."""
-        more: dict[str, object] = {"timestamp": at, "model_name": call.model}
-        if reply.reasoning:
-            more["reasoning_content"] = reply.reasoning
-        more["metrics"] = _metrics_of(call.usage)
-        if reply.error:
-            more["extra"] = {"error": reply.error}
-        self._add_turn(Message(Role.ASSISTANT, reply.text, reply.calls), more)
-
-    def _is_known(self, message: Message) -> bool:
-        return message.role is Role.ASSISTANT and (message.text, message.calls) in self.said
-
-    def _add_turn(self, turn: Message, more: Mapping[str, object]) -> None:
-        step = self._add("agent", turn.text, more)
-        self.said[turn.text, turn.calls] = step
+    def _add_turn(self, turn: Message, more: Mapping[str, object], extra: Mapping[str, object]) -> None:
+        step = self._add("agent", turn.text, more, extra)
         if turn.calls:
             step["tool_calls"] = [
                 {
@@ -82,36 +74,38 @@ class _Steps:
             ]
             self.calling |= {call.id: step for call in turn.calls if call.id}
 
-    def _add(self, source: str, text: str, more: Mapping[str, object]) -> Step:
+    def _add(self, source: str, text: str, more: Mapping[str, object], extra: Mapping[str, object]) -> Step:
         step: Step = {"step_id": len(self.done) + 1, "source": source, "message": text, **more}
+        if extra:
+            step["extra"] = {**extra, **step.get("extra", {})}
         self.done.append(step)
         return step
 
-    def _observe(self, message: Message, at: str, turn: Step | None, unnamed: Counter[int]) -> None:
-        """Add what a tool answered, once a call.
-
-        Args:
-            message: the answer.
-            at: time of the request.
-            turn: the agent's turn before it in the request; some servers give their calls the same ids in each turn.
-            unnamed: step → its answers in this request, so far, that name no call.
-        """
-        named, result = message.call_id, {"content": message.text}
-        is_of_turn = turn and named in (call["tool_call_id"] for call in turn.get("tool_calls", ()))
-        step = turn if is_of_turn else self.calling.get(named)
+    def _observe(self, message: Message, at: str, first: int, extra: Mapping[str, object]) -> None:
+        """Add what a tool answered: a named call has one result, also where the agent shortens it later."""
+        result = {"content": message.text}
+        step = self.calling.get(message.call_id)
         if step is not None:
-            result["source_call_id"] = named
-            known, wanted = sum(each.get("source_call_id") == named for each in _results_of(step)), 1
-        else:
-            step = turn or next((each for each in reversed(self.done) if each["source"] == "agent"), None)
-            if step is None:
-                self._add("user", message.text, {"timestamp": at})
+            result["source_call_id"] = message.call_id
+            if any(each.get("source_call_id") == message.call_id for each in _results_of(step)):
                 return
-            unnamed[step["step_id"]] += 1
-            known = sum("source_call_id" not in each for each in _results_of(step))
-            wanted = unnamed[step["step_id"]]
-        if known < wanted:
-            step.setdefault("observation", {"results": []})["results"].append(result)
+        else:
+            mine = reversed(self.done[first:])
+            step = next((each for each in mine if each["source"] == "agent"), None)
+        if step is None:
+            self._add("user", message.text, {"timestamp": at}, extra)
+            return
+        step.setdefault("observation", {"results": []})["results"].append(result)
+
+
+def _answer_facts(call: ModelCalled, reply: Reply) -> dict[str, object]:
+    facts: dict[str, object] = {"model_name": call.model}
+    if reply.reasoning:
+        facts["reasoning_content"] = reply.reasoning
+    facts["metrics"] = _metrics_of(call.usage)
+    if reply.error:
+        facts["extra"] = {"error": reply.error}
+    return facts
 
 
 def _results_of(step: Step) -> Sequence[Mapping[str, str]]:
@@ -124,7 +118,8 @@ def build_document(
 ) -> dict[str, Any]:
     """Return the trajectory of one evaluation's calls; no steps if there are no calls.
 
-    A history that an agent sends again with a request is not repeated.
+    Each message is one step. Where there are several conversations (sub-agents), they follow each other, and each step
+    has the number of its own in ``extra.thread``.
 
     Args:
         traces: of the run.
@@ -132,15 +127,19 @@ def build_document(
         head: further keys of the document: ``session_id``, ``agent`` and ``extra``.
 
     Raises:
-        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another kind.
+        ArchiveCorrupt: a trace is missing, damaged or of another kind.
     """
-    steps, total = _Steps(), Usage()
-    for seconds, call in calls:
-        at = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-        asked, reply = read_new_messages(traces, call)
-        steps.add_request(asked, at)
-        steps.add_reply(call, reply, at)
-        total += call.usage
+    done = {
+        call.number: (datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds"), call)
+        for seconds, call in calls
+    }
+    events = [call for _, call in done.values()]
+    read = read_calls(traces, events)
+    threads = collect_threads((call.number, request, reply) for call, request, reply in read)
+    steps = _Steps()
+    for number, thread in enumerate(threads, 1):
+        steps.add_thread(thread, done, {"thread": number} if len(threads) > 1 else {})
+    total = sum((call.usage for call in events), Usage())
     final = {f"total_{key}": value for key, value in _metrics_of(total).items() if key != "extra"}
     return {
         "schema_version": VERSION,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
 from dgm.gateway.bodies import Pace
@@ -24,10 +25,8 @@ from dgm.gateway.rehearsed import RehearsedCalls
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,
-    Message,
     Reply,
     Request,
-    Role,
     WireProtocol,
     WireReply,
 )
@@ -85,7 +84,7 @@ class Lease:
             agent.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (three have their usual value)
         self,
         action: ActionId,
         role: str,
@@ -121,7 +120,7 @@ class Lease:
         self.heard: set[int] = set()
         self._ended = False
         self.measured: MeasuredRequest | None = None
-        self._last: tuple[AnyRequest, Reply | WireReply] | None = None
+        self._conversations = ConversationBuilder()
         self._held_usd = 0.0
         self.open = 0
         self.cut = False
@@ -147,19 +146,9 @@ class Lease:
         return self.wire_model.takes_tools if self.wire_model else self.memory.offers_tools
 
     @property
-    def conversation(self) -> Sequence[Message]:
-        """The messages of the last answered request, and its reply."""
-        if self._last is None:
-            return ()
-        request, reply = self._last
-        if isinstance(request, Request):
-            assert isinstance(reply, Reply)
-            return (*request.messages, Message(Role.ASSISTANT, reply.text, reply.calls))
-        assert isinstance(reply, WireReply)
-        wire = WIRES[request.protocol]
-        said = wire.read_reply(whole_of(reply, request.body), request.body)
-        asked = wire.read_request(request.body)
-        return (*asked.messages, Message(Role.ASSISTANT, said.text, said.calls))
+    def threads(self) -> Sequence[Thread]:
+        """The conversations of all answered calls."""
+        return self._conversations.threads()
 
     @property
     def lost_s(self) -> float:
@@ -284,7 +273,14 @@ class Lease:
         self.calls += 1
         self.usage += reply.usage
         self.measured = MeasuredRequest(request, reply.usage.input_tokens)
-        self._last = (request, reply)
+        if isinstance(request, Request):
+            assert isinstance(reply, Reply)
+            self._conversations.add(request, reply)
+            return
+        assert isinstance(reply, WireReply)
+        wire = WIRES[request.protocol]
+        answer = wire.read_reply(whole_of(reply, request.body), request.body)
+        self._conversations.add(wire.read_request(request.body), answer)
 
     def refuse(self, code: str, message: str = "", *, own: bool = True) -> None:
         """Count a request that was answered with an error; ``own``: the agent caused it."""

@@ -44,6 +44,8 @@ GIVEN = re.compile(
     r"|OPENAI_(DEFAULT_)?MODEL|ANTHROPIC_(DEFAULT_[A-Z]+_)?MODEL"
 )
 """Variables that are dgm's to set: the model's address, key and name, and how programs are found."""
+AGENT_HOME = "/tmp"
+"""Home folder of an agent in its sandbox."""
 RECIPE = re.compile(r"[a-z0-9][a-z0-9-]*")
 NPM_FILES = ("package.json", "package-lock.json")
 """Files that name packages of the npm registry."""
@@ -78,7 +80,8 @@ class Contract:
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
     trajectory: str = ""
-    """Absolute path of the file in which it tells of its work (``dgm.meta.trajectories``); empty: it writes none."""
+    """Absolute path of the files in which it tells of its work (``dgm.meta.trajectories``), where ``*`` stands for any
+    part of a name and ``**`` for any folders; empty: it writes none."""
     volatile: tuple[str, ...] = ()
     """Regular expressions of what no two of its requests share, such as ids that it invents; a replay and a repetition
     compare requests without it."""
@@ -199,9 +202,11 @@ def _image(table: Mapping[str, Any], source: Snapshot) -> str:
 
 
 def _trajectory(path: object) -> str:
-    """Return the absolute path of the file; a relative one is below the agent's folder."""
+    """Return the absolute path, perhaps with wildcards; a relative one is below the agent's folder."""
     if not isinstance(path, str) or "\0" in path:
         raise AgentFault("contract", f"{FILE}: agent.trajectory must be a file's path")
+    if path.startswith("~/"):
+        path = AGENT_HOME + path[1:]
     found = posixpath.normpath(posixpath.join("/agent", path)) if path else ""
     if found and not found.startswith(("/agent/", "/tmp/", "/job/", "/work/")):
         raise AgentFault(

@@ -1,7 +1,8 @@
-"""Read the trajectory that an agent wrote, in the formats that agents share: mini-swe-agent's, ATIF, OpenHands'.
+"""Read the trajectory that an agent wrote: the formats that agents share, and the session logs of known programs.
 
-Whatever the format, it becomes messages, as the recorded model calls are. An agent may write anything, so nothing here
-raises for a file that is not as expected: then the recorded calls are all there is.
+Whatever the format, it becomes messages, as the recorded model calls are. Programs differ in the names of a few fields,
+which are tables here. An agent may write anything, so nothing here raises for a file that is not as expected: then the
+recorded calls are all there is.
 """
 
 import json
@@ -18,8 +19,43 @@ MOST = 10_000
 """Maximum number of messages that are read."""
 NAME_CHARS = 80
 """Maximum length of a form's name; a longer one is none."""
-_ROLES = {role.value: role for role in Role} | {"developer": Role.SYSTEM, "function": Role.TOOL}
+KNOWN = (
+    "mini-swe-agent, ATIF, OpenHands, chat messages, and the session logs of Claude Code, Codex, Qwen Code, Gemini CLI,"
+    " Cline and pi"
+)
+"""The forms that are read, for messages to people."""
+_ROLES = {role.value: role for role in Role} | {
+    "developer": Role.SYSTEM,
+    "function": Role.TOOL,
+    "toolResult": Role.TOOL,
+    "tool_result": Role.TOOL,
+    "model": Role.ASSISTANT,
+    "gemini": Role.ASSISTANT,
+}
 _SOURCES = {"user": Role.USER, "agent": Role.ASSISTANT, "system": Role.SYSTEM, "environment": Role.TOOL}
+
+_CALLS = (
+    "tool_use",
+    "toolCall",
+    "tool-call",
+    "functionCall",
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+)
+"""Types of a tool's call, as a part of a message or a line of its own."""
+_RESULTS = (
+    "tool_result",
+    "tool-result",
+    "functionResponse",
+    "function_call_output",
+    "custom_tool_call_output",
+)
+"""Types of a tool's result."""
+_ID = ("tool_use_id", "tool_call_id", "toolCallId", "call_id", "id")
+_NAME = ("name", "toolName")
+_ARGUMENTS = ("arguments", "input", "args", "action")
+_OUTPUT = ("output", "content", "result", "response")
 
 Item = Mapping[str, Any]
 
@@ -38,27 +74,42 @@ def read_trajectory(data: bytes) -> Sequence[Message]:
     """Return the messages of a trajectory; none if it has no form that is known.
 
     Known are: ``messages`` as chat models take them (mini-swe-agent, and many others); ``steps`` of ATIF; a list of
-    events, or one event a line (OpenHands).
+    events, or one event a line (OpenHands); and session logs with a message, or an item of the Responses protocol, a
+    line.
     """
     found, _ = _parse(data)
     if isinstance(found, dict):
-        for key, read in _READERS.items():
-            if isinstance(found.get(key), list):
-                return tuple(_bounded(read, found[key]))
+        # A log of one line is no list.
+        found = [found]
+    if isinstance(found, list) and any(_container(item) for item in _items(found)):
+        return tuple(message for item in _items(found) for message in _read_container(item))[:MOST]
     if isinstance(found, list):
-        return tuple(_bounded(_read_chat if _is_chat(found) else _read_events, found))
+        return tuple(_bounded(_read_events if _is_events(found) else _read_messages, found))
     return ()
+
+
+def join_files(files: Sequence[bytes]) -> bytes:
+    """Return the files of one trajectory as one: a single one unchanged, several as one JSON value a line."""
+    if len(files) == 1:
+        return files[0]
+    lines = []
+    for data in files:
+        found, is_lines = _parse(data)
+        lines.append(data.strip() if is_lines or found is None else json.dumps(found).encode())
+    return b"\n".join(lines) + b"\n"
 
 
 def form_of(data: bytes) -> TrajectoryForm:
     """Return the form of a trajectory that ``read_trajectory`` reads."""
     found, is_lines = _parse(data)
     if not isinstance(found, dict):
-        return TrajectoryForm("messages" if _is_chat(found) else "events", is_lines)
+        is_log = any("role" not in item and _message_of(item) is not item for item in _items(found or ()))
+        name = "events" if _is_events(found) else "session-log" if is_log else "messages"
+        return TrajectoryForm(name, is_lines)
     for key in ("trajectory_format", "schema_version"):
         if isinstance(found.get(key), str) and 0 < len(found[key]) <= NAME_CHARS:
             return TrajectoryForm(found[key], is_lines)
-    return TrajectoryForm(next((key for key in _READERS if isinstance(found.get(key), list)), ""), is_lines)
+    return TrajectoryForm(_container(found), is_lines)
 
 
 def _parse(data: bytes) -> tuple[Any, bool]:
@@ -74,8 +125,23 @@ def _parse(data: bytes) -> tuple[Any, bool]:
         return None, False
 
 
-def _is_chat(found: object) -> bool:
-    return isinstance(found, list) and any("role" in item for item in _items(found))
+def _container(item: Item) -> str:
+    """Return the key under which an object holds its messages; empty if it holds none."""
+    return next((key for key in _READERS if isinstance(item.get(key), list)), "")
+
+
+def _read_container(item: Item) -> Iterator[Message]:
+    if key := _container(item):
+        yield from _bounded(_READERS[key], item[key])
+
+
+def _is_events(found: object) -> bool:
+    """Return whether a list holds OpenHands' events."""
+    items = _items(found) if isinstance(found, list) else []
+    return not any("role" in item for item in items) and any(
+        "observation" in item or "llm_message" in item or ("action" in item and "type" not in item)
+        for item in items
+    )
 
 
 def _bounded(read: Any, found: Sequence[Any]) -> Iterator[Message]:  # noqa: ANN401  (one of the three below)
@@ -88,13 +154,116 @@ def _items(found: Sequence[Any]) -> list[Item]:
     return [item for item in found if isinstance(item, dict)]
 
 
-def _read_chat(found: Sequence[Item]) -> Iterator[Message]:
+def _read_messages(found: Sequence[Item]) -> Iterator[Message]:
+    """Yield the messages of a chat or a session log; the parts of an answer that stand in several lines are joined."""
+    waiting: Message | None = None
+    answered: set[str] = set()
+    for item in _latest(found):
+        is_line = "role" not in item
+        for message in _read_message(_message_of(item)):
+            if message.role is not Role.TOOL:
+                answered.clear()
+            elif is_line and message.call_id in answered:
+                # Gemini CLI writes a result with its call and once more as what it sends.
+                continue
+            elif message.call_id:
+                answered.add(message.call_id)
+            if is_line and waiting and waiting.role is message.role is Role.ASSISTANT:
+                text = "\n\n".join(filter(None, (waiting.text, message.text)))
+                waiting = Message(Role.ASSISTANT, text, (*waiting.calls, *message.calls))
+                continue
+            if waiting:
+                yield waiting
+            waiting = message
+    if waiting:
+        yield waiting
+
+
+def _latest(found: Sequence[Item]) -> Sequence[Item]:
+    """Return the newest state of each line, where a log changes earlier ones (Gemini CLI)."""
+    if not any("$set" in item for item in found):
+        return found
+    lines: dict[str, Item] = {}
     for item in found:
-        role = _ROLES.get(str(item.get("role")))
-        if role is not None:
-            yield Message(role, _text(item.get("content")), tuple(_chat_calls(item.get("tool_calls"))))
-        elif item.get("type") == "function_call_output":
-            yield Message(Role.TOOL, _text(item.get("output")))
+        change = item.get("$set")
+        messages = change.get("messages") if isinstance(change, dict) else None
+        if isinstance(messages, list):
+            lines = {str(each.get("id")): each for each in _items(messages)}
+        elif "id" in item:
+            lines[str(item["id"])] = item
+        elif str(item.get("$rewindTo")) in lines:
+            kept = list(lines)
+            lines = {key: lines[key] for key in kept[: kept.index(str(item["$rewindTo"]))]}
+    return list(lines.values())
+
+
+def _message_of(item: Item) -> Item:
+    """Return the message that a line of a session log holds; the line itself where it is one."""
+    payload = item.get("payload")
+    if isinstance(payload, dict):
+        if item.get("type") == "compacted":
+            return {"role": "user", "content": payload.get("message")}
+        return payload if item.get("type") == "response_item" else {}
+    if isinstance(item.get("message"), dict):
+        return {"role": item.get("type"), **item["message"]}
+    if "role" not in item and item.get("type") in _ROLES:
+        return {"role": item["type"], **item}
+    return item
+
+
+def _read_message(item: Item) -> Iterator[Message]:
+    kind = str(item.get("type"))
+    role = _ROLES.get(str(item.get("role")))
+    if kind in _CALLS or kind in _RESULTS:
+        role, parts = Role.ASSISTANT, [item]
+    else:
+        content = item.get("content", item.get("parts"))
+        parts = [_part(part) for part in _items(content)] if isinstance(content, list) else []
+    if role is None:
+        return
+    results = [part for part in parts if part.get("type") in _RESULTS]
+    made = item.get("toolCalls")
+    made = _items(made) if isinstance(made, list) else []
+    named = [_read_call(part) for part in (*(part for part in parts if part.get("type") in _CALLS), *made)]
+    calls = [*_chat_calls(item.get("tool_calls")), *named]
+    yield from (_read_result(part) for part in results)
+    text = "" if kind in _RESULTS + _CALLS else _text(item.get("content", item.get("parts")))
+    if text or calls:
+        yield Message(role, text, tuple(calls))
+    yield from (_read_result(part) for part in made if "result" in part)
+
+
+def _part(part: Item) -> Item:
+    """Return a part with its type; Google's form has it as a key."""
+    for kind in ("functionCall", "functionResponse"):
+        if isinstance(part.get(kind), dict):
+            return {"type": kind, **part[kind]}
+    return part
+
+
+def _first(item: Item, keys: Sequence[str]) -> Any:  # noqa: ANN401  (a value of an agent's file)
+    return next((item[key] for key in keys if item.get(key) is not None), "")
+
+
+def _read_call(item: Item) -> ToolCall:
+    name = _first(item, _NAME) or str(item.get("type")).removesuffix("_call")
+    return _call(_first(item, _ID), name, _first(item, _ARGUMENTS))
+
+
+def _read_result(item: Item) -> Message:
+    return Message(Role.TOOL, _output(_first(item, _OUTPUT)), call_id=_text(_first(item, _ID)))
+
+
+def _output(value: object) -> str:
+    """Return what a tool answered: a text, parts, or an object with either."""
+    if isinstance(value, list):
+        return "\n".join(
+            filter(None, (_output(_part(each)) if isinstance(each, dict) else _text(each) for each in value))
+        )
+    if isinstance(value, dict):
+        found = _first(value, (*_OUTPUT, "text", "value"))
+        return _output(found) if found else json.dumps(value, ensure_ascii=False) if value else ""
+    return _text(value)
 
 
 def _chat_calls(calls: object) -> Iterator[ToolCall]:
@@ -125,7 +294,7 @@ def _read_steps(found: Sequence[Item]) -> Iterator[Message]:
 def _read_events(found: Sequence[Item]) -> Iterator[Message]:
     for event in found:
         if isinstance(event.get("llm_message"), dict):
-            yield from _read_chat([event["llm_message"]])
+            yield from _read_messages([event["llm_message"]])
         elif "observation" in event:
             yield Message(Role.TOOL, _observed(event))
         elif "action" in event:
@@ -175,5 +344,5 @@ def _is_part(part: object) -> bool:
     return isinstance(part, str | dict)
 
 
-_READERS = {"messages": _read_chat, "steps": _read_steps, "history": _read_events}
+_READERS = {"messages": _read_messages, "steps": _read_steps, "history": _read_events}
 """Key of an object → how the list under it is read."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from dgm.conversations import Thread, main_conversation
 from dgm.domain import Snapshot
 from dgm.messages import Message, Reply, Request, WireProtocol
 from dgm.protocols.sandbox import Completed, Mount
@@ -64,9 +65,9 @@ class OwnTrajectory:
     """The trajectory that an agent itself wrote."""
 
     data: bytes
-    """Content of its file, unchanged."""
-    messages: Sequence[Message]
-    """The messages that were read in it; at least one."""
+    """Content of its file, unchanged; several files as one JSON value a line."""
+    threads: Sequence[Thread]
+    """The messages that were read, a thread for each file; at least one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ class Work:
     """The host's own diff between the initial and the final workspace."""
     completed: Completed
     """The result of the agent's program."""
-    conversation: Sequence[Message] = ()
-    """The last request to the model and its reply: the whole conversation, unless the scaffold trimmed it."""
+    threads: Sequence[Thread] = ()
+    """The conversations with the model, put together from all answered calls."""
     calls: int = 0
     """Number of answered model calls."""
     refused: tuple[str, ...] = ()
@@ -107,6 +108,11 @@ class Work:
     """Reason why the agent lacked answers of its model by its own fault; empty if there is none."""
     dry_calls: DryCalls | None = None
     """What the calls of a dry run show; None for a job with a model."""
+
+    @property
+    def conversation(self) -> Sequence[Message]:
+        """The messages of the main conversation, without leading system prompts."""
+        return main_conversation(self.threads)
 
 
 class Workbench(Protocol):

@@ -9,7 +9,7 @@ from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, Evaluation
 from dgm.errors import UserError
 from dgm.show.safe import one_line
-from dgm.show.transcripts import read_exchanges, turns_record
+from dgm.show.transcripts import read_transcript, threads_record
 
 _NAMED = 5
 """Maximum number of tasks that a message names."""
@@ -64,9 +64,9 @@ def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dic
         for other, each in evaluations_of(run, evaluation.agent).items()
         if each.task == evaluation.task
     ]
-    turns: list[dict[str, Any]] = []
-    for exchange in read_exchanges(run.traces, run.store.calls(action)):
-        turns += turns_record(exchange)
+    transcript = read_transcript(run.traces, run.store.calls(action))
+    if transcript.fault is not None:
+        raise transcript.fault
     return {
         "run": run.name,
         "agent": evaluation.agent,
@@ -76,5 +76,5 @@ def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dic
         "verdict": evaluation.verdict.value,
         "reason": evaluation.reason,
         "attempts": same,
-        "turns": turns,
+        **threads_record(transcript),
     }

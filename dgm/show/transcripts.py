@@ -1,56 +1,79 @@
-"""The conversation of an action with its model: each message once, in the order in which it was said."""
+"""The conversations of an action with its models, put together from its recorded calls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import read_new_messages
+from dgm.archive.journal import read_calls
 from dgm.archive.traces import Traces
-from dgm.messages import Message, Reply, Role, ToolCall
+from dgm.conversations import ConversationBuilder, Thread, Turn
+from dgm.errors import ArchiveCorrupt
 
 
 @dataclass(frozen=True, slots=True)
-class CallTranscript:
-    """One call of a model."""
+class Transcript:
+    """The conversations of an action."""
 
-    call: ModelCalled
-    asked: Sequence[Message]
-    """The new messages of its request; the answer before it is not repeated."""
-    reply: Reply
-
-
-def read_exchanges(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[CallTranscript]:
-    """Yield the calls with the new messages of each.
-
-    Raises:
-        ArchiveCorrupt, ValueError, LookupError, TypeError: a trace is missing, damaged or of another form; the calls
-            before it have been yielded.
-    """
-    before: Reply | None = None
-    for call in calls:
-        asked, reply = read_new_messages(traces, call)
-        fresh = [message for message in asked if before is None or not _is_repeat(message, before)]
-        yield CallTranscript(call, fresh, reply)
-        before = reply
+    threads: Sequence[Thread]
+    calls: Mapping[int, ModelCalled]
+    """Number → call, as far as they were read."""
+    fault: Exception | None = None
+    """Reason why the calls after those cannot be read."""
 
 
-def turns_record(exchange: CallTranscript) -> list[dict[str, Any]]:
-    """Return the turns of a call for programs, the model's own last."""
-    number, reply = exchange.call.number, exchange.reply
-    asked = [_turn_record(number, message.role, message.text, message.calls) for message in exchange.asked]
-    said = _turn_record(number, Role.ASSISTANT, reply.text, reply.calls)
+def read_transcript(traces: Traces, calls: Sequence[ModelCalled]) -> Transcript:
+    """Return the conversations of the calls, up to the first one that cannot be read."""
+    conversations, done = ConversationBuilder(), dict[int, ModelCalled]()
+    fault: Exception | None = None
+    try:
+        for call, request, reply in read_calls(traces, calls):
+            conversations.add(request, reply, call.number)
+            done[call.number] = call
+    except (ArchiveCorrupt, ValueError, LookupError, TypeError) as error:
+        fault = error
+    return Transcript(conversations.threads(), done, fault)
+
+
+def threads_record(transcript: Transcript) -> dict[str, Any]:
+    """Return the conversations for programs: system prompts and tools once, and each turn once."""
+    threads, turns = [], []
+    for number, thread in enumerate(transcript.threads, 1):
+        prompts = [
+            {
+                "system": each.system,
+                "tools": [
+                    {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+                    for tool in each.tools
+                ],
+            }
+            for each in thread.prompts
+        ]
+        threads.append(
+            {
+                "thread": number,
+                "calls": thread.calls,
+                "segments": [{"left_out": segment.left_out} for segment in thread.segments],
+                "prompts": prompts,
+            }
+        )
+        for place, segment in enumerate(thread.segments, 1):
+            turns += [
+                {"thread": number, "segment": place, **_turn_record(turn, transcript.calls)}
+                for turn in segment.turns
+            ]
+    return {"threads": threads, "turns": turns}
+
+
+def _turn_record(turn: Turn, calls: Mapping[int, ModelCalled]) -> dict[str, Any]:
+    message, reply = turn.message, turn.reply
+    record: dict[str, Any] = {"call": turn.call, "role": message.role.value, "text": message.text}
+    if message.calls:
+        record["tools"] = [{"name": call.name, "arguments": call.arguments} for call in message.calls]
+    if reply is None:
+        return record
     if reply.reasoning:
-        said["reasoning"] = reply.reasoning
+        record["reasoning"] = reply.reasoning
     if reply.error:
-        said["error"] = reply.error
-    return [*asked, {**said, "model": exchange.call.model}]
-
-
-def _turn_record(number: int, role: Role, text: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
-    tools = [{"name": call.name, "arguments": call.arguments} for call in calls]
-    return {"call": number, "role": role.value, "text": text, **({"tools": tools} if tools else {})}
-
-
-def _is_repeat(message: Message, reply: Reply) -> bool:
-    return message.role is Role.ASSISTANT and (message.text, message.calls) == (reply.text, reply.calls)
+        record["error"] = reply.error
+    return {**record, "model": calls[turn.call].model}

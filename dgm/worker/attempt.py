@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from dgm.domain import Digest, Snapshot, TaskId, Verdict
-from dgm.meta.evidence import conversation_text, program_end_of
+from dgm.meta.evidence import conversation_text, program_end_of, prompts_text
 from dgm.meta.trajectories import TRACE
 from dgm.plugins import check_answer
 from dgm.protocols import Completed, Grade, HasEnvironments, InImage, Job, JobKind, Work, Workbench
 from dgm.worker.context import WorkerContext
 from dgm.worker.leaving import fit_patch, format_left_out
 
-EACH_TRY = ("patch", "log", "conversation", TRACE, "circumstances", "tests", "failures")
+EACH_TRY = ("patch", "log", "conversation", "prompts", TRACE, "circumstances", "tests", "failures")
 """Traces of a try; those of tries before the last one are kept under the try's number (``patch-1`` …)."""
 
 
@@ -76,12 +76,13 @@ class Attempt:
 
     def _keep_work(self, work: Work) -> None:
         done, keep = work.completed, self.by.keep
-        signs = program_end_of(done.exit_code, done.timed_out, done.output, work.conversation, work.refused)
+        signs = program_end_of(done.exit_code, done.timed_out, done.output, work.threads, work.refused)
         own = work.trajectory
-        said = conversation_text(own.messages if own else work.conversation).encode("utf-8", "replace")
+        threads = own.threads if own else work.threads
         self.traces["patch"] = keep(work.patch)
         self.traces["log"] = keep(done.output)
-        self.traces["conversation"] = keep(said)
+        self.traces["conversation"] = keep(conversation_text(threads).encode("utf-8", "replace"))
+        self.traces["prompts"] = keep(prompts_text(work.threads or threads).encode("utf-8", "replace"))
         # A try of its own may write none, and is not told of by the one before.
         self.traces.pop(TRACE, None)
         if own:

@@ -7,6 +7,7 @@ from dgm.archive.journal import read_reply, read_request
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
 from dgm.meta.evidence import (
     EvidenceContents,
+    begin_with_actions,
     count_problems,
     evidence_folder,
     folder,
@@ -17,7 +18,7 @@ from dgm.protocols import Brief, Case, Member, ProgramEnd
 from dgm.search.orders import ExpandOrder, ParentState
 from dgm.worker.context import WorkerContext
 
-SHOWN = ("patch", "failures", "log", "conversation")
+SHOWN = ("patch", "failures", "log", "conversation", "prompts")
 """Traces of an evaluation that become evidence."""
 
 
@@ -95,6 +96,8 @@ class BriefBuilder:
     def _case(self, action: ActionId, evaluation: Evaluation) -> Case:
         kept = evaluation.cost.traces
         traces = {name: self.by.run.traces.get(kept[name]) if name in kept else b"" for name in SHOWN}
+        if "prompts" in kept:
+            traces["conversation"] = begin_with_actions(traces["conversation"])
         signs = ProgramEnd()
         if "circumstances" in kept:
             with self.by.run.traces.reading(kept["circumstances"]) as recorded:

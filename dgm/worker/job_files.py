@@ -3,12 +3,14 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from dgm.archive.snapshots import write_folder
+from dgm.conversations import thread_of
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.agent_start import FOLDER as START_FOLDER
@@ -16,10 +18,10 @@ from dgm.gateway.agent_start import TASK_PATHS
 from dgm.gateway.lease import Lease
 from dgm.meta.contract import AUTO_ACTIONS, Contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
-from dgm.meta.trajectories import read_trajectory
+from dgm.meta.trajectories import KNOWN, join_files, read_trajectory
 from dgm.protocols import InImage, Job, JobKind, OwnTrajectory, Sandbox
 from dgm.sandboxes.runtime_tree import FOLDER
-from dgm.sandboxes.transfer import get_files
+from dgm.sandboxes.transfer import get_files, list_files
 from dgm.worker.supplies import Supply
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,8 @@ LAUNCHER = "job/launcher.py"
 START = "job/start.py"
 TRAJECTORY_BYTES = 20_000_000
 """A larger trajectory of the agent's own is not read."""
+_MAX_FILES = 200
+"""Maximum number of files of a trajectory; more are not read."""
 CHECK = "check"
 """Kind of a self-check, which is no job: it has no model."""
 
@@ -75,24 +79,47 @@ async def put_start(sandbox: Sandbox) -> None:
 
 
 async def read_own_trajectory(sandbox: Sandbox, contract: Contract) -> OwnTrajectory | None:
-    """Return what an agent wrote of its work; None if it wrote no such file, or one that cannot be read.
+    """Return what an agent wrote of its work; None if it wrote no such file, or none that can be read.
+
+    Files of several names are in the order of their folders' depth and their names: that of a sub-agent comes after
+    that of its agent.
 
     Raises:
         Infrastructure: the sandbox failed.
     """
     if not contract.trajectory:
         return None
-    folder, _, name = contract.trajectory.rpartition("/")
+    folder, pattern = _split_pattern(contract.trajectory)
     try:
-        found = await get_files(sandbox, folder, [name], TRAJECTORY_BYTES)
+        names = [pattern]
+        if "*" in pattern:
+            matches = glob_pattern(pattern).fullmatch
+            names = [name for name in await list_files(sandbox, folder) if matches(name)]
+            names = sorted(names, key=lambda name: (name.count("/"), name))[:_MAX_FILES]
+        found = await get_files(sandbox, folder, names, TRAJECTORY_BYTES) if names else {}
     except AgentFault as fault:
         log.info("the trajectory %s is not read: %s", contract.trajectory, fault)
         return None
-    if name not in found:
-        return None
-    data = found[name].data
-    messages = await asyncio.to_thread(read_trajectory, data)
-    return OwnTrajectory(data, messages) if messages else None
+    files = [found[name].data for name in names if name in found]
+    threads = await asyncio.to_thread(
+        lambda: [thread_of(messages) for messages in map(read_trajectory, files) if messages]
+    )
+    if files and not threads:
+        log.warning("the trajectory %s has no form that is known (%s)", contract.trajectory, KNOWN)
+    return OwnTrajectory(join_files(files), threads) if threads else None
+
+
+def _split_pattern(path: str) -> tuple[str, str]:
+    """Return the folder above the first wildcard of a path, and the rest."""
+    folder = path.partition("*")[0].rpartition("/")[0]
+    return folder, path[len(folder) + 1 :]
+
+
+def glob_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the expression for a path in which ``*`` is any part of a name, and ``**`` any number of folders."""
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", pattern)
+    return re.compile("".join(words.get(part) or re.escape(part) for part in parts), re.S)
 
 
 def write_evidence(evidence: Snapshot, folder: Path) -> None:

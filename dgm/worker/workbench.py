@@ -141,9 +141,9 @@ class SandboxWorkbench:
                 raise
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
-        said = (tuple(lease.conversation), lease.calls, tuple(lease.refused))
+        calls = (lease.threads, lease.calls, tuple(lease.refused))
         dry = lease.rehearsed.summarise(lease.refused) if self.role == DRY_RUN else None
-        return Work(left.files, left.patch, completed, *said, left.left_out, told, own, dry)
+        return Work(left.files, left.patch, completed, *calls, left.left_out, told, own, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:
         """Ask the role's model once, without an agent.

@@ -4,11 +4,13 @@ Hidden tests and reference solutions cannot get here: traces that hold them are 
 """
 
 from dgm.meta.evidence.cases import (
+    begin_with_actions,
     conversation_text,
     count_problems,
     cut_middle,
     fit_to_budget,
     program_end_of,
+    prompts_text,
 )
 from dgm.meta.evidence.flat import folder
 from dgm.meta.evidence.layout import EvidenceContents, evidence_folder
@@ -16,6 +18,7 @@ from dgm.meta.evidence.reading import manifest, record_reading
 
 __all__ = [
     "EvidenceContents",
+    "begin_with_actions",
     "conversation_text",
     "count_problems",
     "cut_middle",
@@ -24,5 +27,6 @@ __all__ = [
     "folder",
     "manifest",
     "program_end_of",
+    "prompts_text",
     "record_reading",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from dgm.domain import Entry, Snapshot
-from dgm.meta.evidence.cases import cut_middle
+from dgm.meta.evidence.cases import PROMPTS_FILE, cut_middle
 from dgm.protocols import Case
 
 FILES = {
@@ -23,6 +23,8 @@ def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
         name = folder_name(case)
         index.append(f"- `{name}/`: {case.evaluation.verdict}: {case.evaluation.reason}")
         files |= {f"{name}/{file}": Entry(data) for file, data in _case(case, transcript_bytes).items()}
+    if prompts := prompts_of(cases):
+        files[PROMPTS_FILE] = Entry(cut_middle(prompts, transcript_bytes))
     files["README.md"] = Entry(("\n".join(index) + "\n").encode())
     return files
 
@@ -30,6 +32,11 @@ def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
 def folder_name(case: Case) -> str:
     """Return the name of a case's folder; always a single path part, whatever the task's name contains."""
     return f"{quote(case.evaluation.task, safe='')}-{case.evaluation.attempt}"
+
+
+def prompts_of(cases: Sequence[Case]) -> bytes:
+    """Return the system prompts and tool definitions of the first case that has any; empty if none has."""
+    return next(filter(None, (case.traces.get("prompts") for case in cases)), b"")
 
 
 def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from dgm.domain import AgentId, Entry, Snapshot
-from dgm.meta.evidence.cases import cut_middle
-from dgm.meta.evidence.flat import FILES, folder_name
+from dgm.meta.evidence.cases import PROMPTS_FILE, cut_middle
+from dgm.meta.evidence.flat import FILES, folder_name, prompts_of
 from dgm.protocols import Case, Member
 
 INDEX = "README.md"
@@ -86,12 +86,14 @@ def _files(about: EvidenceContents) -> Iterator[tuple[str, bytes]]:
         yield f"agents/{member.agent.id}/verdicts.md", _verdicts(member)
     first = everyone[0]
     yield from _cases("cases", about.cases_of(first.agent.id))
+    yield from _prompts(about, first)
     yield from _change(first)
     if len(about.parents) > 1:
         yield from _source(first)
     for member in everyone[1:]:
         place = f"agents/{member.agent.id}"
         yield from _cases(f"{place}/cases", about.cases_of(member.agent.id))
+        yield from _prompts(about, member)
         yield from _change(member)
         yield from _source(member)
 
@@ -99,6 +101,11 @@ def _files(about: EvidenceContents) -> Iterator[tuple[str, bytes]]:
 def _source(member: Member) -> Iterator[tuple[str, bytes]]:
     for path, data in plain(member.source).items():
         yield f"agents/{member.agent.id}/source/{path}", data
+
+
+def _prompts(about: EvidenceContents, member: Member) -> Iterator[tuple[str, bytes]]:
+    if prompts := prompts_of(about.cases_of(member.agent.id)):
+        yield f"agents/{member.agent.id}/{PROMPTS_FILE}", prompts
 
 
 def _change(member: Member) -> Iterator[tuple[str, bytes]]:

@@ -36,7 +36,8 @@ _TITLES = {
     "failures": "failed tests",
     "tests": "output of the hidden tests",
     "log": "output of the agent's program",
-    "conversation": "what it said to its model, and was told",
+    "conversation": "its conversations with the model",
+    "prompts": "system prompts and tool definitions",
     "circumstances": "how it ended",
 }
 

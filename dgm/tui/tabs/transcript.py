@@ -6,14 +6,15 @@ from dgm.analysis.lookups import read_births
 from dgm.archive.events import AgentBorn, ModelCalled
 from dgm.archive.run import Run
 from dgm.archive.traces import Traces
+from dgm.conversations import Thread, Turn
 from dgm.domain import AgentId
 from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, fact_line, make_line
-from dgm.show.transcripts import CallTranscript, read_exchanges
-from dgm.show.words import operator_text, usage_text
+from dgm.show.transcripts import Transcript, read_transcript
+from dgm.show.words import count_text, operator_text, usage_text
 from dgm.tui.bodies import (
     Body,
     LineBody,
@@ -25,7 +26,7 @@ from dgm.tui.bodies import (
     paragraph_lines,
 )
 from dgm.tui.reader import RunReader
-from dgm.tui.tabs import UNREADABLE, Load, load_or_explain
+from dgm.tui.tabs import Load, load_or_explain
 
 MESSAGE = 100_000
 """Maximum characters of one message that are shown."""
@@ -75,35 +76,53 @@ def _making_body(reader: RunReader, agent: AgentId) -> Body:
 
 
 def _call_bodies(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
-    said = read_exchanges(traces, calls)
-    for place, call in enumerate(calls):
-        try:
-            # A request is kept as its addition to an earlier one: only the new messages.
-            exchange = next(said)
-        except UNREADABLE as error:
-            yield UnreadableBody(f"model call {call.number} of {len(calls)}", str(error))
-            if place + 1 < len(calls):
-                yield LineBody([make_line(f"  and no more of the {len(calls)} calls is shown")])
-            return
-        yield WrappedBody(list(_exchange_lines(exchange)))
+    transcript = read_transcript(traces, calls)
+    for number, thread in enumerate(transcript.threads, 1):
+        yield WrappedBody(list(_thread_lines(number, thread, transcript)))
+    if transcript.fault is not None:
+        number = calls[len(transcript.calls)].number
+        yield UnreadableBody(f"model call {number} of {len(calls)}", str(transcript.fault))
+        if len(transcript.calls) + 1 < len(calls):
+            yield LineBody([make_line(f"  and no more of the {len(calls)} calls is shown")])
     if not calls:
         yield LineBody([(), make_line("  no model was asked")])
 
 
-def _exchange_lines(exchange: CallTranscript) -> Iterator[Line]:
-    call, reply = exchange.call, exchange.reply
+def _thread_lines(number: int, thread: Thread, transcript: Transcript) -> Iterator[Line]:
+    if len(transcript.threads) > 1:
+        yield ()
+        yield heading_line(f"conversation {number} of {len(transcript.threads)}")
+    for prompts in thread.prompts:
+        if text := prompts.text():
+            tools = count_text(len(prompts.tools), "tool")
+            yield make_line(Span(f"system prompt and {tools}, {len(text):,} characters", _ROLES[Role.SYSTEM]))
+            yield from _text_lines(text, Tone.DIM)
+    last = None
+    for place, segment in enumerate(thread.segments):
+        if place:
+            yield make_line(Span(f"new context, {segment.left_out:,} earlier messages left out", Tone.WARN))
+        for turn in segment.turns:
+            if turn.call != last:
+                last = turn.call
+                yield from _call_lines(transcript.calls[last])
+            yield from _turn_lines(turn)
+
+
+def _call_lines(call: ModelCalled) -> Iterator[Line]:
     yield ()
     model = f"{one_line(call.role, 30)}, {one_line(call.model, 80)}"
     yield heading_line(
         f"call {call.number}", Span(f"  {model}, {call.seconds:.1f} s, {usage_text(call.usage)}", Tone.DIM)
     )
-    for message in exchange.asked:
-        yield from _message_lines(message.role, message.text, message.calls)
-    if reply.reasoning:
+
+
+def _turn_lines(turn: Turn) -> Iterator[Line]:
+    message, reply = turn.message, turn.reply
+    if reply and reply.reasoning:
         yield make_line(Span("reasoning", Tone.DIM))
         yield from _text_lines(reply.reasoning, Tone.DIM)
-    yield from _message_lines(Role.ASSISTANT, reply.text, reply.calls)
-    if reply.error:
+    yield from _message_lines(message.role, message.text, message.calls)
+    if reply and reply.error:
         yield make_line(Span(f"refused: {one_line(reply.error, 200)}", Tone.BAD))
 
 

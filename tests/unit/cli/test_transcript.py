@@ -65,7 +65,13 @@ def test_a_program_gets_each_turn_once(folder, capsys) -> None:
     assert (record["agent"], record["task"], record["attempt"]) == (0, "a", 1)
     roles = [turn["role"] for turn in record["turns"]]
     assert roles == ["user", "assistant"] * 3
-    assert record["turns"][0] == {"call": 0, "role": "user", "text": f"mend a: {SAID}"}
+    assert record["turns"][0] == {
+        "thread": 1,
+        "segment": 1,
+        "call": 0,
+        "role": "user",
+        "text": f"mend a: {SAID}",
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.gateway import bodies
 from dgm.gateway.lease import CallLimits
-from dgm.messages import CallKey, Message, Reply, RequestRefused, Role
+from dgm.messages import CallKey, Reply, RequestRefused, Role
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,9 @@ def test_reply_reaches_the_agent_and_the_account(tmp_path):
         assert body["choices"][0]["message"]["content"] == "hello"
         assert body["usage"]["total_tokens"] == 15
         assert (lease.calls, lease.usage, lease.refusals) == (1, Usage(1, 10, 5, 60e-6), 0)
-        assert lease.conversation == (Message(Role.USER, "hi"), Message(Role.ASSISTANT, "hello"))
+        (thread,) = lease.threads
+        said = [(turn.message.role, turn.message.text) for turn in thread.turns]
+        assert said == [(Role.USER, "hi"), (Role.ASSISTANT, "hello")]
         assert model.asked[0].model == "scripted"
 
     run(scenario())

@@ -164,7 +164,12 @@ def test_packages_of_a_lock_are_installed_unless_the_folder_has_them(path, insta
 
 
 @pytest.mark.parametrize(
-    ("given", "found"), [("out/run.json", "/agent/out/run.json"), ("/tmp/run.json", "/tmp/run.json")]
+    ("given", "found"),
+    [
+        ("out/run.json", "/agent/out/run.json"),
+        ("/tmp/run.json", "/tmp/run.json"),
+        ("~/.a/**/*.jsonl", "/tmp/.a/**/*.jsonl"),
+    ],
 )
 def test_a_trajectory_is_below_the_agents_folder_or_at_its_absolute_path(given, found):
     assert read_contract(with_lines(f'trajectory = "{given}"')).trajectory == found

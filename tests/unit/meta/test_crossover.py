@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dgm.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
@@ -43,7 +44,7 @@ class Bench:
 
     async def work(self, job):
         self.done.append(("work", job))
-        said = [Message(Role.ASSISTANT, "DONE\nRationale: both limits are higher")]
+        said = [thread_of([Message(Role.ASSISTANT, "DONE\nRationale: both limits are higher")])]
         return Work(self.edit(job.workspace), b"diff", Completed(0, b"log"), said, 3)
 
 

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from dgm.config import EvidenceSettings, OperatorSettings
+from dgm.conversations import thread_of
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluation, Tally, TaskId, Verdict
 from dgm.errors import AgentFault, Infrastructure
 from dgm.messages import Message, Reply, RequestRefused, Role
@@ -72,7 +73,7 @@ class Bench:
 
     async def work(self, job):
         self.jobs.append(job)
-        said = [Message(Role.ASSISTANT, "Rationale: more steps")]
+        said = [thread_of([Message(Role.ASSISTANT, "Rationale: more steps")])]
         return Work({**job.workspace, "new.py": Entry(b"x")}, b"diff", Completed(0, b"log"), said, 3)
 
 

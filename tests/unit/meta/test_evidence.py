@@ -1,8 +1,17 @@
 """What an agent sees of its own work."""
 
+from dgm.conversations import collect_threads, thread_of
 from dgm.domain import Evaluation, Tally, TaskId, Verdict
-from dgm.messages import Message, Role
-from dgm.meta.evidence import conversation_text, count_problems, cut_middle, folder, program_end_of
+from dgm.messages import Message, Reply, Request, Role, Tool
+from dgm.meta.evidence import (
+    begin_with_actions,
+    conversation_text,
+    count_problems,
+    cut_middle,
+    folder,
+    program_end_of,
+    prompts_text,
+)
 from dgm.protocols import Case, ProgramEnd
 
 
@@ -49,8 +58,8 @@ def test_long_traces_keep_both_ends():
 
 def test_a_truncated_tool_result_is_noticed_and_a_system_prompt_is_not():
     said = [Message(Role.SYSTEM, "never say truncated"), Message(Role.TOOL, "x [output truncated]")]
-    assert program_end_of(0, False, b"", said).truncated
-    assert not program_end_of(0, False, b"", said[:1]).truncated
+    assert program_end_of(0, False, b"", [thread_of(said)]).truncated
+    assert not program_end_of(0, False, b"", [thread_of(said[:1])]).truncated
 
 
 def test_a_request_that_was_too_long_is_noticed():
@@ -59,5 +68,44 @@ def test_a_request_that_was_too_long_is_noticed():
 
 
 def test_a_conversation_reads_as_turns():
-    text = conversation_text([Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "DONE")])
+    text = conversation_text([thread_of([Message(Role.USER, "mend it"), Message(Role.ASSISTANT, "DONE")])])
     assert text == "## user\n\nmend it\n\n## assistant\n\nDONE\n"
+
+
+LONG = "You are an agent.\n" * 100
+TOOL = Tool("bash", "runs a command", {"type": "object"})
+
+
+def test_system_prompt_and_tools_are_a_line_with_their_size():
+    threads = collect_threads(
+        [(1, Request((Message(Role.SYSTEM, LONG), Message(Role.USER, "mend it")), (TOOL,)), Reply("DONE"))]
+    )
+    size = len(prompts_text(threads).strip())
+    folded = f"[system prompt and tool definitions: {size:,} characters, 1 tools]"
+    assert conversation_text(threads) == f"{folded}\n\n## user\n\nmend it\n\n## assistant\n\nDONE\n"
+    assert LONG.strip() in prompts_text(threads)
+    assert "runs a command" in prompts_text(threads)
+
+
+def test_evidence_begins_with_the_first_answer_and_says_where_the_rest_is():
+    text = b"[system prompt and tool definitions: 1,900 characters, 1 tools]\n\n## user\n\nmend it\n\n"
+    head, _, rest = begin_with_actions(text + b"## assistant\n\nDONE\n").partition(b"\n\n")
+    assert rest == b"## assistant\n\nDONE\n"
+    assert b"1,900 characters" in head
+    assert b"`problem.md`" in head
+    assert b"`prompts.md`" in head
+    assert begin_with_actions(b"## user\n\nnever answered\n") == b"## user\n\nnever answered\n"
+
+
+def test_prompts_are_one_file_for_all_cases():
+    files = folder([case(), case(prompts=b"You are"), case(prompts=b"You are, later")], 1000)
+    assert files["prompts.md"].data == b"You are"
+    assert "prompts.md" not in folder([case()], 1000)
+
+
+def test_a_long_system_message_between_the_turns_is_its_size():
+    threads = collect_threads(
+        [(1, Request((Message(Role.USER, "mend it"), Message(Role.SYSTEM, LONG))), Reply("DONE"))]
+    )
+    assert f"## system\n\n[{len(LONG):,} characters]" in conversation_text(threads)
+    assert LONG in prompts_text(threads)

@@ -218,3 +218,11 @@ def test_a_prompt_shares_its_room_and_short_parts_leave_theirs():
     assert text.index("=== long ===") < text.index("=== short ===") < text.index("=== other ===")
     assert "bytes left out" in text
     assert text.endswith("=== end ===")
+
+
+def test_the_prompts_of_an_agent_are_one_file():
+    about = EvidenceContents(
+        [member(4)], [], [case(4, prompts=b"You are"), case(4, prompts=b"You are, later")]
+    )
+    files = evidence_folder(about, 100_000)
+    assert files["agents/4/prompts.md"].data == b"You are"

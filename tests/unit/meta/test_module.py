@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dgm.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.messages import Message, Role
@@ -35,7 +36,7 @@ class Bench:
             self.left,
             b"diff",
             Completed(0, b"log"),
-            [Message(Role.ASSISTANT, text) for text in [self.said]],
+            [thread_of([Message(Role.ASSISTANT, self.said)])],
             3,
         )
 

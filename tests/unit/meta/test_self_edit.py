@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from dgm.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
 from dgm.messages import Message, Role, ToolCall
 from dgm.meta.context import OperatorContext
@@ -34,7 +35,7 @@ class Bench:
 
     async def work(self, job):
         self.jobs.append(job)
-        said = [Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")]
+        said = [thread_of([Message(Role.ASSISTANT, "I changed it.\nRationale: more steps")])]
         return Work({**job.workspace, "new.py": Entry(b"x")}, b"diff", Completed(0, b"log"), said, 3)
 
 

@@ -101,7 +101,7 @@ class Place:
 
     action, lost_s, blameless = 1, 0.0, ""
     folder, socket_name, limits = Path("/nowhere"), "gateway.sock", CallLimits(calls=80)
-    takes_tools, token, failure, conversation, refused = True, "dgm-0", None, (), ()
+    takes_tools, token, failure, threads, refused = True, "dgm-0", None, (), ()
     names = ModelNames("scripted")
     calls, usage = 2, Usage(2, 15, 5, 0.01)
     caller, reached = None, True

@@ -33,7 +33,7 @@ class Place:
     folder, socket_name = Path("/nowhere"), "gateway.sock"
     limits, takes_tools = CallLimits(calls=80), True
     names = ModelNames("scripted")
-    token, failure, conversation, calls, refused = "dgm-0", None, (), 0, ()
+    token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
     caller, reached = None, True
 
     def __init__(self, *written):
