@@ -10,7 +10,7 @@ from tests.support.gateway.bench import client, gateway
 
 QUESTION = {"role": "user", "content": "x" * 4_000}
 FUNCTION = {"type": "function", "name": "run", "parameters": {"type": "object", "properties": {}}}
-GRAMMAR = {"type": "custom", "name": "exec", "description": "Run JavaScript."}
+SCHEMA = {"format": {"type": "json_schema", "name": "answer", "schema": {"type": "object"}}}
 
 
 def rehearse(folder, *bodies):
@@ -38,10 +38,10 @@ def test_what_no_translation_carries_is_told_though_the_dry_model_answers(tmp_pa
     calls, statuses = rehearse(
         tmp_path,
         {"model": "gpt-6.2-sol", "input": "hello"},
-        {"model": "gpt-6.2-mini", "input": [QUESTION], "tools": [GRAMMAR]},
+        {"model": "gpt-6.2-mini", "input": [QUESTION], "text": SCHEMA},
         {"model": "claude-opus-5", "input": "hello"},
     )
     assert statuses == [200, 200, 404]
-    assert "custom" in calls.untranslatable[WireProtocol.RESPONSES]
+    assert "text.format" in calls.untranslatable[WireProtocol.RESPONSES]
     assert calls.other_models == ("gpt-6.2-mini",)
     assert list(calls.refusals) == ["model_not_found"]
