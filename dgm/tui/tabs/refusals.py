@@ -64,7 +64,7 @@ def _gateway_lines(refused: Sequence[RefusedRequest]) -> Iterator[Line]:
     if refused:
         yield from refusal_lines(refused, None)
     else:
-        yield heading_line("refused by the gateway: ", "nothing")
+        yield heading_line("refused or left out by the gateway: ", "nothing")
     yield ()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from dgm.gateway.allowed import chat, headers, messages, responses
 from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
+from dgm.gateway.passing import without_long_name
 from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
@@ -320,3 +321,10 @@ def test_what_is_collected_has_no_indexes_and_each_name_once():
         leave_out("messages[4].mood")
     assert (list(outer), list(inner)) == (["messages.mood"], ["inner"])
     leave_out("nobody listens")
+
+
+@pytest.mark.parametrize(("one_price", "name"), [(True, "default"), (False, "default[1m]")])
+def test_the_wish_for_long_inputs_is_left_out_of_the_models_name_where_they_cost_no_more(one_price, name):
+    with collect_left_out() as names:
+        body = without_long_name({"model": "default[1m]", "input": "go"}, one_price=one_price)
+    assert (body, len(names)) == ({"model": name, "input": "go"}, int(one_price))
