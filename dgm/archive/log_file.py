@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dgm.archive.events import SCHEMA_VERSION
-from dgm.archive.schema import APPLICATION_ID, SCHEMA, UPGRADE, VIEWS, check_schema
+from dgm.archive.schema import APPLICATION_ID, INDICES, SCHEMA, UPGRADE, VIEWS, check_schema
 from dgm.errors import ArchiveCorrupt, ArchiveHeld, DgmError, Infrastructure, UserError
 
 MAX_ROW_BYTES = 32_000_000
@@ -106,10 +106,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Give an older log the tables of this version, within the transaction of its first new event."""
-    if version_of(connection) < SCHEMA_VERSION:
-        for statement in UPGRADE:
-            connection.execute(statement)
+    """Give an older log the tables and indices of this version, within the transaction of its first new event."""
+    for statement in UPGRADE if version_of(connection) < SCHEMA_VERSION else INDICES:
+        connection.execute(statement)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:

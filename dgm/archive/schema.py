@@ -68,13 +68,14 @@ CREATE VIEW spend AS SELECT
     at AS called_at
     FROM events WHERE kind IN ('model_called', 'call_booked', 'model_learned');
 """
-INDICES = """
-CREATE INDEX IF NOT EXISTS births ON events(json_extract(body, '$.id'), json_extract(body, '$.parents'))
-    WHERE kind = 'agent_born';
-CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
-    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved';
-CREATE INDEX IF NOT EXISTS withdrawn ON events(json_extract(body, '$.graded')) WHERE kind = 'verdict_withdrawn';
-"""
+INDICES = (
+    """CREATE INDEX IF NOT EXISTS births ON events(json_extract(body, '$.id'), json_extract(body, '$.parents'))
+    WHERE kind = 'agent_born'""",
+    """CREATE INDEX IF NOT EXISTS resolved ON events(json_extract(body, '$.agent'))
+    WHERE kind = 'task_graded' AND json_extract(body, '$.verdict') = 'resolved'""",
+    """CREATE INDEX IF NOT EXISTS withdrawn ON events(json_extract(body, '$.graded'))
+    WHERE kind = 'verdict_withdrawn'""",
+)
 """Indices that let an outline of a long run be read without the log itself. Runs from an older dgm get them with their
 next event."""
 
@@ -89,7 +90,7 @@ CREATE TABLE events(
 CREATE INDEX events_by_action ON events(action);
 {_GRADED_ONCE.strip()}
 CREATE UNIQUE INDEX called_once ON events(action, json_extract(body, '$.number')) WHERE kind = 'model_called';
-{INDICES.strip()}
+{"; ".join(INDICES)};
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
@@ -109,7 +110,7 @@ UPGRADE = (
     _EVALUATIONS,
     "DROP VIEW main.spend",
     _SPEND,
-    *INDICES.strip().split(";\n"),
+    *INDICES,
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 """Statements that migrate the tables of a log of schema 1 to 3 to schema 4, with the first new event."""

@@ -53,6 +53,8 @@ class EventStore:
         self._lock = lock
         self._clock = clock
         self._limit = StepLimit(path, connection)
+        self._is_current = False
+        """Whether the log has the tables of this version; found out with the first event that is written."""
         with self._statement():
             self._last = int(connection.execute(_NEWEST).fetchone()[0])
 
@@ -97,9 +99,11 @@ class EventStore:
         with self._statement():
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
-                upgrade(self._connection)
+                if not self._is_current:
+                    upgrade(self._connection)
                 self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
                 self._connection.execute("COMMIT")
+                self._is_current = True
             except sqlite3.Error:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

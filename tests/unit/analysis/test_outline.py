@@ -77,7 +77,7 @@ def test_tallies_of_an_outline_are_those_of_the_log(long: Path) -> None:
     assert tasks[TaskId("task-3")].resolved == sum(one.verdict is Verdict.RESOLVED for one in some)
 
 
-def test_a_log_that_an_older_dgm_made_is_outlined_from_the_next_time_it_is_written(tmp_path: Path) -> None:
+def test_a_log_that_an_older_dgm_made_is_outlined_from_its_next_event(tmp_path: Path) -> None:
     path = tmp_path / "events.db"
     with EventStore.open(path, write=True) as store:
         store.append_many([born(0), born(1, 0)])
@@ -89,10 +89,12 @@ def test_a_log_that_an_older_dgm_made_is_outlined_from_the_next_time_it_is_writt
             Outline.read(store)
         assert read_births(store, [AgentId(1)])[AgentId(1)].parents == (0,)
         assert find_matching(store, "1", 99) == [1]
-    EventStore.open(path, write=True).close()
+    with EventStore.open(path, write=True) as store:
+        assert not has_indices(store)
+        store.append(born(2, 1))
     with EventStore.open(path, write=False) as store:
         assert has_indices(store)
-        assert len(Outline.read(store)) == 2
+        assert len(Outline.read(store)) == 3
 
 
 def test_a_log_without_an_agent_has_an_empty_outline(tmp_path: Path) -> None:
