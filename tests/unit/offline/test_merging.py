@@ -3,6 +3,7 @@
 import pytest
 
 from dgm.archive.merging import merge_snapshots
+from dgm.conversations import thread_of
 from dgm.domain import Entry
 from dgm.messages import Message, Role
 from dgm.offline.merging import merge_words, settlements
@@ -94,8 +95,8 @@ class Offline(Bench):
         scaffold = Scaffold(self.folder, {path: entry.data.decode() for path, entry in job.workspace.items()})
         self.said = scaffold.improve(job.problem, steps=10)
         left = {path: Entry((self.folder / path).read_bytes()) for path in job.workspace}
-        said = [Message(Role.ASSISTANT, text) for text in self.said]
-        return Work(left, b"diff", Completed(0, b"log"), said, len(said))
+        replies = [Message(Role.ASSISTANT, text) for text in self.said]
+        return Work(left, b"diff", Completed(0, b"log"), [thread_of(replies)], len(replies))
 
 
 def test_a_crossover_with_a_conflict_becomes_a_whole_agent(tmp_path):
