@@ -65,6 +65,7 @@ def test_no_repository_around_a_folder_is_taken(tmp_path):
         read_seed(str(tmp_path / "inner"))
 
 
+@pytest.mark.starts_processes
 def test_a_null_character_is_one_line():
     with pytest.raises(UserError, match="null"):
         read_seed("a\0b")
