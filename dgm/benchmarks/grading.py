@@ -4,7 +4,7 @@ The tests run in fresh sandboxes (``unit_exam``). A patch that would count is tr
 (``tampering``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from dgm.benchmarks.failure_kinds import OWN_KIND
@@ -53,7 +53,8 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     graded = _verdict(exam, run, allowed)
     if given.data and _is_checked(exam, graded):
         graded = _with_findings(graded, await find_tampering(exam, given.data, first, engine, labels))
-    log = mask_hidden_lines(run.log, exam.hidden, *(variant.exam.hidden for variant in first.variants))
+    log = label_twins(run.log, {name for each in first.variants for name in each.added - each.twins.keys()})
+    log = mask_hidden_lines(log, exam.hidden, *(variant.exam.hidden for variant in first.variants))
     graded = replace(graded, log=log, shown=show_failures(graded.failed, run.failures))
     return with_notes(graded, (*given.notes, *run.notes))
 
@@ -119,6 +120,16 @@ def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> byt
             *(f"    {line}" for line in (failure.lines if failure else ())),
         ]
     return b"".join(row.encode("utf-8", "replace") + b"\n" for row in rows)[:SHOWN_LIMIT]
+
+
+def label_twins(log: bytes, failing: Collection[str]) -> bytes:
+    """Return a log in which the failures of tests that must fail do not look like those of the suite's tests."""
+    for name in failing:
+        log = log.replace(
+            f"FAIL: {name}\n".encode("utf-8", "replace"),
+            b"A copy of a test, with a changed value, fails as it must:\n",
+        )
+    return log
 
 
 def mask_hidden_lines(log: bytes, *hidden: Snapshot) -> bytes:

@@ -223,8 +223,8 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
 
 
 def test_a_recorded_search_that_an_outage_ends_fails_and_goes_on(dgm, tmp_path):
-    shaky = ("--budget", "20", "--failures", "0.9")
-    words = ["simulate", *ONE[:-1], "0:1", *shaky, "--record", tmp_path / "run"]
+    shaky = ("--budget", "20", "--failures", "0.95")
+    words = ["simulate", *ONE[:-1], "1:2", *shaky, "--record", tmp_path / "run"]
     ended = dgm(*words, code=1)
     assert "(infrastructure failed" in ended.stdout
     assert ended.stderr == (

@@ -32,6 +32,8 @@ async def cell():
     except KeyboardInterrupt:
         print("at once")
 
+# A background job of a shell begins with the signal ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 asyncio.new_event_loop().run_until_complete(cell())
 """
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dgm.benchmarks import tampering
+from dgm.benchmarks.grading import label_twins
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Verdict
 from tests.support.folder_sandbox import FolderEngine
@@ -279,6 +280,14 @@ def test_hidden_tests_are_changed_beside_visible_ones_as_they_are(tmp_path):
     assert visible.exam.hidden == exam.hidden
     assert hidden.exam.hidden.keys() == exam.hidden.keys()
     assert list(hidden.modules) == ["tests.test_hidden_double"]
+
+
+def test_the_log_of_a_resolved_patch_shows_no_failed_test(tmp_path):
+    suite = suite_at(tmp_path)
+    assert b"FAIL: " not in grade(suite, suite.reference(TASK)).log
+    log = b"FAIL: tests.test_a.A.test_copy\nTraceback\nFAIL: tests.test_a.A.test_copy_too\n"
+    must = b"A copy of a test, with a changed value, fails as it must:\n"
+    assert label_twins(log, {"tests.test_a.A.test_copy"}) == log.replace(log[:31], must)
 
 
 def test_every_run_has_added_tests_where_patches_are_checked(tmp_path):
