@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sandbox
 FOLDER = asset("benchmarks", "starter")
 SHOWN = SuiteBenchmark(FOLDER, NoEngine())
 TASKS = [task.id for split in Split for task in SHOWN.tasks(split)]
-VERIFIED = "1a3f32fc120a48fcaa6297424a7dd2fd02beca0fd35a5a0e2ac8c180d0615097"
+VERIFIED = "04154fd866bd0a4f4be76958ae474d955487bc62f262848e1a33a4313974810a"
 """The version of the suite, and of what runs its tests, of which every task was found sound. Of another version all
 tasks are looked at; once they are sound it is entered here."""
 LABELS = {"dgm.run": "test-starter-suite"}
