@@ -1,4 +1,4 @@
-"""What a ``.dockerignore`` keeps out of a Docker build, by the rules of Docker's documentation.
+"""Match paths against a ``.dockerignore`` by the rules of Docker's documentation.
 
 The last pattern that matches a file, or a folder above it, decides; ``!`` takes it in again. ``**`` stands for any
 number of folders. ``NAME.dockerignore`` beside the Dockerfile NAME wins over ``.dockerignore`` at the top.
@@ -33,7 +33,7 @@ def docker_context(files: Snapshot, dockerfile: str = "Dockerfile") -> Snapshot:
 
 
 Pattern = tuple[bool, tuple[str, ...]]
-"""Whether it takes files in again, and its parts."""
+"""True for a pattern with ``!``, which takes files in again; and the parts of the pattern."""
 
 
 def _read_patterns(text: str) -> Sequence[Pattern]:

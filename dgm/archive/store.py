@@ -54,7 +54,7 @@ class EventStore:
         self._clock = clock
         self._limit = StepLimit(path, connection)
         self._is_current = False
-        """Whether the log has the tables of this version; found out with the first event that is written."""
+        """True once an event was written: the log then has the tables and indices of this version."""
         with self._statement():
             self._last = int(connection.execute(_NEWEST).fetchone()[0])
 

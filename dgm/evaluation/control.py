@@ -253,7 +253,7 @@ def control_of(run: Run, attempts: int = MOST) -> Control:
 
 @dataclass(frozen=True, slots=True)
 class ControlCost:
-    """What a control still has to do at most, if every attempt is as dear as the seed's mean first attempt."""
+    """The maximum remaining work of a control, if every attempt costs as much as the seed's mean first attempt."""
 
     attempts: int
     usd: float

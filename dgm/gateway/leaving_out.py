@@ -1,4 +1,4 @@
-"""What is left out of a request because it may not pass, and is no part of the question.
+"""Note the parts that are left out of a request because they may not pass and do not change the question.
 
 The readers of requests (``allowed`` and ``translation``) name it here while they read; the gateway notes it.
 """

@@ -49,7 +49,7 @@ class ModelNames:
     fixed: str = ""
     """The name that agents are told in place of the provider's own; empty: none. Older runs have ``default``."""
     any_name: bool = False
-    """Whether every name is taken: the model is not chosen yet."""
+    """True if every name is answered, because no model is chosen yet."""
 
     @property
     def native(self) -> str:

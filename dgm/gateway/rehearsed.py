@@ -1,4 +1,4 @@
-"""What the calls of a dry run show: which models could answer the agent, and what each of its turns costs."""
+"""The calls of a dry run: which protocols could carry them, and how many tokens a turn costs."""
 
 from collections.abc import Mapping
 
