@@ -10,8 +10,9 @@ from dgm.archive.run import Run
 from dgm.blocking import in_python
 from dgm.domain import SEED, Agent, AgentId, Snapshot, Tally
 from dgm.errors import UserError
-from dgm.export.home import write_home, write_patch, write_request
 from dgm.export.predictions import write_predictions
+from dgm.export.pull_request import write_pr_text
+from dgm.export.repositories import write_home, write_patch
 from dgm.export.standalone import write_standalone
 from dgm.export.trajectories import write_trajectories
 from dgm.publish.scrubbing import LocalIdentity
@@ -160,10 +161,10 @@ class AgentView:
         return Path(folder)
 
     def export_patch(self, file: str | Path) -> Path:
-        """Write what it changed against the seed to a new file, and return that.
+        """Write what its lineage changed, a commit for each step, to a new file for ``git am``, and return that.
 
         Raises:
-            UserError: something is there already, or it cannot be written.
+            UserError: nothing changed, something is there already, or it cannot be written.
         """
         write_patch(self.run, self.agent, Path(file))
         return Path(file)
@@ -173,7 +174,7 @@ class AgentView:
 
         Raises as ``export_patch``.
         """
-        write_request(self.run, self.agent, Path(file))
+        write_pr_text(self.run, self.agent, Path(file))
         return Path(file)
 
 

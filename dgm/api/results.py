@@ -23,8 +23,8 @@ from dgm.archive.stop_request import stop_run
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
+from dgm.export.repositories import write_repository
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.export.trajectories import write_trajectories

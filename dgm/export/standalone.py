@@ -10,12 +10,13 @@ from dgm.analysis.summary import models_of
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import write_folder
-from dgm.domain import Agent, Tally
+from dgm.domain import Agent
 from dgm.errors import AgentFault, UserError
 from dgm.export.fresh import new_folder
 from dgm.gateway.agent_start import OFFLINE
 from dgm.meta.contract import Contract, read_contract
 from dgm.show.safe import neutralise
+from dgm.show.words import resolved_text
 
 _NO_SERVER = ("offline", "recorded", "auto")
 """Models that no server has."""
@@ -67,8 +68,8 @@ def _readme_text(run: Run, agent: Agent, contract: Contract, model: str) -> str:
         "run": inline_code(run.name),
         "commit": agent.commit,
         "model": inline_code(model),
-        "own": _tally_text(run.tree.own(agent.id)),
-        "seed": _tally_text(run.tree.own(run.tree.agents[0].id)),
+        "own": resolved_text(run.tree.own(agent.id)),
+        "seed": resolved_text(run.tree.own(run.tree.agents[0].id)),
         "packages": packages,
         "named": "" if default_model_of(run) else " --model NAME",
     }
@@ -79,10 +80,6 @@ def inline_code(text: str) -> str:
     """Return the text as code in Markdown, so that nothing in it is read as markup."""
     text = " ".join(neutralise(text).replace("`", "'").split())
     return f"`{text}`"
-
-
-def _tally_text(tally: Tally) -> str:
-    return f"{tally.resolved} of {tally.n}"
 
 
 def default_model_of(run: Run) -> str:

@@ -54,6 +54,11 @@ def interval_text(tally: Tally) -> str:
     return f"{low:.0%}–{high:.0%}".replace("%–", "–") if tally.n else ""
 
 
+def resolved_text(tally: Tally) -> str:
+    """Return ``5 of 12 (95 % interval: 19–68%)``; ``0 of 0`` where nothing was evaluated."""
+    return f"{tally.resolved} of {tally.n}" + (f" (95 % interval: {interval_text(tally)})" if tally.n else "")
+
+
 def list_text(items: Sequence[object], most: int) -> str:
     """Return ``1, 2, 3``, of a long list the first ``most`` and ``and 12 more``; a dash for an empty one."""
     shown = ", ".join(map(str, items[:most]))

@@ -202,6 +202,8 @@ def test_the_example_opens_in_networkx_pandas_and_git(dgm, example, tmp_path) ->
         (("best", "--tree", "t.dot"), "leave out 'best'"),
         (("--predictions", "p.jsonl"), "say whose"),
         (("99", "--standalone", "s"), "no agent '99'"),
+        (("seed", "--patch", "p"), "nothing to propose"),
+        (("seed", "--pr-text", "p"), "nothing to propose"),
         (("--tree", "t.xls"), "end it with"),
         (("--spend", "s.dot"), "end it with"),
         (("--spend", "none/s.csv"), "make it first"),

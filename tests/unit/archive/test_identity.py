@@ -9,8 +9,8 @@ import pytest
 from dgm.archive.identity import RunIdentity, identity_of
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.export.branches import write_repository
 from dgm.export.graphs import write_tree
+from dgm.export.repositories import write_repository
 from dgm.report.drawing import SvgDrawing
 from tests.support.runs.made import make_run
 

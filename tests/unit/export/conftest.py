@@ -1,5 +1,8 @@
 """Runs that are exported: a small one that was paid for, and one in which every text is hostile."""
 
+import os
+import subprocess
+
 import pytest
 
 from dgm.archive.run import Run
@@ -22,3 +25,18 @@ def run(request):
     """Each of the two, open to read."""
     with Run.open(request.getfixturevalue(request.param)) as opened:
         yield opened
+
+
+@pytest.fixture
+def agent(run):
+    """The youngest agent."""
+    return run.tree.agents[-1]
+
+
+def git(folder, *words):
+    """Return what git prints, without the settings of the user who runs the tests."""
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    words = ("-c", "user.name=A", "-c", "user.email=a@example.org", *words)
+    done = subprocess.run(["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

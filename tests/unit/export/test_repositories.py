@@ -1,10 +1,8 @@
-"""An agent taken home: a repository of its lineage, a patch that applies to the seed, and a text for a pull request."""
+"""Exported repositories: a branch per agent or step, files byte for byte, nothing of this machine in them."""
 
 import json
-import os
-import re
 import shutil
-import subprocess
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,28 +12,104 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.objects import object_id
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
+from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.export.home import changed_files, commit_message, write_home, write_patch, write_request
+from dgm.export.repositories import changed_files, commit_message, write_home, write_repository
 from dgm.meta.seed_origin import KEY, SeedOrigin, freeze_origin
+from tests.unit.export.conftest import git
 
 pytestmark = pytest.mark.starts_processes
 
 
-def git(folder, *words):
-    """What git prints, with the settings of whoever runs the tests out of the way."""
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return subprocess.run(
-        ["git", *words], cwd=folder, env=env, capture_output=True, text=True, check=True
-    ).stdout
+def test_the_repository_has_a_branch_for_each_agent_and_is_sound(run, tmp_path) -> None:
+    target = tmp_path / "clone"
+    best = write_repository(run, target)
+    listed = git(target, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+    assert sorted(listed) == sorted(
+        f"refs/heads/agents/{agent.id} {agent.commit}" for agent in run.tree.agents
+    )
+    assert len(git(target, "branch", "--list", "agents/*").splitlines()) == len(run.tree.agents)
+    git(
+        target,
+        "-c",
+        "fsck.gitmodulesUrl=ignore",
+        "-c",
+        "fsck.gitmodulesName=ignore",
+        "fsck",
+        "--full",
+        "--strict",
+    )
+    assert git(target, "symbolic-ref", "HEAD").strip() == f"refs/heads/agents/{best}"
+    for agent in run.tree.agents:
+        parents = git(target, "log", "-1", "--format=%P", f"agents/{agent.id}").split()
+        assert parents == [run.tree.agents[parent].commit for parent in agent.parents]
 
 
-@pytest.fixture
-def agent(run):
-    """The youngest agent."""
-    return run.tree.agents[-1]
+def test_what_is_checked_out_is_the_source_itself(run, tmp_path) -> None:
+    best = write_repository(run, tmp_path / "clone")
+    assert from_folder(tmp_path / "clone") == run.source(best)
+    assert git(tmp_path / "clone", "status", "--porcelain") == ""
 
 
-def test_it_has_a_branch_for_each_step_and_the_files_of_the_agent(run, agent, tmp_path):
+def other_disk(tmp_path):
+    """Return a new folder on another file system than ``tmp_path``."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system")
+    return Path(tempfile.mkdtemp(prefix="dgm-test-", dir=shared))
+
+
+@pytest.mark.parametrize(
+    "write", [write_repository, lambda run, to: write_home(run, run.tree.agents[-1], to)]
+)
+def test_it_may_lie_on_another_disk_and_leaves_nothing_in_the_run(run, tmp_path, write):
+    there = other_disk(tmp_path)
+    objects = run.folder / "agents.git" / "objects"
+    before = sorted(objects.rglob("*"))
+    try:
+        write(run, there / "clone")
+        assert git(there / "clone", "log", "--format=%H", "HEAD").split()
+    finally:
+        shutil.rmtree(there)
+    assert sorted(objects.rglob("*")) == before
+
+
+def test_another_agent_can_be_checked_out(run, tmp_path) -> None:
+    write_repository(run, tmp_path / "clone")
+    git(tmp_path / "clone", "checkout", "-q", "agents/1")
+    assert from_folder(tmp_path / "clone") == run.source(AgentId(1))
+
+
+def test_no_remote_no_hook_and_no_path_of_this_machine_is_in_it(run, tmp_path) -> None:
+    write_repository(run, tmp_path / "clone")
+    assert git(tmp_path / "clone", "remote") == ""
+    inside = tmp_path / "clone" / ".git"
+    assert not (inside / "hooks").exists()
+    assert not (inside / "objects" / "info" / "alternates").exists()
+    small = [path for path in inside.rglob("*") if path.is_file() and "objects" not in path.parts]
+    assert not any(str(run.folder.parent).encode() in path.read_bytes() for path in small)
+
+
+def test_nothing_is_written_over(run, tmp_path) -> None:
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone" / "mine").write_text("mine")
+    with pytest.raises(UserError, match="already exists"):
+        write_repository(run, tmp_path / "clone")
+    assert [path.name for path in tmp_path.rglob("*")] == ["clone", "mine"]
+    (tmp_path / "clone" / "mine").unlink()
+    write_repository(run, tmp_path / "clone")
+
+
+def test_a_missing_object_is_named_and_leaves_nothing(paid_folder, tmp_path) -> None:
+    shutil.copytree(paid_folder, tmp_path / "run")
+    for path in (tmp_path / "run" / "agents.git" / "objects").glob("??/*"):
+        path.unlink()
+    with Run.open(tmp_path / "run") as run, pytest.raises(ArchiveCorrupt, match="pack-objects"):
+        write_repository(run, tmp_path / "clone")
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_home_has_a_branch_for_each_step_and_the_files_of_the_agent(run, agent, tmp_path):
     home = tmp_path / "home"
     write_home(run, agent, home)
     assert from_folder(home) == run.source(agent.id)
@@ -68,7 +142,7 @@ def test_titles_say_what_changed_and_whose_run_it_was(paid_folder, tmp_path):
         assert titles[0] == f"Agent 0, from which the run {run.name} started"
         assert titles[-1] == agent.rationale[:72]
         body = git(tmp_path / "home", "log", "-1", "--format=%b")
-        assert f"Commit {agent.commit} of the archive." in body
+        assert f"Commit of the archive: {agent.commit}" in body
 
 
 def test_a_step_whose_maker_said_nothing_names_its_files(paid_folder):
@@ -85,47 +159,6 @@ def test_no_title_is_long_and_no_text_breaks_a_message(run, agent, tmp_path):
     for title in git(tmp_path / "home", "log", "--format=%s").splitlines():
         assert len(title) <= 72
     assert "\x1b" not in git(tmp_path / "home", "log", "--format=%B")
-
-
-def test_the_patch_makes_the_agent_of_the_seed(run, agent, tmp_path):
-    seed = tmp_path / "seed"
-    run.checkout(run.tree.agents[0].id, seed)
-    write_patch(run, agent, tmp_path / "change.patch")
-    if (tmp_path / "change.patch").read_bytes():
-        git(seed, "init", "-q")
-        git(seed, "apply", "--whitespace=nowarn", str(tmp_path / "change.patch"))
-    assert from_folder(seed) == run.source(agent.id)
-
-
-def test_the_text_names_each_step_and_its_files(paid_folder, tmp_path):
-    with Run.open(paid_folder) as run:
-        agent = run.tree.agents[-1]
-        write_request(run, agent, tmp_path / "pr.md")
-        text = (tmp_path / "pr.md").read_text()
-        for one in Lineage(run.tree, agent.id).agents[1:]:
-            assert f"- {one.rationale} (`" in text
-        assert "they flatter it" in text
-
-
-def test_no_markup_of_an_agent_is_in_the_text(hostile_folder, tmp_path):
-    with Run.open(hostile_folder) as run:
-        write_request(run, run.tree.agents[-1], tmp_path / "pr.md")
-    text = (tmp_path / "pr.md").read_text()
-    assert "\x1b" not in text
-    assert "<" not in re.sub("`[^`\n]*`", "", text)
-
-
-def test_the_seed_itself_has_nothing_to_propose(run, tmp_path):
-    write_request(run, run.tree.agents[0], tmp_path / "pr.md")
-    assert "Nothing: this is the agent from which the run started." in (tmp_path / "pr.md").read_text()
-
-
-@pytest.mark.parametrize("write", [write_home, write_patch, write_request])
-def test_nothing_is_written_over(run, agent, tmp_path, write):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "there" / "file").write_text("")
-    with pytest.raises(UserError, match="already exists"):
-        write(run, agent, tmp_path / "there")
 
 
 def name_origin(folder, tree):
