@@ -15,10 +15,13 @@ import pandas
 import pytest
 
 from dgm.analysis.best import best_of
+from dgm.analysis.lineage import Lineage
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.archive.snapshots import from_folder
-from dgm.domain import Verdict
+from dgm.domain import SEED, Verdict
+from dgm.meta.contract import read_contract
+from dgm.show.diffs import Patch
 from tests.support.runs.hostile import hostile_folder
 from tests.support.wire_server.brain import Offline
 from tests.support.wire_server.serving import WireServer
@@ -190,6 +193,19 @@ def test_the_example_opens_in_networkx_pandas_and_git(dgm, example, tmp_path) ->
     assert dgm.json("export", example, "--repository", tmp_path / "r")["branches"] == agents
     listed = git(tmp_path / "r", "for-each-ref", "--format=%(refname:short) %(objectname)").decode().split()
     assert dict(zip(listed[::2], listed[1::2], strict=True)) == commits
+
+
+def test_the_patch_of_the_example_is_its_steps_and_holds_no_protected_file(dgm, example, tmp_path) -> None:
+    with Run.open(example) as run:
+        best, contract = best_of(run), read_contract(run.source(SEED))
+        dgm("export", example, "seed", tmp_path / "seed")
+        written = dgm.json("export", example, "--patch", tmp_path / "best.patch")
+        git(tmp_path / "seed", "am", tmp_path / "best.patch")
+        assert from_folder(tmp_path / "seed") == run.source(best)
+        assert written["commits"] == len(Lineage(run.tree, best).agents) - 1
+    changed = {file.path for file in Patch((tmp_path / "best.patch").read_bytes()).files}
+    assert changed
+    assert all(map(contract.may_change, changed))
 
 
 @pytest.mark.parametrize(
