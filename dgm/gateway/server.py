@@ -339,13 +339,13 @@ class Gateway:
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import JSONResponse
 
-        from dgm.gateway.allowed import messages
+        from dgm.gateway import allowed
         from dgm.gateway.passing import estimate_input, without_long_name
 
         raw = await lease.pace.read(http, lease.limits.body_bytes)
         async with lease.pace.handle():
             body = parse_document(raw)
-            messages.check_count(body)
+            allowed.check(wire.protocol, body, counting=True)
             body = without_long_name(body, one_price=self._answering.has_one_price(lease))
         self._answering.check_model(str(body.get("model") or DEFAULT), lease)
         counted = None

@@ -49,7 +49,7 @@ def make_keys(
     )
 
 
-def parse_document(body: bytes) -> JsonObject:
+def parse_document(body: bytes) -> dict[str, Any]:
     """Return the object in a body, its texts free of half surrogate pairs.
 
     Raises:
@@ -63,7 +63,9 @@ def parse_document(body: bytes) -> JsonObject:
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise BadRequest("the body is not JSON", "invalid_json") from error
-    return read_record(data, "the body")
+    if not isinstance(data, dict):
+        raise BadRequest("the body must be an object")
+    return data
 
 
 def check_keys(given: JsonObject, allowed: RequestKeys, place: str = "") -> None:
