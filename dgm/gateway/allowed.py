@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.gateway.leaving_out import describe_media, leave_out
-from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation.wire import NO_THREADS, BadRequest
 from dgm.messages import JsonObject, WireProtocol
 
 MAX_BODY_DEPTH = 64

@@ -9,7 +9,7 @@ from dgm.gateway import allowed
 from dgm.gateway.lease import Lease
 from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.translation import parsing
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
 from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
@@ -39,7 +39,7 @@ def build_request(
     Raises:
         BadRequest: it is malformed, or it asks for something that is not offered.
     """
-    body = parsing.parse_document(raw)
+    body = parse_document(raw)
     if protocol is WireProtocol.RESPONSES:
         body = dict(memory.continued(body))
     allowed.check(protocol, body)
@@ -53,7 +53,7 @@ def read_document(wire: Wire, raw: bytes, *, one_price: bool = True) -> JsonObje
     Raises:
         BadRequest: it is malformed, or asks for something that is not offered.
     """
-    body = parsing.parse_document(raw)
+    body = parse_document(raw)
     previous = body.pop("previous_response_id", None) if wire.protocol is WireProtocol.RESPONSES else None
     allowed.check(wire.protocol, body)
     body = without_long_name(body, one_price=one_price)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.gateway import allowed
-from dgm.gateway.translation import parsing
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 from tests.property.test_wires import JSON, WELL_FORMED, nearly
@@ -67,7 +67,7 @@ def places(value, below=False):
 def told(path, written):
     """The words of a refusal, none where the request passes; anything else is raised."""
     try:
-        CHECKS[path](parsing.parse_document(written))
+        CHECKS[path](parse_document(written))
     except BadRequest as refusal:
         return str(refusal)
     return ""

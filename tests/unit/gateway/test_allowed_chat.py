@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation import parsing
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 from tests.support.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER, nested, said, schema, turn
@@ -14,7 +14,7 @@ PROTOCOL = WireProtocol.CHAT
 
 
 def check(**body):
-    allowed.check(PROTOCOL, parsing.parse_document(json.dumps({"messages": [USER], **body}).encode()))
+    allowed.check(PROTOCOL, parse_document(json.dumps({"messages": [USER], **body}).encode()))
 
 
 def raw(written):
@@ -246,7 +246,7 @@ def test_request_passes(name):
 def test_request_is_refused_in_clear_words(name):
     written, words = REFUSED[name]
     with pytest.raises(BadRequest) as caught:
-        allowed.check(PROTOCOL, parsing.parse_document(raw(written)))
+        allowed.check(PROTOCOL, parse_document(raw(written)))
     assert words in str(caught.value)
     assert str(caught.value).isprintable()
     assert caught.value.status == 400
@@ -260,7 +260,7 @@ def test_what_is_refused_has_the_code_of_its_kind():
     }
     for name, code in codes.items():
         with pytest.raises(BadRequest) as caught:
-            allowed.check(PROTOCOL, parsing.parse_document(raw(REFUSED[name][0])))
+            allowed.check(PROTOCOL, parse_document(raw(REFUSED[name][0])))
         assert caught.value.code == code
 
 

@@ -4,8 +4,7 @@ import anthropic
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation.wire import NO_THREADS, BadRequest
 from dgm.messages import WireProtocol
 
 CLAUDE_CODE = (

@@ -6,9 +6,8 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation import parsing
-from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation.reading import parse_document
+from dgm.gateway.translation.wire import NO_THREADS, BadRequest
 from dgm.messages import WireProtocol
 from tests.support.gateway.chat_passing import nested
 from tests.support.gateway.messages_passing import (
@@ -32,7 +31,7 @@ PROTOCOL = WireProtocol.MESSAGES
 def check(**body):
     allowed.check(
         PROTOCOL,
-        parsing.parse_document(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode()),
+        parse_document(json.dumps({"max_tokens": 9000, "messages": [USER], **body}).encode()),
     )
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation import parsing
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 from tests.support.gateway.chat_passing import nested
@@ -15,7 +15,7 @@ PROTOCOL = WireProtocol.RESPONSES
 
 
 def check(**body):
-    given = parsing.parse_document(json.dumps({"input": "go", **body}).encode())
+    given = parse_document(json.dumps({"input": "go", **body}).encode())
     allowed.check(PROTOCOL, given)
 
 

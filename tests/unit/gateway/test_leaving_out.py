@@ -7,7 +7,7 @@ import pytest
 from dgm.gateway import allowed
 from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
 from dgm.gateway.passing import without_long_name
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 
@@ -24,7 +24,7 @@ OWN = {
     RESPONSES: {"type": "function", "name": "bash", "parameters": SCHEMA},
     MESSAGES: {"name": "bash", "input_schema": SCHEMA},
 }
-TRANSLATION = {CHAT: openai_chat, RESPONSES: openai_responses, MESSAGES: anthropic_messages}
+TRANSLATION = {CHAT: chat, RESPONSES: responses, MESSAGES: messages}
 
 
 def passed(rules, **more):
@@ -160,7 +160,7 @@ def test_a_search_of_the_agents_own_passes_with_what_it_loads_later():
     turns = [*ASKED[MESSAGES]["messages"], {"role": "user", "content": [result]}]
     assert passed(MESSAGES, messages=turns, tools=[late]) == ({"tools": [late]}, [])
     request, names = translated(MESSAGES, messages=turns, tools=[late])
-    assert (request.messages[-1].text, names) == ("[tool: bash]", ["tools.defer_loading"])
+    assert (request.messages[-1].text, names) == ("[tool: bash]", [])
 
 
 def test_tokens_of_a_request_are_counted_without_what_is_left_out():
