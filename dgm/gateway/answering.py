@@ -15,7 +15,7 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
 from dgm.gateway.performing import DRY_RUN, ModelCaller
-from dgm.gateway.translation import openai_responses
+from dgm.gateway.translation import responses
 from dgm.gateway.translation.wire import Wire, WireAnswer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
 
-CONTINUED = (openai_responses.WIRE,)
+CONTINUED = (responses.WIRE,)
 """Protocols in which a call may name the answer that it continues."""
 
 

@@ -13,7 +13,7 @@ from dgm.domain import Usage
 from dgm.errors import Infrastructure, PluginFault
 from dgm.gateway.calls import ProviderCall
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation import chat, messages, responses
 from dgm.messages import (
     LEFT_OPEN,
     NO_TOOLS,
@@ -44,7 +44,7 @@ QUESTION_OUTPUT = 64
 QUESTION_S = 60.0
 """Maximum seconds for the neutral question."""
 
-_WIRES = {wire.protocol: wire for wire in (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)}
+_WIRES = {wire.protocol: wire for wire in (chat.WIRE, responses.WIRE, messages.WIRE)}
 
 
 class NeutralCall(ProviderCall):

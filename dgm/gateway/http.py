@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import Wire
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ EVENTS = "text/event-stream"
 
 def wire_of(http: "HttpRequest") -> Wire:
     """Return the protocol of a client, for paths that do not determine it."""
-    return anthropic_messages.WIRE if "anthropic-version" in http.headers else openai_chat.WIRE
+    return messages.WIRE if "anthropic-version" in http.headers else chat.WIRE
 
 
 def token_of(http: "HttpRequest") -> str:
@@ -33,9 +33,9 @@ def places_of(wire: Wire) -> Sequence[str]:
     What the path calls a deployment is not looked at: the model is the one in the body.
     """
     own = "/v1" + wire.path
-    if wire is openai_chat.WIRE:
+    if wire is chat.WIRE:
         return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
-    return (own, "/openai" + own, "/openai" + wire.path) if wire is openai_responses.WIRE else (own,)
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is responses.WIRE else (own,)
 
 
 def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dgm.gateway.allowed import chat, headers, messages, responses
+from dgm.gateway import allowed
 from dgm.gateway.lease import Lease
 from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.translation import parsing
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
 from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
@@ -17,8 +17,6 @@ from dgm.wires import WIRES, whole_of
 LONG_NAME = "[1m]"
 """End of a model's name by which Claude Code asks for inputs of up to a million tokens."""
 CHARACTERS_PER_TOKEN = 4
-RULES = {WireProtocol.CHAT: chat, WireProtocol.RESPONSES: responses, WireProtocol.MESSAGES: messages}
-"""Map of protocol to the allow-list of its requests."""
 
 
 def build_request(
@@ -41,13 +39,12 @@ def build_request(
     Raises:
         BadRequest: it is malformed, or it asks for something that is not offered.
     """
-    body = parsing.parse_document(raw)
+    body = parse_document(raw)
     if protocol is WireProtocol.RESPONSES:
-        body = memory.continued(body)
-    rules = RULES[protocol]
-    rules.check(body)
-    body = without_long_name(rules.prepared(body), one_price=one_price)
-    return WireRequest(protocol, body, headers.select_headers(given, protocol, one_price=one_price))
+        body = dict(memory.continued(body))
+    allowed.check(protocol, body)
+    sent = without_long_name(allowed.prepare(protocol, body), one_price=one_price)
+    return WireRequest(protocol, sent, allowed.select_headers(given, protocol, one_price=one_price))
 
 
 def read_document(wire: Wire, raw: bytes, *, one_price: bool = True) -> JsonObject:
@@ -56,9 +53,9 @@ def read_document(wire: Wire, raw: bytes, *, one_price: bool = True) -> JsonObje
     Raises:
         BadRequest: it is malformed, or asks for something that is not offered.
     """
-    body = dict(parsing.parse_document(raw))
+    body = parse_document(raw)
     previous = body.pop("previous_response_id", None) if wire.protocol is WireProtocol.RESPONSES else None
-    RULES[wire.protocol].check(body)
+    allowed.check(wire.protocol, body)
     body = without_long_name(body, one_price=one_price)
     return body if previous is None else {**body, "previous_response_id": previous}
 

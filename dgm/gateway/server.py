@@ -32,8 +32,8 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT, ModelNames
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.translation.parsing import parse_document
+from dgm.gateway.translation import chat, messages, responses
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.drawing import Drawing
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SPOKEN = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+SPOKEN = (chat.WIRE, responses.WIRE, messages.WIRE)
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -242,7 +242,7 @@ class Gateway:
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(anthropic_messages.WIRE, self._count)
+        count = self._endpoint(messages.WIRE, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
@@ -339,13 +339,13 @@ class Gateway:
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import JSONResponse
 
-        from dgm.gateway.allowed import messages
+        from dgm.gateway import allowed
         from dgm.gateway.passing import estimate_input, without_long_name
 
         raw = await lease.pace.read(http, lease.limits.body_bytes)
         async with lease.pace.handle():
             body = parse_document(raw)
-            messages.check_count(body)
+            allowed.check(wire.protocol, body, counting=True)
             body = without_long_name(body, one_price=self._answering.has_one_price(lease))
         self._answering.check_model(str(body.get("model") or DEFAULT), lease)
         counted = None
@@ -371,7 +371,7 @@ class Gateway:
 
         lease = self._find_lease(http)
         if lease is None:
-            return await self._refuse_key(openai_chat.WIRE)
+            return await self._refuse_key(chat.WIRE)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":

@@ -1,4 +1,13 @@
-"""Requests of Anthropic's Messages: their correction and conversion to neutral form."""
+"""Requests of Anthropic's Messages: their correction and conversion to neutral form.
+
+The effort of a request is one word:
+
+- ``output_config.effort`` if it is given
+- ``high`` for adaptive thinking, because that is its default
+- for enabled thinking, by budget: below 4,000 tokens ``low``, below 16,000 ``medium``, else ``high``
+- ``none`` for disabled thinking
+- the model's default if nothing is given
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,6 +20,11 @@ from dgm.wires.values import arguments_of, mend_each, mend_halves, records, text
 
 VENDOR = "anthropic"
 REASONING = frozenset(("thinking", "redacted_thinking"))
+BLOCK_GAP = "\n\n"
+"""Separator between the texts of several blocks, which would else run together; not used in an assistant's turns."""
+BUDGETS = ((4_000, "low"), (16_000, "medium"))
+UNREADABLE = "INVALID_JSON"
+"""The single key for a call's input whose text is no JSON object, as the vendor's documentation proposes."""
 _LEAST_THINKING = 1024
 """The smallest ``budget_tokens`` that the provider accepts."""
 
@@ -42,15 +56,11 @@ def mend_request(body: JsonObject) -> JsonObject:
 
 def read_request(body: JsonObject) -> Request:
     """Return the request in neutral form; never raises."""
-    system = text_of_parts(body.get("system"))
+    system = text_of_parts(body.get("system"), BLOCK_GAP)
     messages = [Message(Role.SYSTEM, system)] if system else []
     for turn in records(body.get("messages")):
         messages += _read_turn(turn)
     choice = body.get("tool_choice")
-    config, thinking = body.get("output_config"), body.get("thinking")
-    effort = config.get("effort") if isinstance(config, Mapping) else ""
-    if isinstance(thinking, Mapping) and thinking.get("type") == "disabled":
-        effort = "none"
     return Request(
         messages=messages,
         tools=[
@@ -63,7 +73,7 @@ def read_request(body: JsonObject) -> Request:
         stop=as_texts(body.get("stop_sequences")),
         tool_choice=tool_choice_of(choice),
         parallel=not (isinstance(choice, Mapping) and choice.get("disable_parallel_tool_use")),
-        effort=str(effort or ""),
+        effort=_read_effort(body),
     )
 
 
@@ -80,6 +90,24 @@ def read_reply(whole: JsonObject, request: JsonObject) -> Reply:
         return Reply(text or str(why or "The model refuses to answer."), (), stop, used)
     thoughts = [str(block["thinking"]) for block in content if block.get("thinking")]
     return Reply(text, _calls(content), stop, used, "\n\n".join(thoughts), _native(content))
+
+
+def _read_effort(body: JsonObject) -> str:
+    """Return the effort as one word, as the module describes."""
+    config, thinking = body.get("output_config"), body.get("thinking")
+    effort = str(config.get("effort") or "") if isinstance(config, Mapping) else ""
+    if not isinstance(thinking, Mapping):
+        return effort
+    match thinking.get("type"):
+        case "disabled":
+            return "none"
+        case "adaptive":
+            return effort or "high"
+        case "enabled":
+            budget = whole_number(thinking.get("budget_tokens")) or 0
+            return effort or next((word for bound, word in BUDGETS if budget < bound), "high")
+        case _:
+            return effort
 
 
 def _below(tokens: int) -> int:
@@ -103,16 +131,18 @@ def _read_turn(turn: JsonObject) -> list[Message]:
         return [Message(Role.ASSISTANT, _text(blocks), _calls(blocks), native=_native(blocks))]
     role = Role.SYSTEM if turn.get("role") == "system" else Role.USER
     if not isinstance(content, list):
-        return [Message(role, text_of_parts(content))]
+        text = text_of_parts(content)
+        return [Message(role, text)] if text or role is Role.USER else []
     results = [block for block in records(content) if block.get("type") == "tool_result"]
     messages = [_read_result(block) for block in results]
     rest = [part for part in content if part not in results]
-    return [*messages, Message(role, text_of_parts(rest))] if rest or not messages else messages
+    text = text_of_parts(rest, BLOCK_GAP)
+    return [*messages, Message(role, text)] if text or (not messages and role is Role.USER) else messages
 
 
 def _read_result(block: JsonObject) -> Message:
     name, failed = str(block.get("tool_use_id") or ""), block.get("is_error") is True
-    return Message(Role.TOOL, text_of_parts(block.get("content")), call_id=name, failed=failed)
+    return Message(Role.TOOL, text_of_parts(block.get("content"), BLOCK_GAP), call_id=name, failed=failed)
 
 
 def _text(content: Sequence[JsonObject]) -> str:
@@ -125,10 +155,17 @@ def _calls(content: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
         ToolCall(
             str(call.get("id") or ""),
             str(call.get("name") or ""),
-            json.dumps(arguments_of(call.get("input")), ensure_ascii=False),
+            _read_input(call.get("input")),
         )
         for call in calls
     )
+
+
+def _read_input(value: object) -> str:
+    """Return the text of a call's arguments, as the model wrote it."""
+    arguments = arguments_of(value)
+    raw = arguments.get(UNREADABLE)
+    return raw if len(arguments) == 1 and isinstance(raw, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def _native(content: Sequence[JsonObject]) -> Native | None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from dgm.messages import JsonObject, Message, Tool, ToolCall
@@ -9,11 +10,12 @@ from dgm.messages import JsonObject, Message, Tool, ToolCall
 FAILED = "The tool failed:\n"
 """Prefix of a failed tool's result; OpenAI's protocols have no mark for failure."""
 
+_MEDIA = re.compile(r"(?:data:)?([a-z]+/[\w.+-]+)")
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
 
 
-def text_of_parts(content: object) -> str:
-    """Return the text of a content; name other parts in brackets, such as ``[image_url]``."""
+def text_of_parts(content: object, gap: str = "") -> str:
+    """Return the text of a content, its parts separated by ``gap``; other parts are described in brackets."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -22,7 +24,27 @@ def text_of_parts(content: object) -> str:
         content = [content]
     if not isinstance(content, list | tuple):
         return str(content)
-    return "".join(_text_of_part(part) for part in content)
+    texts = [_text_of_part(part) for part in content]
+    return gap.join(filter(None, texts) if gap else texts)
+
+
+def describe_part(part: JsonObject) -> str:
+    """Return the text that stands for a picture, or another part that is no text, such as ``[picture not shown]``."""
+    kind = str(part.get("type"))[:40]
+    name = "picture" if "image" in kind or "screenshot" in kind else kind
+    media = _media_type(part)
+    return f"[{name} not shown: {media}]" if media else f"[{name} not shown]"
+
+
+def _media_type(part: JsonObject) -> str:
+    """Return what a part declares: ``image/png``, or the beginning of its ``data:`` address; empty if it does not."""
+    for key in ("source", "image_url", "file", "file_data"):
+        held = part.get(key)
+        if isinstance(held, dict):
+            held = held.get("media_type") or held.get("url") or held.get("file_data")
+        if isinstance(held, str) and (match := _MEDIA.match(held[:120])):
+            return match[1]
+    return ""
 
 
 def whole_number(value: object) -> int | None:
@@ -51,11 +73,11 @@ def tool_choice_of(value: object) -> str:
     if not isinstance(value, Mapping):
         return "auto"
     kind = value.get("type")
+    if kind in ("auto", "any", "none", "required"):
+        return "required" if kind == "any" else str(kind)
     inner = value.get(kind) if isinstance(kind, str) else None
     name = inner.get("name") if isinstance(inner, Mapping) else value.get("name")
-    if isinstance(name, str) and name:
-        return f"tool:{name}"
-    return {"any": "required", "none": "none", "required": "required"}.get(str(kind), "auto")
+    return f"tool:{name}" if isinstance(name, str) and name else "auto"
 
 
 def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
@@ -97,9 +119,9 @@ def _text_of_part(part: object) -> str:
         return text if isinstance(text, str) else ""
     if kind == "refusal":
         return str(part.get("refusal") or "")
-    if kind in ("thinking", "redacted_thinking", "reasoning"):
+    if kind in ("thinking", "redacted_thinking", "reasoning", "tool_addition", "tool_removal"):
         return ""
-    return f"[{kind}]"
+    return f"[tool: {part.get('tool_name')}]" if kind == "tool_reference" else describe_part(part)
 
 
 def _same_json(ours: str, theirs: str) -> bool:

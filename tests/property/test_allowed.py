@@ -3,14 +3,16 @@
 import contextlib
 import copy
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.gateway.allowed import chat, messages, responses
-from dgm.gateway.translation import parsing
+from dgm.gateway import allowed
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import WireProtocol
 from tests.property.test_wires import JSON, WELL_FORMED, nearly
 
 pytestmark = pytest.mark.slow
@@ -22,9 +24,9 @@ REQUESTS = {
 """The gateway puts an earlier answer in place of its id before it checks a request."""
 
 CHECKS = {
-    "/chat/completions": chat.check,
-    "/responses": responses.check,
-    "/messages": messages.check,
+    "/chat/completions": partial(allowed.check, WireProtocol.CHAT),
+    "/responses": partial(allowed.check, WireProtocol.RESPONSES),
+    "/messages": partial(allowed.check, WireProtocol.MESSAGES),
 }
 KEPT = ("input", "parameters", "input_schema", "arguments")
 """Below these stands what the agent's own tools take."""
@@ -65,7 +67,7 @@ def places(value, below=False):
 def told(path, written):
     """The words of a refusal, none where the request passes; anything else is raised."""
     try:
-        CHECKS[path](parsing.parse_document(written))
+        CHECKS[path](parse_document(written))
     except BadRequest as refusal:
         return str(refusal)
     return ""

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import Usage
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
-from dgm.gateway.translation.parsing import parse_document
+from dgm.gateway.translation import chat, messages, responses
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, ParsedCall, WireAnswer
 from dgm.messages import Reply, Stop, ToolCall
 
 pytestmark = pytest.mark.slow
 
-WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+WIRES = (chat.WIRE, responses.WIRE, messages.WIRE)
 WORDS = st.sampled_from(
     (
         *("type", "role", "content", "text", "input", "messages", "tools", "function", "name", "arguments"),

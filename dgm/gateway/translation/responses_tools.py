@@ -9,49 +9,61 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dgm.gateway.translation import parsing
-from dgm.gateway.translation.parsing import make_keys
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation.reading import keep_functions
 from dgm.messages import JsonObject, Tool, ToolCall
+from dgm.wires.values import records
 
-FUNCTION = make_keys(
-    "type name description parameters namespace",
-    # The schema is sent either way, whether a provider enforces it or the model follows it.
-    ["strict"],
-    {"defer_loading": (False,), "allowed_callers": (["direct"],)},
-    None,
-    ["defer_loading"],
-)
-CUSTOM = make_keys("type name description format namespace")
 INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """Schema of a custom tool as a function."""
 
 
-def flatten_tools(given: JsonObject) -> list[JsonObject]:
-    """Return all tools of a request, those of namespaces and of the input included, each with its ``namespace``.
+def with_plain_functions(body: JsonObject) -> tuple[JsonObject, list[JsonObject]]:
+    """Return a request with functions as its only tools and calls, and its tools as the agent knows them.
 
     Raises:
-        BadRequest: a list of tools is malformed.
+        BadRequest: it has tools, and none is a function or a custom tool.
     """
-    tools = list(_tools_in(given, "tools"))
-    items = given["input"] if isinstance(given.get("input"), list) else []
-    for at, item in enumerate(items):
-        if isinstance(item, dict) and item.get("type") == "additional_tools":
-            tools += _tools_in(item, f"input[{at}].tools")
-    return tools
+    items = records(body.get("input"))
+    additional = [tool for item in items if item.get("type") == "additional_tools" for tool in _flatten(item)]
+    tools = keep_functions([*_flatten(body), *additional], ("function", "custom"))
+    named = name_tools(tools)
+    names = {(tool.get("namespace"), tool.get("name")): name for name, tool in named.items()}
+    plain = {**body, "tools": [_as_function(name, tool) for name, tool in named.items()]}
+    if isinstance(body.get("input"), list):
+        plain["input"] = [
+            _as_plain_call(item, names) for item in items if item.get("type") != "additional_tools"
+        ]
+    return plain, tools
 
 
-def _tools_in(holder: JsonObject, place: str) -> Iterator[JsonObject]:
-    if holder.get("tools") is None:
-        return
-    for at, value in enumerate(parsing.read_entries(holder["tools"], place, parsing.MAX_TOOLS)):
-        tool = parsing.read_record(value, f"{place}[{at}]")
-        if tool.get("type") != "namespace":
+def _flatten(holder: JsonObject) -> Iterator[JsonObject]:
+    """Yield the tools of a request or an item, those of namespaces included, each with its ``namespace``."""
+    for tool in records(holder.get("tools")):
+        if tool.get("type") == "namespace":
+            yield from ({**inner, "namespace": str(tool.get("name"))} for inner in _flatten(tool))
+        else:
             yield tool
-            continue
-        name = parsing.read_name(tool.get("name"), f"{place}[{at}].name")
-        for within in _tools_in(tool, f"{place}[{at}].tools"):
-            yield {**within, "namespace": name}
+
+
+def _as_function(name: str, tool: JsonObject) -> JsonObject:
+    function = {**tool, "type": "function", "name": name}
+    if tool["type"] == "custom":
+        function["parameters"] = INPUT
+        form = tool.get("format")
+        if isinstance(form, dict) and form.get("definition"):
+            rules = f"The input follows this grammar ({form.get('syntax')}):\n{form['definition']}"
+            function["description"] = f"{tool.get('description') or ''}\n\n{rules}".strip()
+    return function
+
+
+def _as_plain_call(item: JsonObject, names: Mapping[tuple[object, object], str]) -> JsonObject:
+    if item.get("type") not in ("function_call", "custom_tool_call"):
+        return item
+    name = names.get((item.get("namespace"), item.get("name")), item.get("name"))
+    if item["type"] == "function_call":
+        return {**item, "name": name}
+    arguments = json.dumps({"input": item.get("input")}, ensure_ascii=False)
+    return {"type": "function_call", "call_id": item.get("call_id"), "name": name, "arguments": arguments}
 
 
 def name_tools(tools: Sequence[JsonObject]) -> dict[str, JsonObject]:
@@ -64,39 +76,6 @@ def name_tools(tools: Sequence[JsonObject]) -> dict[str, JsonObject]:
         else str(tool.get("name")): tool
         for tool in named
     }
-
-
-def read_tools(tools: Sequence[JsonObject]) -> tuple[Tool, ...]:
-    """Return the tools as functions, under the names of ``name_tools``.
-
-    Raises:
-        BadRequest: a tool is malformed, or none is a function or a custom tool.
-    """
-    names = {id(tool): name for name, tool in name_tools(tools).items()}
-    renamed = [{**tool, "name": names.get(id(tool), tool.get("name"))} for tool in tools]
-    return parsing.read_tools(renamed, _read_tool)
-
-
-def _read_tool(given: JsonObject, place: str) -> Tool:
-    match given.get("type"):
-        case "function":
-            parsing.check_keys(given, FUNCTION, place)
-            return parsing.read_function(given, place)
-        case "custom":
-            parsing.check_keys(given, CUSTOM, place)
-            tool = parsing.read_function({**given, "parameters": INPUT}, place)
-            form = (
-                {} if given.get("format") is None else parsing.read_record(given["format"], f"{place}.format")
-            )
-            if not form.get("definition"):
-                return tool
-            rules = f"The input follows this grammar ({form.get('syntax')}):\n{form['definition']}"
-            return Tool(tool.name, f"{tool.description}\n\n{rules}".strip(), tool.parameters)
-        case kind:
-            raise BadRequest(
-                f"{place}: {str(kind)[:40]!r} is not offered here, only functions; no tools of a provider",
-                parsing.UNSUPPORTED_TOOL,
-            )
 
 
 def describe_tools(tools: Sequence[JsonObject], read: Sequence[Tool]) -> list[JsonObject]:

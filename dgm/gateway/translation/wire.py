@@ -9,6 +9,9 @@ from dgm.messages import CallKey, JsonObject, Message, Reply, Request, WireProto
 from dgm.wires import WIRES
 from dgm.wires.events import Event
 
+NO_THREADS = "thread_unsupported_request"
+"""The one code that Anthropic's client looks for: the provider cannot keep this conversation."""
+
 
 class BadRequest(Exception):
     """The error for a request that breaks the protocol, or that asks for something not offered.

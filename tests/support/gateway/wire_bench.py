@@ -10,11 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dgm.domain import Usage
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.passing import read_document
+from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import BadRequest, WireAnswer
 from dgm.messages import CallKey, Reply, Stop, ToolCall
 
-WIRES = (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+WIRES = (chat.WIRE, responses.WIRE, messages.WIRE)
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 USED = Usage(1, 100, 30, 0.0, 60, 10, 20)
 SAID = Reply("Done.", usage=USED)
@@ -27,6 +28,11 @@ CALLED = Reply(
 )
 CUT = Reply("It is", stop=Stop.LENGTH, usage=USED)
 SILENT = Reply("", stop=Stop.REFUSAL, usage=USED)
+
+
+def parse(wire, body):
+    """What the gateway reads of a request that is to be translated."""
+    return wire.parse(read_document(wire, body if isinstance(body, bytes) else json.dumps(body).encode()))
 
 
 class Table:
@@ -46,7 +52,7 @@ class Table:
             body = await http.body()
             self.bodies.append(json.loads(body))
             try:
-                call = wire.parse(json.loads(body))
+                call = parse(wire, body)
             except BadRequest as refusal:
                 error = wire.render_error(refusal.status, refusal.code, str(refusal))
                 return Response(error, refusal.status, media_type="application/json")

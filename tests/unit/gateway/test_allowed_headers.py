@@ -3,9 +3,8 @@
 import anthropic
 import pytest
 
-from dgm.gateway.allowed import headers
-from dgm.gateway.translation.messages_answer import NO_THREADS
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway import allowed
+from dgm.gateway.translation.wire import NO_THREADS, BadRequest
 from dgm.messages import WireProtocol
 
 CLAUDE_CODE = (
@@ -16,7 +15,7 @@ CLAUDE_CODE = (
 
 def passed(**given):
     named = {name.replace("_", "-"): value for name, value in given.items()}
-    return headers.select_headers(named, WireProtocol.MESSAGES)
+    return allowed.select_headers(named, WireProtocol.MESSAGES)
 
 
 def test_version_and_betas_pass_and_nothing_else():
@@ -39,7 +38,7 @@ def test_other_protocols_have_no_headers_that_pass(protocol):
         "OpenAI-Organization": "o",
         "anthropic-beta": "files-api-2025-04-14",
     }
-    assert headers.select_headers(given, protocol) == {}
+    assert allowed.select_headers(given, protocol) == {}
 
 
 def test_betas_are_told_once_and_without_blanks():

@@ -4,45 +4,43 @@ import json
 
 import pytest
 
-from dgm.gateway.allowed import responses
-from dgm.gateway.translation import parsing
+from dgm.gateway import allowed
+from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest
+from dgm.messages import WireProtocol
 from tests.support.gateway.chat_passing import nested
 from tests.support.gateway.responses_passing import CALL, ENCRYPTED, PASSING, TOOL, items, output, part, tools
 
+PROTOCOL = WireProtocol.RESPONSES
+
 
 def check(**body):
-    given = parsing.parse_document(json.dumps({"input": "go", **body}).encode())
-    responses.check(given)
+    given = parse_document(json.dumps({"input": "go", **body}).encode())
+    allowed.check(PROTOCOL, given)
 
 
 TODAY = {
     "no input": ({"input": None}, "input must be a list"),
-    "empty input": ({"input": []}, "input must not be empty"),
+    "empty input": ({"input": []}, "a list that is not empty"),
     "input an object": ({"input": {}}, "input must be a list"),
     "image": (part(type="input_image", image_url="http://example.org/a.png"), "image_url is an address"),
     "file": (part(type="input_file", file_url="http://example.org/a.pdf"), "file_url is an address"),
-    "image as a result, empty": (items(output([{"type": "input_image"}])), "output[0].image_url"),
     "web search": (tools({"type": "web_search"}), "no tools of a provider"),
     "remote server": (tools({"type": "mcp", "server_url": "http://example.org"}), "'mcp' is not offered"),
     "call of a provider's tool": (items({"type": "web_search_call", "id": "ws_1"}), "'web_search_call'"),
-    "custom call without name": (items({"type": "custom_tool_call", "call_id": "c"}), "input[0].name"),
-    "call with arguments that are no text": (items({**CALL, "arguments": {"a": 1}}), "input[0].arguments"),
     "single item": (items({"type": "item_reference", "id": "msg_1"}), "previous_response_id"),
     "bare reference": (items({"id": "msg_1"}), "previous_response_id"),
-    "no role": (items({"content": "x"}), "input[0].role"),
     "stored conversation": ({"conversation": "conv_1"}, "conversation is not offered"),
     "stored prompt": ({"prompt": {"id": "p"}}, "prompt is not offered"),
     "background": ({"background": True}, "background is not offered"),
     "sources of a search": ({"include": ["web_search_call.action.sources"]}, "include[0]"),
-    "call without id": (items({**CALL, "call_id": None}), "call_id"),
     "choice of a provider's tool": ({"tool_choice": {"type": "file_search"}}, "'file_search' is not offered"),
-    "empty previous": ({"previous_response_id": ""}, "must not be empty"),
+    "empty previous": ({"previous_response_id": ""}, "no earlier answer"),
 }
 
 NEW = {
     "answer of another job": ({"previous_response_id": "resp_8_1"}, "there is no earlier answer 'resp_8_1'"),
-    "answer whose id is an object": ({"previous_response_id": {"id": "r"}}, "must be a text"),
+    "answer whose id is an object": ({"previous_response_id": {"id": "r"}}, "no earlier answer"),
     "file search": (
         tools({"type": "file_search", "vector_store_ids": ["vs_1"]}),
         "'file_search' is not offered",
@@ -56,15 +54,15 @@ NEW = {
         tools({"type": "tool_search", "execution": "client"}),
         "'tool_search' is not offered",
     ),
-    "tool of nobody": (tools({"type": "teleport"}), "'teleport' are not known"),
+    "tool of nobody": (tools({"type": "teleport"}), "'teleport' is not known"),
     "tool of another protocol": (tools({"type": "bash_20250124", "name": "bash"}), "'bash_20250124'"),
     "shell in a container": (
         tools({"type": "shell", "environment": {"type": "container_auto"}}),
-        "environment must be of the type 'local'",
+        "only local is offered",
     ),
     "shell in a named container": (
         tools({"type": "shell", "environment": {"type": "container_reference", "container_id": "c"}}),
-        "environment must be",
+        "only local is offered",
     ),
     "local shell with a stored skill": (
         tools({"type": "shell", "environment": {"type": "local", "skills": [{"skill_id": "s"}]}}),
@@ -100,7 +98,7 @@ NEW = {
                 "tools": [{"type": "shell", "environment": {"type": "container_auto"}}],
             }
         ),
-        "environment must be",
+        "only local is offered",
     ),
     "choice of a remote server": (
         {"tool_choice": {"type": "mcp", "server_label": "s"}},
@@ -111,9 +109,9 @@ NEW = {
         "'web_search_preview' is not offered",
     ),
     "programs as a choice": ({"tool_choice": {"type": "programmatic_tool_calling"}}, "run at the provider"),
-    "results of a stored search": ({"include": ["file_search_call.results"]}, "include[0] is not offered"),
-    "outputs of code": ({"include": ["code_interpreter_call.outputs"]}, "include[0] is not offered"),
-    "include of nobody": ({"include": ["secrets"]}, "include[0] must be one of"),
+    "results of a stored search": ({"include": ["file_search_call.results"]}, "is not offered here: it runs"),
+    "outputs of code": ({"include": ["code_interpreter_call.outputs"]}, "is not offered here: it runs"),
+    "include of nobody": ({"include": ["secrets"]}, "'secrets' is not known"),
     "stored file": (part(type="input_file", file_id="file-1"), "file_id is not offered"),
     "stored image": (part(type="input_image", file_id="file-1"), "file_id is not offered"),
     "stored file as a result": (
@@ -163,7 +161,7 @@ NEW = {
     ),
     "call by a program": (
         items({**CALL, "caller": {"type": "program", "caller_id": "p"}}),
-        "caller is not offered",
+        "only direct is offered",
     ),
     "program": (items({"type": "program", "id": "p", "code": "x"}), "'program' is not offered"),
     "shell call in a container": (
@@ -175,7 +173,7 @@ NEW = {
                 "environment": {"type": "container_reference", "container_id": "c"},
             }
         ),
-        "environment must be",
+        "only local is offered",
     ),
     "remote call": (items({"type": "mcp_call", "id": "m"}), "'mcp_call' is not offered"),
     "approval of a remote call": (items({"type": "mcp_approval_response"}), "'mcp_approval_response'"),
@@ -189,9 +187,9 @@ NEW = {
         {"context_management": [{"type": "compaction"}]},
         "context_management is not offered",
     ),
-    "item of nobody": (items({"type": "telegram"}), "'telegram' are not known"),
+    "item of nobody": (items({"type": "telegram"}), "'telegram' is not known"),
     "item a text": (items("x"), "input[0] must be an object"),
-    "dear thinking": ({"reasoning": {"mode": "pro"}}, "reasoning.mode must be"),
+    "dear thinking": ({"reasoning": {"mode": "pro"}}, "reasoning.mode is not offered"),
     "dear service": ({"service_tier": "ultrafast"}, "service_tier must be one of"),
     "a warmed cache": ({"prompt_cache_options": {"prewarm": True}}, "prewarm is not offered"),
     "another one's cache": (
@@ -206,10 +204,7 @@ NEW = {
     "search by a plug-in": ({"plugins": [{"id": "web"}]}, "plugins is not offered"),
     "limit zero": ({"max_output_tokens": 0}, "max_output_tokens must be a whole number"),
     "stream a number": ({"stream": 1}, "stream must be true or false"),
-    "instructions a list": ({"instructions": []}, "instructions must be a text"),
-    "deep schema": (tools({**TOOL, "parameters": nested(60)}), "nested deeper"),
     "deep body": ({"metadata": nested(70)}, "nested deeper than 64"),
-    "two tools of one name": (tools(TOOL, TOOL), "another tool of the name 'bash'"),
 }
 REFUSED = {**TODAY, **NEW}
 
@@ -230,17 +225,18 @@ def test_request_is_refused_in_clear_words(name):
 
 def test_no_earlier_answer_is_known_by_itself():
     with pytest.raises(BadRequest) as caught:
-        responses.check({"input": "go", "previous_response_id": "resp_7_1"})
+        allowed.check(PROTOCOL, {"input": "go", "previous_response_id": "resp_7_1"})
     assert caught.value.code == "previous_response_not_found"
 
 
 def test_nothing_is_stored_and_reasoning_travels():
     body = {"input": "go", "store": True, "conversation": None, "background": False}
-    assert responses.prepared(body) == {"input": "go", "store": False, "include": [ENCRYPTED]}
+    allowed.check(PROTOCOL, body)
+    assert allowed.prepare(PROTOCOL, body) == {"input": "go", "store": False, "include": [ENCRYPTED]}
     kept = ["message.output_text.logprobs", ENCRYPTED]
-    assert responses.prepared({"input": "go", "include": kept})["include"] == kept
+    assert allowed.prepare(PROTOCOL, {"input": "go", "include": kept})["include"] == kept
 
 
 def test_shell_without_an_environment_is_the_agents_own():
-    sent = responses.prepared({"input": "go", "tools": [{"type": "shell"}, TOOL]})
+    sent = allowed.prepare(PROTOCOL, {"input": "go", "tools": [{"type": "shell"}, TOOL]})
     assert sent["tools"] == [{"type": "shell", "environment": {"type": "local"}}, TOOL]

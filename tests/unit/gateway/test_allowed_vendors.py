@@ -11,16 +11,8 @@ from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
 from openai.types.responses.response_includable import ResponseIncludable
 
-from dgm.gateway.allowed import (
-    chat,
-    chat_tools,
-    headers,
-    messages,
-    messages_blocks,
-    responses,
-    responses_items,
-)
-from dgm.gateway.allowed.walk import DATED, KeyRules
+from dgm.gateway import allowed
+from dgm.messages import WireProtocol
 
 WRAPPERS = (
     *(typing_extensions.Required, typing_extensions.NotRequired, typing_extensions.Annotated),
@@ -70,98 +62,71 @@ MESSAGES = message_create_params.MessageCreateParamsNonStreaming
 BETA = beta_create_params.MessageCreateParamsNonStreaming
 COUNT = message_count_tokens_params.MessageCountTokensParams
 BETA_COUNT = beta_count_tokens_params.MessageCountTokensParams
-CHAT_PARTS = types_below(CHAT, "messages", "content") | types_below(CHAT, "prediction", "content")
-RESPONSE_PARTS = (
-    types_below(RESPONSES, "input", "content")
-    | types_below(RESPONSES, "input", "output")
-    | types_below(RESPONSES, "input", "summary")
-)
-BLOCKS = KeyRules(
-    {
-        **messages_blocks.BLOCKS.passed,
-        **messages_blocks.USER.passed,
-        **messages_blocks.SYSTEM.passed,
-    }
-)
+RULES = {name: allowed.RULES[WireProtocol[name.upper()]] for name in ("chat", "responses", "messages")}
 
 
-def decided(kinds, kind):
-    names = {kind, DATED.sub("", kind)}
-    return bool(names & kinds.passed.keys()) or any(kinds.refused.get(name) for name in names)
+def undecided(names, passed):
+    return sorted(
+        name for name in names if not {name, allowed.DATED.sub("", name)} & (passed | allowed.REASONS.keys())
+    )
 
 
 @pytest.mark.parametrize(
-    ("record", "keys", "least"),
+    ("record", "protocol", "least"),
     [
-        (CHAT, chat.KEYS, 30),
-        (RESPONSES, responses.KEYS, 30),
-        (MESSAGES, messages.KEYS, 18),
-        (BETA, messages.KEYS, 25),
-        (COUNT, messages.COUNT_KEYS, 8),
-        (BETA_COUNT, messages.COUNT_KEYS, 12),
+        *((CHAT, "chat", 30), (RESPONSES, "responses", 30), (MESSAGES, "messages", 18)),
+        *((BETA, "messages", 25), (COUNT, "messages", 8), (BETA_COUNT, "messages", 12)),
     ],
 )
-def test_every_key_of_a_request_is_decided(record, keys, least):
+def test_every_key_of_a_request_is_decided(record, protocol, least):
     known = hints(record).keys()
     assert len(known) >= least
-    assert [key for key in known if key not in keys.passed and not keys.refused.get(key)] == []
+    assert undecided(known, RULES[protocol].keys) == []
 
 
 @pytest.mark.parametrize(
-    ("kinds", "known", "least"),
+    ("protocol", "known", "least"),
     [
-        (chat_tools.TOOLS, types_below(CHAT, "tools"), 2),
-        (chat_tools.WISHES, types_below(CHAT, "tool_choice"), 3),
-        (chat_tools.CALLS, types_below(CHAT, "messages", "tool_calls"), 2),
-        (chat.PARTS, CHAT_PARTS, 5),
-        (responses_items.TOOLS, types_below(RESPONSES, "tools"), 16),
-        (responses_items.TOOLS, types_below(RESPONSES, "input", "tools"), 16),
-        (responses_items.WISHES, types_below(RESPONSES, "tool_choice"), 12),
-        (responses_items.ITEMS, types_below(RESPONSES, "input"), 28),
-        (responses_items.OWN, types_below(RESPONSES, "tools", "tools"), 2),
-        (messages_blocks.TOOLS, types_below(MESSAGES, "tools"), 22),
-        (messages_blocks.TOOLS, types_below(BETA, "tools"), 28),
-        (messages_blocks.RESULTS, types_below(BETA, "messages", "content", "content"), 5),
-        (messages_blocks.CHANGES, types_below(BETA, "messages", "content", "tool_changes"), 2),
-        (messages_blocks.CHANGED, types_below(BETA, "messages", "content", "tool"), 4),
-        (messages_blocks.WITHIN, types_below(BETA, "messages", "content", "source", "content"), 2),
-        (messages.EDITS, types_below(BETA, "context_management", "edits"), 3),
+        ("chat", types_below(CHAT, "tools"), 2),
+        ("chat", types_below(CHAT, "messages", "tool_calls"), 2),
+        ("responses", types_below(RESPONSES, "tools"), 16),
+        ("responses", types_below(RESPONSES, "input", "tools"), 16),
+        ("messages", types_below(MESSAGES, "tools"), 22),
+        ("messages", types_below(BETA, "tools"), 28),
     ],
 )
-def test_every_type_is_decided(kinds, known, least):
-    # Results of a provider's own tools stand within blocks that are refused themselves.
-    own = {kind for kind in known if not kind.endswith(("_result", "_error", "_output"))}
-    checked = known if kinds in (responses_items.ITEMS, chat.PARTS) else own
-    assert len(checked) >= least
-    assert sorted(kind for kind in checked if not decided(kinds, kind)) == []
+def test_every_type_of_tool_is_decided(protocol, known, least):
+    assert len(known) >= least
+    assert undecided(known, RULES[protocol].tools) == []
 
 
-@pytest.mark.parametrize("record", [MESSAGES, BETA])
-def test_every_block_is_decided(record):
-    known = types_below(record, "messages", "content")
-    assert len(known) >= 16
-    refused = messages_blocks.REFUSED
-    assert sorted(kind for kind in known if kind not in BLOCKS.passed and not refused.get(kind)) == []
-
-
-def test_every_part_of_an_item_is_decided():
-    assert len(RESPONSE_PARTS) >= 7
-    assert RESPONSE_PARTS - responses_items.PARTS.passed.keys() == set()
+@pytest.mark.parametrize(
+    ("protocol", "known", "least"),
+    [
+        ("chat", types_below(CHAT, "messages", "content"), 5),
+        ("responses", types_below(RESPONSES, "input"), 28),
+        ("responses", types_below(RESPONSES, "input", "content"), 4),
+        ("messages", types_below(MESSAGES, "messages", "content"), 16),
+        ("messages", types_below(BETA, "messages", "content"), 16),
+        ("messages", types_below(BETA, "messages", "content", "tool"), 4),
+    ],
+)
+def test_every_type_of_content_is_decided(protocol, known, least):
+    assert len(known) >= least
+    assert undecided(known, RULES[protocol].content) == []
 
 
 def test_every_included_thing_is_decided():
-    assert words(ResponseIncludable) == {*responses.INCLUDED, *responses.NOT_INCLUDED}
+    assert undecided(words(ResponseIncludable), allowed.TABLE["include"]["passed"]) == []
 
 
 def test_every_beta_is_decided():
     betas = words(AnthropicBetaParam)
     assert len(betas) >= 55
-    names = {headers.DATE.sub("", beta) for beta in betas}
-    assert (
-        sorted(name for name in names if name not in headers.PASSED and not headers.REFUSED.get(name)) == []
-    )
+    known = allowed.TABLE["betas"]["passed"] | allowed.BETA_REASONS.keys()
+    assert {allowed.BETA_DATE.sub("", beta) for beta in betas} - known == set()
 
 
 def test_service_that_costs_more_is_refused():
     tiers = words(hints(CHAT)["service_tier"]) | words(hints(RESPONSES)["service_tier"])
-    assert tiers - set(chat.rules.TIERS) == {"scale", "priority", "fast", "ultrafast"}
+    assert tiers - set(allowed.TIERS) == {"scale", "priority", "fast", "ultrafast"}

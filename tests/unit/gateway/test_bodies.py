@@ -224,8 +224,7 @@ def nested_call(depth):
     }
 
 
-def test_arguments_that_are_nested_too_deep_for_a_vendors_encoder_are_the_agents_fault(tmp_path):
-    deep, fine = (nested_call(depth) for depth in (960, 30))
-    (refused, passed), lease = post(tmp_path, {"json": deep}, {"json": fine})
-    assert said(refused) == (400, "messages[1].tool_calls[0].function.arguments is nested deeper than 40")
-    assert (passed.status_code, lease.failure) == (200, None)
+def test_arguments_that_are_nested_deep_do_no_harm(tmp_path):
+    answers, lease = post(tmp_path, {"json": nested_call(960)}, {"json": nested_call(30)})
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert lease.failure is None

@@ -4,34 +4,35 @@ import json
 
 import pytest
 
-from dgm.gateway.allowed import chat, headers, messages, responses
+from dgm.gateway import allowed
 from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
 from dgm.gateway.passing import without_long_name
-from dgm.gateway.translation import anthropic_messages, openai_chat, openai_responses
+from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
 
+CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 SCHEMA = {"type": "object", "properties": {}}
 PNG = "data:image/png;base64,iVBORw0KGgo="
 ASKED = {
-    chat: {"messages": [{"role": "user", "content": "go"}]},
-    responses: {"input": "go"},
-    messages: {"max_tokens": 9, "messages": [{"role": "user", "content": "go"}]},
+    CHAT: {"messages": [{"role": "user", "content": "go"}]},
+    RESPONSES: {"input": "go"},
+    MESSAGES: {"max_tokens": 9, "messages": [{"role": "user", "content": "go"}]},
 }
 OWN = {
-    chat: {"type": "function", "function": {"name": "bash", "parameters": SCHEMA}},
-    responses: {"type": "function", "name": "bash", "parameters": SCHEMA},
-    messages: {"name": "bash", "input_schema": SCHEMA},
+    CHAT: {"type": "function", "function": {"name": "bash", "parameters": SCHEMA}},
+    RESPONSES: {"type": "function", "name": "bash", "parameters": SCHEMA},
+    MESSAGES: {"name": "bash", "input_schema": SCHEMA},
 }
-TRANSLATION = {chat: openai_chat, responses: openai_responses, messages: anthropic_messages}
+TRANSLATION = {CHAT: chat, RESPONSES: responses, MESSAGES: messages}
 
 
 def passed(rules, **more):
     """The request as it is sent, without the fixed part and what the gateway sets; and the names of what is not."""
     body = json.loads(json.dumps({**ASKED[rules], **more}))
     with collect_left_out() as names:
-        rules.check(body)
-        sent = rules.prepared(body)
+        allowed.check(rules, body)
+        sent = allowed.prepare(rules, body)
     set_here = () if "include" in more else ("store", "include")
     left = {key: value for key, value in sent.items() if key not in set_here and key not in ASKED[rules]}
     return left, list(names)
@@ -39,66 +40,66 @@ def passed(rules, **more):
 
 def translated(rules, **more):
     with collect_left_out() as names:
-        rules.check(body := json.loads(json.dumps({**ASKED[rules], **more})))
+        allowed.check(rules, body := json.loads(json.dumps({**ASKED[rules], **more})))
         return TRANSLATION[rules].parse(body).request, list(names)
 
 
 LEFT_OUT = {
-    "unknown key": (chat, {"brilliance": 4}, {}, ["brilliance"]),
-    "unknown key of Responses": (responses, {"messages": []}, {}, []),
-    "unknown key of Messages": (messages, {"frequency_penalty": 0.5}, {}, ["frequency_penalty"]),
-    "unprintable key": (chat, {"\u202e\n": 1}, {}, ["\\u202e\\n"]),
+    "unknown key": (CHAT, {"brilliance": 4}, {}, ["brilliance"]),
+    "unknown key of Responses": (RESPONSES, {"messages": []}, {}, []),
+    "unknown key of Messages": (MESSAGES, {"frequency_penalty": 0.5}, {}, ["frequency_penalty"]),
+    "unprintable key": (CHAT, {"\u202e\n": 1}, {}, ["\\u202e\\n"]),
     "unknown key within": (
-        responses,
+        RESPONSES,
         {"reasoning": {"effort": "low", "budget": 4}},
         {"reasoning": {"effort": "low"}},
         ["reasoning.budget"],
     ),
     "unknown key of the output": (
-        messages,
+        MESSAGES,
         {"output_config": {"effort": "low", "tone": "dry"}},
         {"output_config": {"effort": "low"}},
         ["output_config.tone"],
     ),
     "loading later where nothing searches": (
-        chat,
+        CHAT,
         {"tools": [{"type": "function", "function": {"name": "bash", "defer_loading": True}}]},
         {"tools": [{"type": "function", "function": {"name": "bash"}}]},
         ["tools.defer_loading"],
     ),
     "a search of the provider among tools": (
-        messages,
+        MESSAGES,
         {
             "tools": [
                 {"type": "tool_search_tool_bm25_20251119", "name": "search"},
-                {**OWN[messages], "defer_loading": True},
+                {**OWN[MESSAGES], "defer_loading": True},
             ]
         },
-        {"tools": [OWN[messages]]},
+        {"tools": [OWN[MESSAGES]]},
         ["tools.defer_loading", "tools of the type 'tool_search_tool_bm25_20251119'"],
     ),
     "programs as further callers": (
-        messages,
-        {"tools": [{**OWN[messages], "allowed_callers": ["direct", "code_execution_20250825"]}]},
-        {"tools": [{**OWN[messages], "allowed_callers": ["direct"]}]},
+        MESSAGES,
+        {"tools": [{**OWN[MESSAGES], "allowed_callers": ["direct", "code_execution_20250825"]}]},
+        {"tools": [{**OWN[MESSAGES], "allowed_callers": ["direct"]}]},
         ["tools.allowed_callers"],
     ),
     "a tool for programs alone": (
-        responses,
-        {"tools": [{**OWN[responses], "name": "p", "allowed_callers": ["programmatic"]}, OWN[responses]]},
-        {"tools": [OWN[responses]]},
+        RESPONSES,
+        {"tools": [{**OWN[RESPONSES], "name": "p", "allowed_callers": ["programmatic"]}, OWN[RESPONSES]]},
+        {"tools": [OWN[RESPONSES]]},
         ["tools of the type 'function'"],
     ),
     "a tool of the provider in a namespace": (
-        responses,
-        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}, OWN[responses]]}]},
-        {"tools": [{"type": "namespace", "name": "n", "tools": [OWN[responses]]}]},
+        RESPONSES,
+        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}, OWN[RESPONSES]]}]},
+        {"tools": [{"type": "namespace", "name": "n", "tools": [OWN[RESPONSES]]}]},
         ["tools of the type 'web_search'"],
     ),
     "a namespace of the provider": (
-        responses,
-        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}]}, OWN[responses]]},
-        {"tools": [OWN[responses]]},
+        RESPONSES,
+        {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "web_search"}]}, OWN[RESPONSES]]},
+        {"tools": [OWN[RESPONSES]]},
         ["tools of the type 'namespace'"],
     ),
 }
@@ -111,9 +112,9 @@ def test_what_is_no_part_of_the_question_is_left_out_and_named(name):
 
 
 OTHERS = [
-    *((chat, kind) for kind in ("web_search", "code_interpreter", "hologram")),
-    *((responses, kind) for kind in ("web_search", "web_search_2026_01_01", "file_search", "hologram")),
-    *((messages, kind) for kind in ("web_search_20250305", "code_execution_20250825", "hologram_20310101")),
+    *((CHAT, kind) for kind in ("web_search", "code_interpreter", "hologram")),
+    *((RESPONSES, kind) for kind in ("web_search", "web_search_2026_01_01", "file_search", "hologram")),
+    *((MESSAGES, kind) for kind in ("web_search_20250305", "code_execution_20250825", "hologram_20310101")),
 ]
 
 
@@ -134,7 +135,7 @@ def test_a_request_with_no_other_tools_is_refused_and_nothing_is_left_out(rules,
         assert list(names) == []
 
 
-REMOTE = [(chat, "mcp"), (chat, "connector"), (responses, "mcp"), (messages, "mcp_toolset")]
+REMOTE = [(CHAT, "mcp"), (CHAT, "connector"), (RESPONSES, "mcp"), (MESSAGES, "mcp_toolset")]
 
 
 @pytest.mark.parametrize(("rules", "kind"), REMOTE)
@@ -144,28 +145,28 @@ def test_a_tool_by_which_a_provider_calls_addresses_is_refused_whatever_is_besid
 
 
 def test_tools_of_the_input_are_other_tools():
-    item = {"type": "additional_tools", "role": "developer", "tools": [OWN[responses]]}
-    sent, names = passed(responses, input=[item], tools=[{"type": "web_search"}])
+    item = {"type": "additional_tools", "role": "developer", "tools": [OWN[RESPONSES]]}
+    sent, names = passed(RESPONSES, input=[item], tools=[{"type": "web_search"}])
     assert (sent, names) == ({"tools": []}, ["tools of the type 'web_search'"])
 
 
 def test_a_search_of_the_agents_own_passes_with_what_it_loads_later():
-    late = {**OWN[messages], "defer_loading": True}
+    late = {**OWN[MESSAGES], "defer_loading": True}
     result = {
         "type": "tool_result",
         "tool_use_id": "c",
         "content": [{"type": "tool_reference", "tool_name": "bash"}],
     }
-    turns = [*ASKED[messages]["messages"], {"role": "user", "content": [result]}]
-    assert passed(messages, messages=turns, tools=[late]) == ({"tools": [late]}, [])
-    request, names = translated(messages, messages=turns, tools=[late])
-    assert (request.messages[-1].text, names) == ("[tool: bash]", ["tools.defer_loading"])
+    turns = [*ASKED[MESSAGES]["messages"], {"role": "user", "content": [result]}]
+    assert passed(MESSAGES, messages=turns, tools=[late]) == ({"tools": [late]}, [])
+    request, names = translated(MESSAGES, messages=turns, tools=[late])
+    assert (request.messages[-1].text, names) == ("[tool: bash]", [])
 
 
 def test_tokens_of_a_request_are_counted_without_what_is_left_out():
-    body = {"messages": ASKED[messages]["messages"], "max_tokens": 9, "temperature": 0}
-    messages.check_count(body)
-    assert body == {"messages": ASKED[messages]["messages"]}
+    body = {"messages": ASKED[MESSAGES]["messages"], "max_tokens": 9, "temperature": 0}
+    allowed.check(MESSAGES, body, counting=True)
+    assert body == {"messages": ASKED[MESSAGES]["messages"]}
 
 
 # Betas
@@ -173,7 +174,7 @@ def test_tokens_of_a_request_are_counted_without_what_is_left_out():
 
 def betas(*given, **price):
     with collect_left_out() as names:
-        sent = headers.select_headers({"anthropic-beta": ",".join(given)}, WireProtocol.MESSAGES, **price)
+        sent = allowed.select_headers({"anthropic-beta": ",".join(given)}, WireProtocol.MESSAGES, **price)
     return sent, list(names)
 
 
@@ -197,7 +198,7 @@ def test_a_beta_whose_fields_pass_passes(beta):
 # Pictures in results of tools
 
 SEEN = {
-    chat: {
+    CHAT: {
         "messages": [
             {"role": "user", "content": "go"},
             {
@@ -211,7 +212,7 @@ SEEN = {
             },
         ]
     },
-    responses: {
+    RESPONSES: {
         "input": [
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
             {
@@ -221,7 +222,7 @@ SEEN = {
             },
         ]
     },
-    messages: {
+    MESSAGES: {
         "messages": [
             {"role": "user", "content": "go"},
             {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
@@ -258,16 +259,16 @@ def test_a_picture_in_a_result_becomes_a_text_where_only_texts_can_be_sent(rules
 
 
 def test_a_picture_in_a_result_passes_where_the_protocol_has_it():
-    for rules in (responses, messages):
+    for rules in (RESPONSES, MESSAGES):
         body = json.loads(json.dumps({**ASKED[rules], **SEEN[rules]}))
         with collect_left_out() as names:
-            rules.check(body)
+            allowed.check(rules, body)
         assert (body, list(names)) == ({**ASKED[rules], **SEEN[rules]}, [])
 
 
 def test_a_result_in_chat_holds_texts_only():
-    body = json.loads(json.dumps(SEEN[chat]))
-    chat.check(body)
+    body = json.loads(json.dumps(SEEN[CHAT]))
+    allowed.check(CHAT, body)
     assert body["messages"][-1]["content"][1] == {"type": "text", "text": "[picture not shown: image/png]"}
 
 
@@ -292,24 +293,24 @@ def test_a_part_is_described_by_its_kind(part, text):
 
 def test_hints_are_left_out_of_a_translation():
     request, names = translated(
-        responses, client_metadata={"turn": "1"}, text={"verbosity": "low"}, reasoning={"effort": "low"}
+        RESPONSES, client_metadata={"turn": "1"}, text={"verbosity": "low"}, reasoning={"effort": "low"}
     )
     assert (request.effort, names) == ("low", ["client_metadata", "text.verbosity"])
-    assert translated(chat, verbosity="low", top_k=3)[1] == ["verbosity", "top_k"]
+    assert translated(CHAT, verbosity="low", top_k=3)[1] == ["verbosity", "top_k"]
     edits = {"edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]}
-    assert translated(messages, context_management=edits, top_k=5)[1] == ["context_management", "top_k"]
+    assert translated(MESSAGES, context_management=edits, top_k=5)[1] == ["context_management", "top_k"]
 
 
 @pytest.mark.parametrize("key", ["response_format", "guided_regex", "structured_outputs"])
 def test_the_form_of_the_answer_is_part_of_the_question(key):
     with pytest.raises(BadRequest, match=key):
-        translated(chat, **{key: {"type": "json_object"}})
+        translated(CHAT, **{key: {"type": "json_object"}})
 
 
 def test_changes_of_tools_within_a_conversation_are_left_out_of_a_translation():
     change = {"type": "tool_addition", "tool": {"type": "tool_reference", "tool_name": "bash"}}
-    turns = [*ASKED[messages]["messages"], {"role": "system", "content": [change]}]
-    request, names = translated(messages, messages=turns, tools=[OWN[messages]])
+    turns = [*ASKED[MESSAGES]["messages"], {"role": "system", "content": [change]}]
+    request, names = translated(MESSAGES, messages=turns, tools=[OWN[MESSAGES]])
     assert ([turn.text for turn in request.messages], len(names)) == (["go"], 1)
 
 

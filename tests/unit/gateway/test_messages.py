@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from dgm.gateway.translation import anthropic_messages
+from dgm.gateway.translation import messages
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
+from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
 
 USER = {"role": "user", "content": "go"}
@@ -16,7 +17,7 @@ ASK = {"model": "default", "max_tokens": 2000, "messages": [USER], "tools": [TOO
 
 
 def parse(**body):
-    return anthropic_messages.parse({"max_tokens": 9000, "messages": [USER], **body})
+    return wire_bench.parse(messages.WIRE, {"max_tokens": 9000, "messages": [USER], **body})
 
 
 def said(*blocks, role="user"):
@@ -125,45 +126,30 @@ def test_result_without_content_is_an_empty_one():
 
 
 REFUSED = {
-    "no max_tokens": ({"max_tokens": None}, "max_tokens is missing"),
     "remote servers": ({"mcp_servers": [{"type": "url", "url": "http://example.org"}]}, "mcp_servers"),
     "container": ({"container": "c"}, "container is not offered"),
     "form of the answer": ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format"),
-    "effort of nobody": ({"output_config": {"effort": "heroic"}}, "output_config.effort"),
-    "output_config a list": ({"output_config": []}, "output_config must be an object"),
-    "betas": ({"betas": ["x"]}, "betas must be"),
+    "betas": ({"betas": ["x"]}, "betas is not offered"),
     "web search": (
         {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
         "'web_search_20250305'",
     ),
-    "code execution": ({"tools": [{"type": "code_execution_20250825", "name": "c"}]}, "tool of the provider"),
-    "built-in shell": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "with an input_schema"),
-    "tool without schema": ({"tools": [{"name": "f"}]}, "tools[0].input_schema must be an object"),
+    "code execution": (
+        {"tools": [{"type": "code_execution_20250825", "name": "c"}]},
+        "no tools of a provider",
+    ),
+    "built-in shell": ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "only functions"),
     "image": (
         said({"type": "image", "source": {"type": "url", "url": "http://example.org/a.png"}}),
-        "'image'",
+        "of the type 'url'",
     ),
     "document": (said({"type": "document", "source": {}}), "files and media, by URL or inline"),
     "search result": (said({"type": "search_result"}), "'search_result'"),
     "call of a provider's tool": (said({"type": "server_tool_use"}, role="assistant"), "'server_tool_use'"),
-    "call by a user": (said({"type": "tool_use", "id": "c", "name": "f", "input": {}}), "'tool_use'"),
-    "input a text": (
-        said({"type": "tool_use", "id": "c", "name": "f", "input": "x"}, role="assistant"),
-        "input",
-    ),
-    "result after text": (said(text("a"), {"type": "tool_result", "tool_use_id": "c"}), "before text"),
-    "citations": (said({**text("a"), "citations": [{"type": "char_location"}]}), "citations"),
     "prefilled answer": (
         {"messages": [USER, {"role": "assistant", "content": "It is ("}]},
         "to go on within it",
     ),
-    "budget too small": ({"thinking": {"type": "enabled", "budget_tokens": 10}}, "from 1024"),
-    "budget above max_tokens": ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, "below max_tokens"),
-    "adaptive with a budget": ({"thinking": {"type": "adaptive", "budget_tokens": 2000}}, "'enabled'"),
-    "thinking between tools": ({"thinking": {"type": "between_tools"}}, "thinking.type"),
-    "hot": ({"temperature": 1.5}, "from 0 to 1"),
-    "choice of a missing tool": ({"tool_choice": {"type": "tool", "name": "f"}}, "'f'"),
-    "role of a tool": ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
 }
 
 
@@ -341,20 +327,18 @@ def test_vendors_client_sees_a_refusal_as_its_own():
     ],
 )
 def test_each_status_has_the_vendors_kind_of_error(status, kind):
-    body = json.loads(anthropic_messages.WIRE.render_error(status, "code", "words"))
+    body = json.loads(messages.WIRE.render_error(status, "code", "words"))
     assert body == {"type": "error", "error": {"type": kind, "message": "words"}}
 
 
 def test_request_that_is_too_long_is_told_in_the_words_that_programs_know():
-    body = json.loads(
-        anthropic_messages.WIRE.render_error(400, "context_length_exceeded", "at most 8 tokens")
-    )
+    body = json.loads(messages.WIRE.render_error(400, "context_length_exceeded", "at most 8 tokens"))
     assert body["error"]["message"] == "prompt is too long: at most 8 tokens"
 
 
 def test_models_are_listed_in_the_vendors_shape():
     from anthropic.types import ModelInfo
 
-    body = json.loads(anthropic_messages.WIRE.models(["default", "m"]))
+    body = json.loads(messages.WIRE.models(["default", "m"]))
     assert [ModelInfo.model_validate(one).id for one in body["data"]] == ["default", "m"]
     assert (body["first_id"], body["last_id"], body["has_more"]) == ("default", "m", False)

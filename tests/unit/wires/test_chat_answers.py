@@ -265,7 +265,7 @@ def test_what_the_neutral_form_cannot_hold_is_told_as_text():
     content = [{"type": "text", "text": "see "}, {"type": "image_url", "image_url": {"url": "data:"}}]
     assert (
         WIRE.read_request({"messages": [{"role": "user", "content": content}]}).messages[0].text
-        == "see [image_url]"
+        == "see [picture not shown]"
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers in Anthropic's messages protocol.
+"""Anthropic's Messages: calls that are translated, and their answers.
 
 A reply's reasoning becomes a thinking block where the request asked for thinking. Its signature is a placeholder: the
 gateway keeps the real one, and puts the vendor's own turn back whenever the agent repeats this one.
@@ -8,13 +8,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dgm.gateway.translation.parsing import refuse_constant
-from dgm.gateway.translation.wire import WireAnswer
-from dgm.messages import CONTEXT_LENGTH, JsonObject, Stop, ToolCall
+from dgm.gateway.translation.reading import read_request, refuse_constant
+from dgm.gateway.translation.wire import NO_THREADS, ParsedCall, Wire, WireAnswer
+from dgm.messages import CONTEXT_LENGTH, JsonObject, Stop, ToolCall, WireProtocol
+from dgm.wires.messages_turns import UNREADABLE
 
 SIGNATURE = "kept-by-the-gateway"
-UNREADABLE = "INVALID_JSON"
-"""The single key for a call's input whose text is no JSON object, as the vendor's documentation proposes."""
 REASONS = {
     # Not every provider says whether a stop sequence ended the text, so no answer here does.
     Stop.END: "end_turn",
@@ -32,12 +31,24 @@ KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-NO_THREADS = "thread_unsupported_request"
-"""The one code that the vendor's client looks for: the provider cannot keep this conversation."""
 UNKNOWN = "1970-01-01T00:00:00Z"
 """The protocol's date for a model with an unknown release date."""
 TOO_LONG = "prompt is too long"
 """The words by which programs recognise this outcome: the protocol has no code for it."""
+
+
+def parse(body: JsonObject) -> ParsedCall:
+    """Parse a request's body.
+
+    Raises:
+        BadRequest: it cannot be translated.
+    """
+    request = read_request(WireProtocol.MESSAGES, body, (None, "custom"))
+    thinking = body.get("thinking")
+    display = ""
+    if isinstance(thinking, dict) and thinking.get("type") != "disabled":
+        display = str(thinking.get("display") or "summarized")
+    return ParsedCall(request, bool(body.get("stream")), stream_usage=True, echo={"thinking": display})
 
 
 def write_answer(answer: WireAnswer) -> JsonObject:
@@ -114,3 +125,15 @@ def _parse_arguments(call: ToolCall) -> JsonObject:
     except (ValueError, RecursionError):
         given = None
     return given if isinstance(given, dict) else {UNREADABLE: call.arguments}
+
+
+WIRE = Wire(
+    WireProtocol.MESSAGES,
+    "/messages",
+    parse,
+    write_answer,
+    render_error,
+    models,
+    one_model,
+    "msg_",
+)
