@@ -20,6 +20,7 @@ from dgm.config.sections import (
     PolyglotSettings,
     PriceSettings,
     ProviderSettings,
+    RequestSettings,
     SwebenchSettings,
     VertexSettings,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "PolyglotSettings",
     "PriceSettings",
     "ProviderSettings",
+    "RequestSettings",
     "ScaleSettings",
     "Settings",
     "SwebenchSettings",

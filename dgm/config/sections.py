@@ -1,9 +1,9 @@
 """The settings by section, but for how a child is made: what limits a run and its actions, who decides, who answers."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from dgm.config.section import Count, Positive, Section
 from dgm.domain import Budget
@@ -220,6 +220,27 @@ class PriceSettings(Section):
     """Output tokens that the model can give at most."""
 
 
+class RequestSettings(Section):
+    """Changes of every request to one model, for servers that refuse what agents send.
+
+    ``dgm doctor --model`` proposes those that its question needs.
+    """
+
+    drop: tuple[str, ...] = ()
+    """Left out: ``["temperature", "reasoning.effort", "messages[].name"]``."""
+    rename: Mapping[str, str] = {}
+    """Key → the key that is sent in its place: ``{max_tokens = "max_completion_tokens"}``."""
+    set: Mapping[str, Any] = {}
+    """Always sent, over what the request holds: ``{enable_thinking = false}``."""
+
+    @model_validator(mode="after")
+    def _keep_the_request(self) -> Self:
+        named = {*self.drop, *self.rename, *self.rename.values(), *self.set}
+        if kept := sorted(named & {"model", "messages", "input", "tools", "system", "instructions"}):
+            raise ValueError(f"'{kept[0]}' is the request itself and cannot be changed")
+        return self
+
+
 class WeightedModel(Section):
     """One of several models of a role."""
 
@@ -288,6 +309,8 @@ class ModelsSettings(Section):
     azure: AzureSettings = AzureSettings()
     bedrock: BedrockSettings = BedrockSettings()
     vertex: VertexSettings = VertexSettings()
+    requests: Mapping[str, RequestSettings] = {}
+    """Model name as in ``model`` → what is left out, renamed or set in its requests."""
     prices: Mapping[str, PriceSettings] = {}
     """Model name as in ``model`` → price; wins over the shipped table."""
 

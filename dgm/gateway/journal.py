@@ -28,7 +28,7 @@ from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_r
 from dgm.domain import ActionId, Digest, Evaluate, Usage
 from dgm.gateway.withheld import withhold
 from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall, Request, WireReply, WireRequest
-from dgm.models.checking import overrun_warning
+from dgm.models.check import overrun_warning
 from dgm.volatile_text import Conditions
 
 _CONVERSATIONS = 64

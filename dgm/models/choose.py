@@ -7,21 +7,19 @@ request: a model's ``check`` tests whether it answers, and ``dgm.models.auto`` c
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from dgm.config import Settings
+from dgm.config import ModelsSettings, Settings
 from dgm.errors import UserError
-from dgm.models.access import LONGEST_WAIT_S
+from dgm.models.abilities import Abilities
 from dgm.models.context import ModelContext
 from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
+from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.plugins import find_installed, open_plugin
 from dgm.protocols import LentModel, Model
-
-if TYPE_CHECKING:
-    from dgm.models.throttle import Throttle
 
 AUTO = "auto"
 ROLES = ("solve", "improve", "diagnose")
@@ -123,8 +121,7 @@ class _Opener:
             # Guard the logs last, because the vendors' packages may add their own handlers.
             guard_logs(connection.secrets)
 
-        from dgm.models.access import Access, Retries
-        from dgm.models.hosted import HostedModel
+        from dgm.models.hosted import Access, HostedModel, Retries
 
         models = self._settings.models
         settings, prices = provider.settings(models), Prices.load(models.prices, models.compatible.base_url)
@@ -140,17 +137,24 @@ class _Opener:
             self._settings.limits.output_tokens is None,
             provider.takes_form(models, own),
             self._longest_wait_s,
+            changes_of(models, name),
         )
         retries = Retries(settings.tries, settings.backoff_s)
         return HostedModel(name, own, connection, self._throttle(provider), retries, access)
 
-    def _throttle(self, provider: Provider) -> "Throttle":
-        from dgm.models.throttle import Throttle
-
+    def _throttle(self, provider: Provider) -> Throttle:
         if provider.name not in self._throttles:
             limits = provider.settings(self._settings.models)
             self._throttles[provider.name] = Throttle(provider.name, limits)
         return self._throttles[provider.name]
+
+
+def changes_of(models: ModelsSettings, name: str) -> Abilities:
+    """Return what the settings leave out, rename and set in the requests to a model."""
+    if name not in models.requests:
+        return Abilities()
+    changes = models.requests[name]
+    return Abilities(frozenset(changes.drop), changes.rename, changes.set)
 
 
 def _unknown_model_text(name: str, settings: Settings) -> str:

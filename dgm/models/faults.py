@@ -1,49 +1,142 @@
-"""Assignment of blame for a refusal by ``dgm.models.fault_table``: retry, tell the agent, or call a person.
+"""The outcome of a refusal or a broken connection: retry, tell the agent, or leave it to the user.
 
-``judge_refusal`` is pure: it examines the refusal and the request as it was sent.
+Status and wait come first, then about a dozen rows of words (``faults.toml``). ``judge_refusal`` is pure. Whether a
+failing request or its model is at fault is not decided here: ``dgm.gateway.blame`` asks the model a neutral question.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
+from dgm.errors import DgmError
 from dgm.messages import NO_TOOLS, JsonObject, WireProtocol
-from dgm.models import lessons
-from dgm.models.abilities import Change
-from dgm.models.fault_kinds import (
-    AccountFault,
-    AgentRequestFault,
-    ContentRefused,
-    Fault,
-    MalformedOutput,
-    TemporaryFault,
-    UnsupportedPart,
-    UnsupportedRequest,
-    one_line,
-)
-from dgm.models.fault_table import STATUS_OF_WORD, FaultRow, RefusalMeaning, matching_rows
-from dgm.models.parameters import BlameMeaning, find_blame
-from dgm.models.refusals import ProviderRefusal
-from dgm.models.sizes import read_sizes
-from dgm.models.waits import requested_wait
+from dgm.models.abilities import Abilities
+from dgm.models.keys import mask_secrets
+from dgm.models.refusals import ProviderRefusal, requested_wait
+from dgm.models.repairs import find_repair, find_unsupported
 
-_OVERLOAD = frozenset((429, 503, 529))
-_MISTOLD = frozenset((400, 403, 500))
-_LIMIT_CODE = re.compile(r"^429$|throttling|^(user)?rate_?limit(ed|_?error|_?exceeded|_?reached\w*)?$")
+TABLE = Path(__file__).with_name("faults.toml")
+MALFORMED = "model_output_invalid"
+UNSUPPORTED = "unsupported_parameter"
+_LONGEST_MESSAGE = 600
 _SHORTEST_QUOTE = 6
-_NOT_BY_QUOTES = frozenset((RefusalMeaning.ACCOUNT, RefusalMeaning.SINGLE, RefusalMeaning.PASSING))
-"""Meanings that a provider's echo of the agent's own words must not trigger."""
+_OVERLOAD = frozenset((429, 503, 529))
+_TEMPORARY = frozenset((0, 408, 409, 425, 429, 499))
+_STATUS_OF_CODE = {
+    "invalid_request_error": 400, "invalid_prompt": 400, "badrequesterror": 400, "invalid_argument": 400,
+    "authentication_error": 401, "billing_error": 402, "permission_error": 403, "not_found_error": 404,
+    "request_too_large": 413, "rate_limit_error": 429, "rate_limit_exceeded": 429, "slow_down": 429,
+    "api_error": 500, "server_error": 500, "server_is_overloaded": 503, "timeout_error": 504, "overloaded_error": 529,
+}  # fmt: skip
+"""Status of an error within an answer, as if the answer had not begun."""
+_LIMIT_CODE = re.compile(r"^429$|throttling|^(user)?rate_?limit(ed|_?error|_?exceeded|_?reached\w*)?$")
+"""Codes that mean 429 where a proxy reports a rate limit under another status."""
+_FORM_STATUSES = frozenset((0, 400, 404, 405, 415, 422, 500, 501))
+_FORM_NAMED = re.compile(
+    r"response[ _]?format|schema|structured|text\.format|output_(config|format)|grammar|guided", re.IGNORECASE
+)
+_ADDRESS_HINT = " (is the path of base_url right? /v1 may be missing at its end)"
+_PROXY_HINT = " (a proxy between dgm and the provider refuses: see HTTPS_PROXY, HTTP_PROXY and ALL_PROXY)"
+_HINTS = {407: _PROXY_HINT, **dict.fromkeys((301, 302, 307, 308, 404, 405), _ADDRESS_HINT)}
 
 
 @dataclass(frozen=True, slots=True)
-class _RefusalContext:
-    refusal: ProviderRefusal
-    status: int
-    asked: JsonObject
-    protocol: WireProtocol
-    wait_s: float | None
-    sent: Mapping[str, str] | None
-    form_optional: bool
+class Retry:
+    """The next try may succeed."""
+
+    reason: str
+    retry_after_s: float | None = None
+    """Seconds to wait at the provider's request, without a bound."""
+    overload: bool = False
+    """Whether the provider says that it gets too many calls."""
+    sampled: bool = False
+    """Whether the model's own output was malformed: another sample may be valid; tried a few times, then told."""
+
+
+@dataclass(frozen=True, slots=True)
+class TellAgent:
+    """Only this request is refused; its agent is told."""
+
+    code: str
+    message: str
+
+    @property
+    def own(self) -> bool:
+        """Whether the agent is graded at once; after other refusals the neutral question is asked first."""
+        return self.code in (MALFORMED, NO_TOOLS)
+
+    @property
+    def kept(self) -> bool:
+        """Whether a repetition hears the same; a refused parameter may be left out by the settings meanwhile."""
+        return self.code != UNSUPPORTED
+
+
+@dataclass(frozen=True, slots=True)
+class UserMustAct:
+    """Every request is refused until the user corrects the key, the account, the model's name or the address."""
+
+    message: str
+    key: bool = False
+    """Whether the key is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The request is sent again with a change, which is learned for the run."""
+
+    change: Abilities
+    message: str
+    output_limit: int | None = None
+    """Output tokens that fit this request."""
+
+
+Fault = Retry | TellAgent | UserMustAct | Repair
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table; see the comments there."""
+
+    id: str
+    outcome: str
+    statuses: tuple[int, ...] = ()
+    says: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+    wait: bool = False
+    page: bool = False
+    sampled: bool = False
+    overload: bool = False
+    key: bool = False
+    code: str = ""
+    hint: str = ""
+
+    def fits(self, status: int, lines: str, refusal: ProviderRefusal, wait_s: float | None) -> bool:
+        if self.statuses and status not in self.statuses:
+            return False
+        if (self.wait and wait_s is None) or (self.page and not refusal.is_page):
+            return False
+        if self.unless and self.unless.search(lines):
+            return False
+        return self.says is None or self.says.search(lines) is not None
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[_Row, ...]:
+    from dgm.toml_files import read_toml
+
+    return tuple(_parse_row(row) for row in read_toml(TABLE)["row"])
+
+
+def _parse_row(row: Mapping[str, Any]) -> _Row:
+    values = dict(row)
+    for name in ("says", "unless"):
+        if name in values:
+            values[name] = re.compile("|".join(values[name]), re.IGNORECASE | re.MULTILINE)
+    values["statuses"] = tuple(values.get("statuses", ()))
+    return _Row(**values)
 
 
 def judge_refusal(
@@ -51,129 +144,116 @@ def judge_refusal(
     asked: JsonObject,
     protocol: WireProtocol,
     *,
-    sent: Mapping[str, str] | None = None,
     secrets: Iterable[str] = (),
     form_optional: bool = False,
 ) -> Fault:
-    """Return the meaning of a refusal; messages are one line of at most 600 characters, without keys.
+    """Return the outcome of a refusal; messages are one line of at most 600 characters, without keys.
 
     Args:
         refusal: as ``read_refusal`` gives it.
-        asked: the body as it was sent, with all changes that are known already.
+        asked: the body as it was sent.
         protocol: the protocol of that body.
-        sent: headers that were passed on; None: not known.
         secrets: cut out of messages.
         form_optional: whether the body holds a form of the answer that may be left out.
     """
-    status = _effective_status(refusal)
-    case = _RefusalContext(refusal, status, asked, protocol, requested_wait(refusal), sent, form_optional)
-    said, without_quotes = refusal.message, _remove_quotes(refusal.message, asked)
-    for row in matching_rows(status, refusal.words, said):
-        if (row.meaning in _NOT_BY_QUOTES or row.code == NO_TOOLS) and not row.fits(
-            status, refusal.words, without_quotes
-        ):
+    status, wait_s = _effective_status(refusal), requested_wait(refusal)
+    message = one_line(refusal.message, secrets)
+    prefix = f"{status} " if status and not refusal.message.startswith(f"{status} ") else ""
+    numbered = one_line(prefix + refusal.message, secrets)
+    if form_optional and status in _FORM_STATUSES and _FORM_NAMED.search(message):
+        return Repair(Abilities(forms=False), message)
+    # What a provider quotes of the agent's words says nothing about an account or a limit.
+    lines = "\n".join((_remove_quotes(refusal.message, asked), *sorted(refusal.codes)))
+    for row in _rows():
+        if not row.fits(status, lines, refusal, wait_s):
             continue
-        if (fault := _fault_of_row(row, case, secrets)) is not None:
-            return fault
-    return AccountFault(one_line(_prefix_status(status, said), secrets))
+        match row.outcome:
+            case "retry":
+                return Retry(numbered, wait_s, row.overload or status in _OVERLOAD, row.sampled)
+            case "tell":
+                return TellAgent(row.code, message)
+            case "user":
+                hint = f" ({row.hint})" if row.hint else ""
+                return UserMustAct(
+                    one_line(prefix + refusal.message, secrets, hint), row.key or status == 401
+                )
+        if repair := find_repair(refusal, asked, protocol):
+            return Repair(repair.change, message, repair.output_limit)
+    if status in (400, 415, 416, 422):
+        if name := find_unsupported(refusal, asked):
+            advice = f' (to leave it out for this model: drop = ["{name}"] under models.requests)'
+            return TellAgent(UNSUPPORTED, one_line(refusal.message, secrets, advice))
+        return TellAgent(_own_code(refusal), message)
+    if status == 413:
+        return TellAgent("request_too_large", message)
+    used_up = status == 429 and wait_s is None and "quota" in lines and not re.search(r"later|wait", lines)
+    if not used_up and (status in _TEMPORARY or status >= 500):
+        return Retry(numbered, wait_s, status in _OVERLOAD)
+    hint = _HINTS.get(status, "")
+    return UserMustAct(one_line(prefix + refusal.message, secrets, hint), status in (401, 403))
 
 
-def _fault_of_row(row: FaultRow, case: _RefusalContext, secrets: Iterable[str]) -> Fault | None:
-    """Return the fault of a row; None if the row's test fails."""
-    said = case.refusal.message
-    change, limit = _lesson_of_test(row.test, case)
-    if row.meaning is RefusalMeaning.ABILITY:
-        return UnsupportedPart(change, one_line(said, secrets), limit) if change is not None else None
-    if not _test_holds(row.test, case):
+def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
+    """Return a message as one line of at most 600 characters without keys; a hint of ours is kept whole."""
+    line = " ".join(mask_secrets(text, secrets).split())
+    longest = _LONGEST_MESSAGE - len(hint)
+    return (line if len(line) <= longest else line[: longest - 1] + "…") + hint
+
+
+def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault | None:
+    """Return the outcome of a transport error; None: it is a mistake in this program, not the provider's.
+
+    The packages' classes are distinguished by name, so that none is imported; the vendors' packages use one class for
+    all errors of the transport, whose cause distinguishes them.
+    """
+    cause = error.__cause__
+    names = {kind.__name__ for kind in type(error).__mro__}
+    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
+    if isinstance(error, DgmError):
         return None
-    numbered = _prefix_status(case.status, said)
-    match row.meaning:
-        case RefusalMeaning.PASSING:
-            overload = row.overload or case.status in _OVERLOAD
-            return TemporaryFault(one_line(numbered, secrets), case.wait_s, overload)
-        case RefusalMeaning.SAMPLED:
-            return MalformedOutput(one_line(numbered, secrets))
-        case RefusalMeaning.ACCOUNT:
-            hint = f" ({row.hint})" if row.hint else ""
-            return AccountFault(one_line(numbered, secrets, hint), row.key or case.status == 401)
-        case RefusalMeaning.SINGLE:
-            return ContentRefused(row.code or row.id, one_line(said, secrets))
-        case RefusalMeaning.UNABLE:
-            return UnsupportedRequest(row.code or _error_code(case.refusal, row), one_line(said, secrets))
-        case RefusalMeaning.ASKED:
-            return AgentRequestFault(_error_code(case.refusal, row), one_line(said, secrets))
-
-
-def _lesson_of_test(test: str, case: _RefusalContext) -> tuple[Change | None, int | None]:
-    """Return the lesson of a refusal by the test of a row, and the output limit that fits now."""
-    refusal, asked, protocol = case.refusal, case.asked, case.protocol
-    match test:
-        case "sizes":
-            sizes = read_sizes(refusal, asked, case.status)
-            if sizes is not None:
-                return Change(context=sizes.context, max_output=sizes.max_output), sizes.fits
-        case "parameter":
-            blame = find_blame(refusal, asked, protocol)
-            return (blame.change if blame is not None and blame.fate is BlameMeaning.CHANGE else None), None
-        case "stream":
-            return lessons.learn_no_stream(refusal, asked), None
-        case "only stream":
-            return lessons.learn_only_stream(refusal, asked), None
-        case "beta header":
-            return lessons.learn_no_beta(asked, case.sent), None
-        case "setting":
-            return lessons.learn_setting(refusal, asked), None
-        case "role":
-            return lessons.learn_role(refusal, asked, protocol), None
-        case "answer form":
-            return (Change(forms=False) if case.form_optional else None), None
-        case "flat content":
-            return lessons.learn_flat_content(asked, protocol), None
-    return None, None
-
-
-def _test_holds(test: str, case: _RefusalContext) -> bool:
-    """Return whether a test without a lesson holds."""
-    match test:
-        case "wait told":
-            return case.wait_s is not None
-        case "no wait told":
-            return case.wait_s is None
-        case "no JSON":
-            return case.refusal.page or case.refusal.plain
-        case "images":
-            return lessons.refuses_images(case.refusal, case.asked)
-        case "structure named":
-            return lessons.names_structure(case.refusal)
-        case "tool kind":
-            return lessons.names_tool_kind(case.refusal)
-        case "own value" | "feature":
-            blame = find_blame(case.refusal, case.asked, case.protocol)
-            return blame is not None and blame.fate is (
-                BlameMeaning.OWN if test == "own value" else BlameMeaning.UNABLE
+    if packages & {"openai", "anthropic"}:
+        fault = judge_transport(cause, secrets=secrets) if isinstance(cause, Exception) else None
+        ours = names & {"APIConnectionError", "APIResponseValidationError"}
+        return fault or (Retry(one_line(_error_text(error), secrets)) if ours else None)
+    text = _error_text(error)
+    if "httpx2" in packages:
+        if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}:
+            return UserMustAct(
+                one_line(f"the provider's address or a header cannot be used: {text}", secrets)
             )
-    return not test
+        if "ProxyError" in names and re.search(r"\b40[137]\b|auth", str(error), re.IGNORECASE):
+            return UserMustAct(one_line(text, secrets, _PROXY_HINT))
+        return Retry(one_line(text, secrets))
+    if isinstance(error, UnicodeDecodeError) or "JSONDecodeError" in names or "pydantic_core" in packages:
+        return Retry(one_line(f"the provider's answer cannot be read: {error}", secrets))
+    return Retry(one_line(text, secrets)) if isinstance(error, OSError | EOFError) else None
+
+
+def _error_text(error: BaseException) -> str:
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+    return f"{name}: {error}" if str(error) else name
 
 
 def _effective_status(refusal: ProviderRefusal) -> int:
-    """Return the effective status; 0 if an error within an answer does not give it.
-
-    A code that names a rate limit makes it 429, where a proxy tells that as a bad request or as its own failure.
-    """
-    words = sorted(word.lower() for word in refusal.words)
+    """Return the status that the refusal means; 0 if an error within an answer does not give it."""
+    codes = sorted(code.lower() for code in refusal.codes)
     if refusal.status not in (0, 200):
-        limited = refusal.status in _MISTOLD and any(_LIMIT_CODE.search(word) for word in words)
+        limited = refusal.status in (400, 403, 500) and any(_LIMIT_CODE.search(code) for code in codes)
         return 429 if limited else refusal.status
-    known = [int(word) for word in words if re.fullmatch(r"[45]\d\d", word)]
-    known += [STATUS_OF_WORD[word] for word in words if word in STATUS_OF_WORD]
+    known = [int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)]
+    known += [_STATUS_OF_CODE[code] for code in codes if code in _STATUS_OF_CODE]
     return known[0] if known else 0
 
 
+def _own_code(refusal: ProviderRefusal) -> str:
+    body = refusal.body.get("error", refusal.body) if isinstance(refusal.body, Mapping) else None
+    code = body.get("code") if isinstance(body, Mapping) else None
+    return code if isinstance(code, str) and re.fullmatch(r"[a-z][\w.\-]{2,60}", code) else "invalid_request"
+
+
 def _remove_quotes(message: str, asked: JsonObject) -> str:
-    """Return the message without texts of the request: an agent's words say nothing about an account."""
     for text in sorted(set(_iter_texts(asked)), key=len, reverse=True):
-        if text in message:
-            message = message.replace(text, "…")
+        message = message.replace(text, "…")
     return message
 
 
@@ -182,21 +262,9 @@ def _iter_texts(node: object) -> Iterator[str]:
         if len(node) >= _SHORTEST_QUOTE:
             yield node
     elif isinstance(node, Mapping):
-        for key, one in node.items():
-            if key not in ("type", "role", "model") or (isinstance(one, str) and " " in one):
-                yield from _iter_texts(one)
+        for key, value in node.items():
+            if key not in ("type", "role", "model") or (isinstance(value, str) and " " in value):
+                yield from _iter_texts(value)
     elif isinstance(node, list | tuple):
-        for one in node:
-            yield from _iter_texts(one)
-
-
-def _error_code(refusal: ProviderRefusal, row: FaultRow) -> str:
-    if row.code:
-        return row.code
-    body = refusal.body.get("error", refusal.body) if isinstance(refusal.body, Mapping) else None
-    own = body.get("code") if isinstance(body, Mapping) else None
-    return own if isinstance(own, str) and re.fullmatch(r"[a-z][\w.\-]{2,60}", own) else "invalid_request"
-
-
-def _prefix_status(status: int, said: str) -> str:
-    return f"{status} {said}" if status and not said.startswith(f"{status} ") else said
+        for value in node:
+            yield from _iter_texts(value)

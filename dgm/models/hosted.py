@@ -1,14 +1,17 @@
 """A model behind a provider's network address: wait in the queue, send, and retry while that may help.
 
-The request is sent as unchanged JSON. ``faults`` decides the meaning of an error, ``abilities`` keeps the model's
-limits, ``throttle`` orders the calls, and ``connections`` reaches the provider.
+The request is sent as JSON, changed only as ``abilities`` says. ``faults`` decides the outcome of an error,
+``throttle`` orders the calls, and ``connections`` reaches the provider.
 """
 
+import asyncio
 import json
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
@@ -16,46 +19,37 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
-from dgm.models.abilities import Abilities, Change
-from dgm.models.access import Access, Retries
-from dgm.models.checking import (
+from dgm.models.abilities import Abilities
+from dgm.models.check import (
     NO_TOOL_CALL,
+    NullDelivery,
+    NullListener,
     add_url_suggestion,
     check_request,
     check_warnings,
     describe_refused_check,
+    is_unknown_path,
     read_listed_sizes,
 )
 from dgm.models.connections import Connection
-from dgm.models.fault_kinds import (
-    AccountFault,
-    AgentRequestFault,
-    ContentRefused,
+from dgm.models.extras import default_effort
+from dgm.models.faults import (
+    MALFORMED,
+    UNSUPPORTED,
     Fault,
-    MalformedOutput,
-    TemporaryFault,
-    UnsupportedPart,
-    UnsupportedRequest,
+    Repair,
+    Retry,
+    TellAgent,
+    UserMustAct,
+    judge_refusal,
     judge_transport,
 )
-from dgm.models.faults import judge_refusal
-from dgm.models.fitting import fit_body
 from dgm.models.keys import mask_secret_bytes
-from dgm.models.listening import NullDelivery, NullListener
-from dgm.models.listing import is_unknown_path
+from dgm.models.pricing import REPLY_TOKENS
 from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
 from dgm.models.refusals import read_refusal
-from dgm.models.throttle import Throttle
-from dgm.models.tries import (
-    CallInProgress,
-    RetrySignal,
-    estimate_tokens,
-    fault_of,
-    read_count,
-    wait_s,
-    was_never_sent,
-)
-from dgm.protocols import Checked, Delivery, ModelListener
+from dgm.models.throttle import LONGEST_WAIT_S, Throttle
+from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
 from dgm.wires.events import ErrorInAnswer, UnusableReply
 
@@ -66,10 +60,100 @@ logger = logging.getLogger(__name__)
 
 TOLD_WAIT_S = 30.0
 """Wait in seconds above which people are told."""
-CHANGES = 12
+LONGEST_BACKOFF_S = 60.0
+REPAIRS = 12
 """Maximum number of changes that refusals may cause in one request."""
 SAMPLES = 3
 """Maximum number of tries of a request whose sampled output is malformed."""
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """The number of tries of a call, and the delays between them."""
+
+    tries: int = 8
+    """Maximum number of tries, the first included."""
+    backoff_s: float = 1.0
+    """Seconds before the second try; doubled for each further one, up to 60 s."""
+    sleep: Sleep = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    rng: Random = field(default_factory=Random)
+    """Random stream for jitter only: no decision of a search depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Settings for requests to a hosted model, beside its connection."""
+
+    key_env: str = ""
+    """Environment variable of the key, for messages; empty: there is no key."""
+    secrets: tuple[str, ...] = ()
+    """Secrets that no message and no answer may hold."""
+    timeout_s: float = 600.0
+    """Maximum seconds without progress of an answer."""
+    stream: bool = True
+    """Whether the provider may be asked to stream."""
+    tools: bool = True
+    """Whether agents call tools; decides the question of the check."""
+    reasoning_effort: str | None = None
+    """Effort that is added to requests that name none."""
+    always: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of every request, whatever the agent asks for."""
+    output_tokens: int = REPLY_TOKENS
+    """Output limit of the check, equal to that of agents."""
+    half_context: bool = False
+    """A reply may fill at most half of the context that the server tells."""
+    forms: bool = False
+    """Permission for dgm's own questions to ask for an answer by a JSON schema."""
+    longest_wait_s: float = LONGEST_WAIT_S
+    """Maximum wait in seconds at the provider's request; one that asks for more fails the call, and pauses a run."""
+    changes: Abilities = field(default_factory=Abilities)
+    """What the settings leave out, rename and set in this model's requests."""
+
+
+@dataclass(slots=True)
+class _CallInProgress:
+    """One call over all its tries."""
+
+    request: WireRequest
+    delivery: Delivery
+    room: int | None = None
+    """The output limit that the provider would accept now."""
+    known: Abilities = field(default_factory=Abilities)
+    """The known abilities of the model when the last try was sent."""
+    unknown_path: bool = False
+    """Whether the provider's last refusal was an unknown path."""
+    proxy_failed: bool = False
+    """Whether the last try failed at the proxy that the environment names."""
+    samples: int = 0
+    unreadable: int = 0
+    refusal: tuple[int, bytes] = (400, b"")
+    """Status and body of the last refusal."""
+
+    def break_off(self, receiving: AnswerReceiver, *, billed: bool = True) -> None:
+        """Take back the bytes that were handed on, and count the received part as billed.
+
+        Args:
+            receiving: the received part of the answer.
+            billed: whether the input counts if nothing arrived: the provider did not say that it failed.
+        """
+        reader = receiving.reader
+        came = reader.whole() if reader is not None and reader.spoken else {}
+        if not came and not billed:
+            self.delivery.take_back(Usage())
+            return
+        usage = receiving.wire.usage(came, receiving.body)
+        self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
+
+
+class _RetrySignal(Exception):
+    """The exception that carries a temporary fault through tenacity."""
+
+    def __init__(self, fault: Retry) -> None:
+        super().__init__(fault.reason)
+        self.fault = fault
 
 
 class HostedModel:
@@ -123,7 +207,7 @@ class HostedModel:
 
     async def send(self, request: WireRequest, delivery: Delivery) -> WireReply:
         """Return one answer, however many tries it takes; see ``WireModel.send``."""
-        return await self._try_until_answered(CallInProgress(request, delivery))
+        return await self._try_until_answered(_CallInProgress(request, delivery))
 
     async def check(self) -> Checked:
         """Make one small real call with a tool; see ``WireModel.check``."""
@@ -131,7 +215,7 @@ class HostedModel:
         self.abilities = before.learn(await read_listed_sizes(self._connection, self.own_name))
         tools, output = self.takes_tools, self._access.output_tokens
         request = check_request(self.protocol, self.own_name, tools=tools, output=output)
-        sending = CallInProgress(request, NullDelivery())
+        sending = _CallInProgress(request, NullDelivery())
         try:
             reply = await self._try_until_answered(sending)
         except RequestRefused as error:
@@ -147,7 +231,7 @@ class HostedModel:
         words = [] if self.abilities == before else [self.abilities.describe()]
         words += check_warnings(reply, request, tools=tools)
         if NO_TOOL_CALL in words:
-            self.abilities = self.abilities.learn(Change(tools=False))
+            self.abilities = self.abilities.learn(Abilities(tools=False))
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
     async def count_tokens(self, request: WireRequest) -> int | None:
@@ -159,7 +243,7 @@ class HostedModel:
             response = await self._connection.post(
                 "/messages/count_tokens", body, stream=False, headers=request.headers
             )
-            return read_count(response.status_code, response.content)
+            return _read_count(response.status_code, response.content)
         except Exception as error:
             if judge_transport(error) is None:
                 raise
@@ -171,7 +255,7 @@ class HostedModel:
 
     # Tries
 
-    async def _try_until_answered(self, sending: CallInProgress) -> WireReply:
+    async def _try_until_answered(self, sending: _CallInProgress) -> WireReply:
         async def attempt() -> WireReply:
             return await self._try(sending)
 
@@ -183,26 +267,26 @@ class HostedModel:
         retrying = AsyncRetrying(
             sleep=pause,
             stop=stop_after_attempt(self._retries.tries),
-            wait=lambda state: wait_s(state, self._retries),
-            retry=retry_if_exception_type(RetrySignal),
+            wait=lambda state: _backoff_s(state, self._retries),
+            retry=retry_if_exception_type(_RetrySignal),
             before_sleep=self._note,
             reraise=True,
         )
         try:
             return await retrying(attempt)
-        except RetrySignal as error:
+        except _RetrySignal as error:
             seconds, tries = self._retries.clock() - begun, self._retries.tries
             tried = f"{tries} tries in {seconds:.0f} s, the last" if tries > 1 else "1 try"
             raise Infrastructure(f"{self.name}: {tried}: {error.fault.reason}") from error.__cause__
 
-    async def _try(self, sending: CallInProgress) -> WireReply:
+    async def _try(self, sending: _CallInProgress) -> WireReply:
         """Send once, and once more for each change that the model's abilities require.
 
         Raises:
-            Again: the next try may succeed.
+            _RetrySignal: the next try may succeed.
         """
-        outcome: Fault = TemporaryFault("the provider asked for too many changes of one request")
-        for _ in range(CHANGES):
+        outcome: Fault = Retry("the provider asked for too many changes of one request")
+        for _ in range(REPAIRS):
             self._check_wait()
             async with AsyncExitStack() as stack:
                 body, stream = self._fit_body(sending)
@@ -217,13 +301,13 @@ class HostedModel:
                     return answer
                 outcome = answer
                 self._throttle.used(turn, 0)
-                if isinstance(outcome, TemporaryFault) and outcome.overload:
+                if isinstance(outcome, Retry) and outcome.overload:
                     self._throttle.note_too_many(turn)
-            if not isinstance(outcome, UnsupportedPart) or not self._learn(outcome, sending):
+            if not isinstance(outcome, Repair) or not self._learn(outcome, sending):
                 break
         raise self._error_of_fault(outcome, sending)
 
-    async def _ask(self, sending: CallInProgress, body: JsonObject, stream: bool) -> WireReply | Fault:
+    async def _ask(self, sending: _CallInProgress, body: JsonObject, stream: bool) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
         asked = sending.request.body
@@ -233,12 +317,13 @@ class HostedModel:
         response: httpx2.Response | None = None
         try:
             response = await self._connection.post(
-                wire.path, body, stream=stream, headers=self.abilities.apply_headers(sending.request.headers)
+                wire.path, body, stream=stream, headers=sending.request.headers
             )
             if response.status_code >= 400:
                 await response.aread()
-                sending.refused(
-                    response.status_code, mask_secret_bytes(response.content, self._access.secrets)
+                sending.refusal = (
+                    response.status_code,
+                    mask_secret_bytes(response.content, self._access.secrets),
                 )
                 sending.unknown_path = is_unknown_path(response)
                 return self._judge_refusal(
@@ -246,22 +331,22 @@ class HostedModel:
                 )
             received = await receiving.take(response)
         except ErrorInAnswer as error:
-            sending.broke(receiving, asked_at_least=False)
-            sending.refused(400, json.dumps(error.body).encode())
+            sending.break_off(receiving, billed=False)
+            sending.refusal = (400, json.dumps(error.body).encode())
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
         except UnusableReply as error:
             return self._handle_unreadable(error, sending, body)
         except TimeoutError:
-            sending.broke(receiving)
+            sending.break_off(receiving)
             reason = f"no progress of the answer for {self._access.timeout_s:g} s"
-            return TemporaryFault(reason, None, overload=False)
+            return Retry(reason)
         except Exception as error:
             fault = judge_transport(error, secrets=self._access.secrets)
             if fault is None:
                 raise
             sending.proxy_failed = "the proxy " in str(error.__cause__ or error)
-            if response is not None or not was_never_sent(error):
-                sending.broke(receiving)
+            if response is not None or not _was_never_sent(error):
+                sending.break_off(receiving)
             return fault
         finally:
             if response is not None:
@@ -273,14 +358,13 @@ class HostedModel:
         status: int,
         content: object,
         headers: Mapping[str, str],
-        asked: tuple[CallInProgress, JsonObject],
+        asked: tuple[_CallInProgress, JsonObject],
     ) -> Fault:
         sending, body = asked
         return judge_refusal(
             read_refusal(status, content, headers),
             body,
             self.protocol,
-            sent=sending.request.headers,
             secrets=self._access.secrets,
             form_optional=sending.request.form_optional and sending.known.forms,
         )
@@ -294,7 +378,7 @@ class HostedModel:
         return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
 
     def _handle_unreadable(
-        self, error: UnusableReply, sending: CallInProgress, body: JsonObject
+        self, error: UnusableReply, sending: _CallInProgress, body: JsonObject
     ) -> WireReply | Fault:
         """Retry after an incomplete answer; accept the same form the second time, because the server means it."""
         wire = WIRES[self.protocol]
@@ -309,15 +393,15 @@ class HostedModel:
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
             sending.delivery.take_back(Usage())
-        return TemporaryFault(str(error))
+        return Retry(str(error))
 
-    def _fit_body(self, sending: CallInProgress) -> tuple[JsonObject, bool]:
+    def _fit_body(self, sending: _CallInProgress) -> tuple[JsonObject, bool]:
         """Return the body to send, and whether to ask the provider to stream."""
         sending.known = self.abilities
-        fitted = fit_body(sending, self.own_name, self._access)
+        fitted = fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
         return fitted, bool(fitted.get("stream"))
 
-    def _learn(self, fault: UnsupportedPart, sending: CallInProgress) -> bool:
+    def _learn(self, fault: Repair, sending: _CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
         # Another call may have learned the same meanwhile.
         news = self.abilities.learn(fault.change) != sending.known
@@ -328,54 +412,48 @@ class HostedModel:
         self._keep_lesson(fault.change)
         return news or sending.room != before
 
-    def _keep_lesson(self, change: Change) -> None:
+    def _keep_lesson(self, change: Abilities) -> None:
         learned = self.abilities.learn(change)
         if learned != self.abilities:
             self.abilities = learned
             self.listener.learned(self.name, learned.as_record(), learned.describe())
 
-    def _error_of_fault(self, fault: Fault, sending: CallInProgress) -> Exception:
+    def _error_of_fault(self, fault: Fault, sending: _CallInProgress) -> Exception:
         status, content = sending.refusal
         match fault:
-            case TemporaryFault(reason, retry_after_s):
-                return self._error_of_temporary(fault, reason, retry_after_s)
-            case MalformedOutput(reason):
+            case Retry(reason, sampled=True):
                 sending.samples += 1
                 if sending.samples < SAMPLES:
-                    return RetrySignal(TemporaryFault(reason, 0.0))
-                return RequestRefused("model_output_invalid", reason, status=status, content=content)
-            case AgentRequestFault(code, message) if code == NO_TOOLS:
+                    return _RetrySignal(Retry(reason, 0.0))
+                return self._error_of_fault(TellAgent(MALFORMED, reason), sending)
+            case Retry(reason, retry_after_s):
+                return self._error_of_temporary(fault, reason, retry_after_s)
+            case TellAgent(code, message) if code == NO_TOOLS:
                 # Told in dgm's own words, whatever flag of its server the provider names.
-                self._keep_lesson(Change(tools=False))
+                self._keep_lesson(Abilities(tools=False))
                 return RequestRefused(code, f"this model takes no tools: {message}")
-            case AgentRequestFault(code, message):
-                return RequestRefused(code, message, status=status, content=content)
-            case ContentRefused(code, message):
-                return RequestRefused(code, message, own=False, status=status, content=content)
-            case UnsupportedRequest(code, message):
-                return RequestRefused(code, message, own=False, kept=False, status=status, content=content)
-            case UnsupportedPart(_, message):
+            case TellAgent(code, message):
                 return RequestRefused(
-                    "unsupported_parameter", message, own=False, kept=False, status=status, content=content
+                    code, message, own=fault.own, kept=fault.kept, status=status, content=content
                 )
-            case AccountFault(message, key) if key and self._access.key_env:
+            case Repair(_, message):  # it was made already, and did not help
+                return self._error_of_fault(TellAgent(UNSUPPORTED, message), sending)
+            case UserMustAct(message, key) if key and self._access.key_env:
                 return ProviderRefuses(
                     f"{self.name}: the key in {self._access.key_env} is refused: {message}"
                 )
-            case AccountFault(message):
+            case UserMustAct(message):
                 return ProviderRefuses(f"{self.name}: {message}")
 
-    def _error_of_temporary(
-        self, fault: TemporaryFault, reason: str, retry_after_s: float | None
-    ) -> Exception:
+    def _error_of_temporary(self, fault: Retry, reason: str, retry_after_s: float | None) -> Exception:
         if retry_after_s is None:
-            return RetrySignal(fault)
+            return _RetrySignal(fault)
         self._throttle.pause(retry_after_s, reason)
         if retry_after_s > TOLD_WAIT_S:
             self.listener.waits(self.name, reason, self._retries.now() + retry_after_s)
         if retry_after_s > self._access.longest_wait_s:
             return self._waits()
-        return RetrySignal(fault)
+        return _RetrySignal(fault)
 
     def _check_wait(self) -> None:
         """Fail a call that would wait longer than a sandbox is held open for."""
@@ -389,9 +467,88 @@ class HostedModel:
 
     def _note(self, state: RetryCallState) -> None:
         seconds = state.next_action.sleep if state.next_action else 0.0
-        fault = fault_of(state)
+        fault = _fault_of(state)
         said = (self.name, state.attempt_number, seconds, fault.reason)
         logger.info("%s: try %d failed, the next in %.1f s: %s", *said)
         # A wait that the provider asked for was reported at that time.
         if seconds > TOLD_WAIT_S and fault.retry_after_s is None:
             self.listener.waits(self.name, fault.reason, self._retries.now() + seconds)
+
+
+def fit_body(
+    request: WireRequest, room: int | None, known: Abilities, own_name: str, access: Access
+) -> JsonObject:
+    """Return an agent's request with the settings' additions, in the form that the model accepts.
+
+    Args:
+        request: as the agent made it.
+        room: output tokens that the provider would accept now; None: not known.
+        known: what was learned of the model.
+        own_name: the provider's own name of the model.
+        access: the settings.
+    """
+    wire = WIRES[request.protocol]
+    body: dict[str, Any] = {**known.drop_form(request), "model": own_name, **access.always}
+    if body.get("stream") and not access.stream:
+        body["stream"] = False
+        body.pop("stream_options", None)
+    if body.get("stream") and request.protocol is WireProtocol.CHAT:
+        options = body.get("stream_options")
+        body["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
+    asked = default_effort(wire.mended_request(body), request.protocol, access.reasoning_effort)
+    fitted = known.apply(access.changes.apply(asked))
+    wished = wire.output_limit(fitted)
+    if room is None:
+        room = known.room(len(json.dumps(fitted, ensure_ascii=False)) * 2 // 7)
+    if access.half_context and known.context is not None:
+        half = max(known.context // 2, 1)
+        room = half if room is None else min(room, half)
+    if wished is not None and room is not None and room < wished:
+        return wire.limited(fitted, room)
+    return fitted
+
+
+def estimate_tokens(body: JsonObject) -> int:
+    """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
+    wires = WIRES.values()
+    output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
+    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+
+
+def _was_never_sent(error: Exception) -> bool:
+    """Return whether a request did not reach the provider, so that it cannot be billed."""
+    import httpx2
+
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    never = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
+    return isinstance(cause, never)
+
+
+def _fault_of(state: RetryCallState) -> Retry:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, _RetrySignal):
+        raise TypeError(f"retried without a passing fault: {error!r}")
+    return error.fault
+
+
+def _backoff_s(state: RetryCallState, retries: Retries) -> float:
+    """Return the seconds until the next try: what the provider asks for, else a jittered exponential back-off.
+
+    A provider that refuses again twice after the time that it asked for gets the back-off at least: a limit of a
+    minute that asks for milliseconds must not use up all tries.
+    """
+    asked_s = _fault_of(state).retry_after_s
+    if asked_s is not None and state.attempt_number <= 2:
+        return asked_s
+    # The exponent is bounded so that no number of tries overflows a float.
+    longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
+    return max(longest * retries.rng.uniform(0.5, 1.0), asked_s or 0.0)
+
+
+def _read_count(status: int, content: bytes) -> int | None:
+    """Return the input tokens in a provider's answer to the question for their number; None if it has none."""
+    try:
+        counted = json.loads(content).get("input_tokens") if status == 200 else None
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return counted if isinstance(counted, int) else None

@@ -105,6 +105,9 @@ def _find_own(models: ModelsSettings) -> Mapping[str, Mapping[str, Any]]:
             del own["key_env"]
         if own:
             found[provider.name] = own
+    for model, changes in models.model_dump(mode="json", exclude_defaults=True).get("requests", {}).items():
+        if "set" in changes:
+            found[f"requests of {model}"] = changes["set"]
     prices = models.model_dump(mode="json", exclude_none=True)["prices"]
     return found | {f"{_PRICE}{model}": row for model, row in prices.items()}
 

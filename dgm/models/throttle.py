@@ -16,6 +16,8 @@ from dgm.config import ProviderSettings
 from dgm.errors import Infrastructure
 from dgm.protocols import Sleep
 
+LONGEST_WAIT_S = 60.0
+"""Maximum wait in seconds of a call of a run at its provider's request, so that no sandbox is held open."""
 _WINDOW_S = 60.0
 
 

@@ -14,8 +14,8 @@ from dgm.config import Settings
 from dgm.domain import Usage
 from dgm.errors import ProviderRefuses, ProviderWaits, UserError
 from dgm.gateway.journal import RunJournal
+from dgm.models.check import NullListener
 from dgm.models.choose import all_names, open_models
-from dgm.models.listening import NullListener
 from dgm.models.pricing import FREE_MODELS, Price, Prices
 from dgm.protocols import Checked, Sleep, WireModel
 

@@ -10,12 +10,14 @@ from typing import NamedTuple
 from dgm.config import Settings, resolve
 from dgm.errors import DgmError, UserError
 from dgm.models import local_servers
+from dgm.models.abilities import Abilities
 from dgm.models.auto import Offer, settle_auto
 from dgm.models.keys import read_key
 from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
 from dgm.models.provider import Provider
 from dgm.models.providers import PROVIDERS
+from dgm.protocols import Checked
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import (
@@ -135,10 +137,17 @@ async def check_model(model: str, assignments: Sequence[str]) -> Sequence[CheckR
             name,
             True,
             f"answers (a check of {one.usage.tokens:,} tokens, {prices[one.model].cost(one.usage):.4f} USD)"
-            + "".join(f"; {words}" for words in one.words),
+            + "".join(f"; {words}" for words in one.words)
+            + _proposed_settings(one),
         )
         for one in checks
     ]
+
+
+def _proposed_settings(checked: Checked) -> str:
+    """Return the settings that spare each run what this check learned; empty if it learned no change."""
+    lines = Abilities.from_record(checked.abilities).as_settings(checked.model)
+    return f"; put into the settings file:\n{lines}" if lines else ""
 
 
 def _python_row() -> CheckRow:

@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from dgm.config import Settings
-from dgm.models.listing import list_models
+from dgm.models.check import list_models
 from dgm.models.providers import COMPATIBLE, open_connection
 from tests.agents.environments import environment
 from tests.support.wire_server import Echo, WireServer

@@ -25,7 +25,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dgm.archive.run import Run
-from dgm.models.checking import QUESTION
+from dgm.models.check import QUESTION
 from tests.support.call_log import Key, Log
 from tests.support.streaming_provider import MODEL, Asked, StreamingProvider
 

@@ -9,8 +9,7 @@ import httpx2
 
 from dgm.config import ProviderSettings
 from dgm.messages import WireProtocol, WireRequest
-from dgm.models.access import Access, Retries
-from dgm.models.hosted import HostedModel
+from dgm.models.hosted import Access, HostedModel, Retries
 from dgm.models.throttle import Throttle
 from tests.support import virtual_time
 from tests.support.virtual_time import clock

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from dgm.messages import Reply, RequestRefused, Role
-from dgm.models.checking import QUESTION
+from dgm.models.check import QUESTION
 from tests.support.wire_server import (
     anthropic_messages,
     anthropic_requests,

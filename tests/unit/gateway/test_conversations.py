@@ -10,8 +10,7 @@ import pytest
 
 from dgm.config import ProviderSettings
 from dgm.messages import WireProtocol
-from dgm.models.access import Retries
-from dgm.models.hosted import HostedModel
+from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
 from dgm.wires import WIRES
 from tests.support.gateway.bench import ACTION, client

@@ -12,10 +12,9 @@ from dgm.config import ModelsSettings, ProviderSettings
 from dgm.domain import ActionId
 from dgm.errors import ProviderRefuses, ProviderWaits
 from dgm.messages import WireProtocol
-from dgm.models.access import LONGEST_WAIT_S, Access, Retries
-from dgm.models.hosted import HostedModel
+from dgm.models.hosted import Access, HostedModel, Retries
 from dgm.models.providers import open_connection, provider_of
-from dgm.models.throttle import Throttle
+from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.search.model_checks import LONGEST_WAIT_S as LONGEST_CHECK_S
 from dgm.search.model_checks import check_patiently
 from tests.support.gateway.bench import MemoryJournal, client, gateway

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from dgm.errors import Infrastructure, ProviderRefuses
-from dgm.models.checking import NO_TOOL_CALL
+from dgm.models.check import NO_TOOL_CALL
 from tests.support.models.connection_script import URL, Bench, answer, completion, well
 
 CALL = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"command": "true"}'}}

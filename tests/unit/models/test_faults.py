@@ -13,16 +13,8 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.messages import WireProtocol
-from dgm.models.fault_kinds import (
-    AccountFault,
-    AgentRequestFault,
-    ContentRefused,
-    TemporaryFault,
-    judge_transport,
-)
-from dgm.models.faults import judge_refusal
-from dgm.models.refusals import read_refusal
-from dgm.models.waits import reset_time, waiting_time
+from dgm.models.faults import Retry, TellAgent, UserMustAct, judge_refusal, judge_transport
+from dgm.models.refusals import read_refusal, reset_time, waiting_time
 
 KEY = "k3y-0123456789-abcdefghij-ZZ"
 CONTEXT = "context_length_exceeded"
@@ -45,17 +37,15 @@ def said(message, code=None, kind="invalid_request_error"):
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 499, 500, 502, 503, 504, 520, 529])
 def test_what_may_pass(status):
     overload = status in (429, 503, 529)
-    assert judged(status, said("Later.", kind="x")) == TemporaryFault(f"{status} Later.", None, overload)
-    assert anthropics(status, "x", "Later.") == TemporaryFault(f"{status} Later.", None, overload)
+    assert judged(status, said("Later.", kind="x")) == Retry(f"{status} Later.", None, overload)
+    assert anthropics(status, "x", "Later.") == Retry(f"{status} Later.", None, overload)
 
 
 def test_how_long_to_wait_is_taken_from_the_answer():
     headers = {"Retry-After": "7"}
     fault = judged(429, said("Slow down", "rate_limit_exceeded", "requests"), **headers)
-    assert fault == TemporaryFault("429 Slow down", 7.0, True)
-    assert anthropics(529, "overloaded_error", "Overloaded", **headers) == TemporaryFault(
-        "529 Overloaded", 7.0, True
-    )
+    assert fault == Retry("429 Slow down", 7.0, True)
+    assert anthropics(529, "overloaded_error", "Overloaded", **headers) == Retry("529 Overloaded", 7.0, True)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +127,11 @@ def test_waiting_times_in_words(text, seconds):
 @pytest.mark.parametrize(
     ("kind", "fault"),
     [
-        ("overloaded_error", TemporaryFault("529 So.", None, True)),
-        ("rate_limit_error", TemporaryFault("429 So.", None, True)),
-        ("api_error", TemporaryFault("500 So.")),
-        ("something_new", TemporaryFault("So.")),
-        ("authentication_error", AccountFault("401 So.", True)),
+        ("overloaded_error", Retry("529 So.", None, True)),
+        ("rate_limit_error", Retry("429 So.", None, True)),
+        ("api_error", Retry("500 So.")),
+        ("something_new", Retry("So.")),
+        ("authentication_error", UserMustAct("401 So.", True)),
     ],
 )
 def test_errors_in_the_midst_of_a_stream(kind, fault):
@@ -152,17 +142,17 @@ def test_errors_in_the_midst_of_a_stream(kind, fault):
 @pytest.mark.parametrize(
     ("record", "fault"),
     [
-        ({"message": "So.", "type": "server_error", "code": None}, TemporaryFault("500 So.")),
+        ({"message": "So.", "type": "server_error", "code": None}, Retry("500 So.")),
         (
             {"message": "So.", "type": "tokens", "code": "rate_limit_exceeded"},
-            TemporaryFault("429 So.", None, True),
+            Retry("429 So.", None, True),
         ),
-        ({"message": "So.", "code": CONTEXT}, ContentRefused(CONTEXT, "So.")),
-        ({"message": "So.", "code": "insufficient_quota"}, AccountFault("So.")),
-        ({"message": "So.", "code": 502}, TemporaryFault("502 So.")),
+        ({"message": "So.", "code": CONTEXT}, TellAgent(CONTEXT, "So.")),
+        ({"message": "So.", "code": "insufficient_quota"}, UserMustAct("So.")),
+        ({"message": "So.", "code": 502}, Retry("502 So.")),
         (
             {"message": "messages[0]", "type": "BadRequestError", "code": 400},
-            AgentRequestFault("invalid_request", "messages[0]"),
+            TellAgent("invalid_request", "messages[0]"),
         ),
     ],
 )
@@ -210,19 +200,19 @@ def error(ask, cause):
 def test_errors_of_the_transport_pass_and_say_what_it_was(ask, cause, words):
     for raised in (error(ask, cause), cause):
         fault = judge_transport(raised)
-        assert isinstance(fault, TemporaryFault) and words in fault.reason and not fault.overload
+        assert isinstance(fault, Retry) and words in fault.reason and not fault.overload
 
 
 @pytest.mark.parametrize("ask", [_openai, _anthropic])
 def test_an_address_that_cannot_be_one_is_left_to_a_person(ask):
     fault = judge_transport(error(ask, httpx2.UnsupportedProtocol("no http://", request=REQUEST)))
-    assert isinstance(fault, AccountFault) and "address" in fault.message
+    assert isinstance(fault, UserMustAct) and "address" in fault.message
 
 
 def test_a_proxy_that_wants_credentials_is_named():
     fault = judge_transport(httpx2.ProxyError("407 Proxy Authentication Required"))
-    assert isinstance(fault, AccountFault) and "HTTPS_PROXY" in fault.message
-    assert isinstance(judge_transport(httpx2.ProxyError("connection reset")), TemporaryFault)
+    assert isinstance(fault, UserMustAct) and "HTTPS_PROXY" in fault.message
+    assert isinstance(judge_transport(httpx2.ProxyError("connection reset")), Retry)
 
 
 class Number(pydantic.BaseModel):
@@ -253,7 +243,7 @@ def raised(function, *arguments):
 )
 def test_what_escapes_while_an_answer_streams_in_passes(escaped):
     fault = judge_transport(escaped)
-    assert isinstance(fault, TemporaryFault) and fault.reason and "\n" not in fault.reason
+    assert isinstance(fault, Retry) and fault.reason and "\n" not in fault.reason
 
 
 @pytest.mark.parametrize(
@@ -268,11 +258,11 @@ def test_what_is_not_the_providers_is_no_fault(own):
 )
 def test_whatever_a_broken_proxy_answers_is_one_line(content):
     fault = judged(502, content)
-    assert isinstance(fault, TemporaryFault) and fault.reason.startswith("502") and "\n" not in fault.reason
+    assert isinstance(fault, Retry) and fault.reason.startswith("502") and "\n" not in fault.reason
 
 
 @pytest.mark.parametrize(
     ("status", "text"), [(429, "Too many tokens, please wait"), (503, "no slot: context size exceeded")]
 )
 def test_a_busy_provider_that_speaks_of_tokens_is_waited_for(status, text):
-    assert isinstance(judged(status, said(text)), TemporaryFault)
+    assert isinstance(judged(status, said(text)), Retry)

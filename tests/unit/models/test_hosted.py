@@ -10,7 +10,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
 from dgm.messages import RequestRefused, WireProtocol
-from dgm.models.tries import estimate_tokens
+from dgm.models.hosted import estimate_tokens
 from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,

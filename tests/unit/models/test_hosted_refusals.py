@@ -6,6 +6,7 @@ import pytest
 
 from dgm.errors import ProviderRefuses
 from dgm.messages import NO_TOOLS, RequestRefused
+from dgm.models.abilities import Abilities
 from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
@@ -152,11 +153,28 @@ def test_feature_that_the_model_lacks_is_no_fault_of_the_agent_and_not_kept():
     assert (caught.value.own, caught.value.kept) == (False, False)
 
 
-def test_contradiction_of_the_agent_is_its_own():
+def test_a_wrong_value_of_the_agent_is_told_and_not_repaired():
     bench = Bench(answer(400, "Invalid 'temperature': 9 is above the maximum of 2", param="temperature"))
     with pytest.raises(RequestRefused) as caught:
         bench.ask(temperature=9)
-    assert caught.value.own
+    assert (caught.value.own, caught.value.kept) == (False, True)
+    assert len(bench.script.at) == 1
+
+
+def test_changes_of_the_settings_are_made_before_anything_is_refused():
+    changes = Abilities(frozenset(("seed",)), {"max_tokens": "max_new_tokens"}, {"enable_thinking": False})
+    bench = Bench(access={"changes": changes})
+    bench.ask(seed=1, top_p=0.5)
+    (body,) = bench.script.bodies
+    assert (body["max_new_tokens"], body["enable_thinking"], body["top_p"]) == (64, False, 0.5)
+    assert not {"seed", "max_tokens"} & body.keys()
+
+
+def test_a_model_that_does_not_stream_is_asked_without():
+    bench = Bench(answer(400, "This model does not support streaming"))
+    bench.ask(stream=True)
+    assert [body.get("stream") for body in bench.script.bodies] == [True, False]
+    assert "stream_options" not in bench.script.bodies[1]
 
 
 def test_no_answer_and_no_refusal_holds_the_key():

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dgm.models.listing import ModelRow, is_unknown_path, list_models, read_row, suggest_url
+from dgm.models.check import ModelRow, is_unknown_path, list_models, read_row, suggest_url
 from tests.support.models.connecting import KEY, clear_environment, connect
 from tests.support.models.recording_server import Answer, recording, said
 
