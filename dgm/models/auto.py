@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from dgm.config import Settings
 from dgm.errors import UserError
+from dgm.models.addresses import check_url
 from dgm.models.choose import AUTO, ROLES
 from dgm.models.local_servers import USUAL, LocalServer, Probe, probe
 from dgm.models.pricing import Price, Prices
-from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, check_url
+from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider
 
 PAID = (OPENAI, ANTHROPIC)
 """Paid providers, in the order of preference."""

@@ -1,39 +1,103 @@
-"""Connections to providers: they send requests as unchanged JSON through the vendor's own client.
+"""A connection to one model of a provider: requests go out as unchanged JSON through the vendor's own client.
 
-The client authenticates, routes and signs; it does not change the body or the reply. Nothing is retried here, and no
-status is an error: ``faults`` decides the meaning of a reply.
+The client authenticates and times out; it does not change the body or the reply. Nothing is retried here, and no
+status is an error: ``faults`` decides the outcome of a reply.
 """
 
+import importlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from dgm.errors import ProviderRefuses
+from dgm.config import ProviderSettings
+from dgm.errors import DgmError, UserError
 from dgm.messages import JsonObject, WireProtocol
+from dgm.models.addresses import find_proxy_variable, is_loopback
 from dgm.models.extras import Extras
 
 if TYPE_CHECKING:
-    import anthropic
     import httpx2
-    import openai
 
+CONNECT_S = 30.0
+"""Maximum time to connect, in seconds; ``timeout_s`` bounds the time without a byte from a provider that thinks."""
+NO_KEY = "none"
+"""Key for a server that asks for none: the vendors' packages refuse to send no key."""
+VERTEX_VERSION = "vertex-2023-10-16"
 _UNREAD = {"x-stainless-raw-response": "stream"}
 """Header that tells the vendors' clients that the caller reads the reply."""
+_KEPT_CONNECTIONS = 100
+_KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+_ORIGIN = "dgm.origin"
 
 
-class Connection(Protocol):
-    """A connection to one model of one provider."""
+@dataclass(frozen=True, slots=True)
+class ConnectionPlan:
+    """All that distinguishes the connection to one model from another."""
 
     protocol: WireProtocol
     base_url: str
-    """Base URL without its query; the paths of ``post`` and ``get`` are below it."""
-    secrets: tuple[str, ...]
-    """Secrets that no message may hold."""
-    key_env: str
+    query: str = ""
+    """Query after every path, without its question mark."""
+    key: str = ""
+    key_env: str = ""
     """Environment variable of the key; empty: there is no key, or not in one variable."""
-    list_path: str
-    """Path of the list of models; empty: there is no list of usable models."""
+    key_header: str = ""
+    """Header of the key; empty: it goes as a bearer token."""
+    secrets: tuple[str, ...] = ()
+    list_path: str = "/models"
+    auth: "httpx2.Auth | None" = None
+    """Authentication that is not a key."""
+    is_vendor: bool = False
+    """Whether it is OpenAI or Anthropic, whom the packages' own variables (``OPENAI_ORG_ID`` …) are meant for."""
+    is_vertex: bool = False
+    """Whether the model's name stands in the path of a message, as Vertex wants it."""
+    extras: Extras = field(default_factory=Extras)
+
+
+class Connection:
+    """A connection to one model of one provider.
+
+    Attributes:
+        protocol: the protocol of its requests.
+        base_url: without its query; the paths of ``post`` and ``get`` are below it.
+        secrets: secrets that no message may hold.
+        key_env: environment variable of the key; empty: there is no key, or not in one variable.
+        list_path: path of the list of models; empty: there is no list of usable models.
+        proxy: the variable of the environment that names the proxy in between; empty: there is none.
+    """
+
+    def __init__(self, plan: ConnectionPlan, settings: ProviderSettings) -> None:
+        """Open the vendor's client; send no request.
+
+        Raises:
+            UserError: a variable of the environment names a proxy that cannot be used.
+        """
+        self.protocol = plan.protocol
+        self.base_url = plan.base_url.rstrip("/")
+        self.secrets = (*plan.secrets, *plan.extras.secrets)
+        self.key_env = plan.key_env
+        self.list_path = plan.list_path
+        self.proxy = find_proxy_variable(plan.base_url)
+        self._plan = plan
+        messages = plan.protocol is WireProtocol.MESSAGES
+        self._prefix = "/v1" if messages and not plan.is_vertex else ""
+        self._package: Any = importlib.import_module("anthropic" if messages else "openai")
+        http = _open_http_client(plan, settings, self.proxy)
+        options = {
+            "api_key": plan.key or NO_KEY,
+            "base_url": plan.base_url,
+            "max_retries": 0,
+            "timeout": http.timeout,
+            "http_client": http,
+        }
+        if messages:
+            self._client = self._package.AsyncAnthropic(**options, open_telemetry=False)
+        else:
+            self._client = self._package.AsyncOpenAI(**options)
+            if not plan.is_vendor:
+                self._client.admin_api_key = None
 
     async def post(
         self, path: str, body: JsonObject, *, stream: bool, headers: Mapping[str, str]
@@ -50,7 +114,14 @@ class Connection(Protocol):
             ProviderRefuses: no credentials are found, or they cannot be renewed.
             openai.APIConnectionError: no reply; the cause is the HTTP client's error. Likewise Anthropic's.
         """
-        ...
+        extras = self._plan.extras
+        sent = extras.add_to_headers(headers) | (_UNREAD if stream else {})
+        whole = extras.add_to_body(body)
+        if self._plan.is_vertex:
+            method = "streamRawPredict" if stream else "rawPredict"
+            path = f"/publishers/anthropic/models/{whole.pop('model')}:{method}"
+            whole.setdefault("anthropic_version", VERTEX_VERSION)
+        return await self._send(self._place(path), encode(whole), sent)
 
     async def get(self, path: str) -> "httpx2.Response":
         """Return the fully read reply to a GET, whatever its status; raises as ``post``.
@@ -58,153 +129,81 @@ class Connection(Protocol):
         Args:
             path: below the base URL, or a whole URL at the same server.
         """
-        ...
+        return await self._send(self._place(path), None, self._plan.extras.headers)
 
     async def close(self) -> None:
         """Close the connections."""
-        ...
+        await self._client.close()
 
+    async def _send(self, path: str, content: bytes | None, headers: Mapping[str, str]) -> "httpx2.Response":
+        import httpx2
 
-class Send(Protocol):
-    """An untyped request of a vendor's client; its reply has any status."""
-
-    async def __call__(
-        self, path: str, body: JsonObject | None, headers: Mapping[str, str]
-    ) -> "httpx2.Response":
-        """Send a POST with the body, or a GET where there is none."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The differences between providers that use the same vendor's client."""
-
-    prefix: str = ""
-    """Prefix of every path, below the base URL."""
-    query: str = ""
-    """Query after every path, without its question mark."""
-    read_reply: Callable[["httpx2.Response"], "httpx2.Response"] | None = None
-    """Converter of a streamed reply to server-sent events."""
-    list_path: str = "/models"
-    key_env: str = ""
-    secrets: tuple[str, ...] = ()
-    extras: Extras = field(default_factory=Extras)
-
-
-class VendorConnection:
-    """A connection through a vendor's client."""
-
-    def __init__(
-        self,
-        protocol: WireProtocol,
-        base_url: str,
-        send: Send,
-        close: Callable[[], Awaitable[None]],
-        route: Route,
-    ) -> None:
-        """Take over the client behind ``send`` and ``close``."""
-        self.protocol = protocol
-        self.base_url = base_url.rstrip("/")
-        self.secrets = (*route.secrets, *route.extras.secrets)
-        self.key_env = route.key_env
-        self.list_path = route.list_path
-        self._send = send
-        self._close = close
-        self._route = route
-
-    async def post(
-        self, path: str, body: JsonObject, *, stream: bool, headers: Mapping[str, str]
-    ) -> "httpx2.Response":
-        """Send a request; see ``Connection.post``."""
-        extras = self._route.extras
-        sent = extras.add_to_headers(headers)
-        if stream:
-            sent |= _UNREAD
-        response = await self._send(self._place(path), extras.add_to_body(body), sent)
-        convert = self._route.read_reply
-        return convert(response) if convert and stream and response.is_success else response
-
-    async def get(self, path: str) -> "httpx2.Response":
-        """Return the reply to a GET; see ``Connection.get``."""
-        return await self._send(self._place(path), None, self._route.extras.headers)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._close()
+        ask = self._client.get if content is None else self._client.post
+        body = {} if content is None else {"content": content}
+        try:
+            response: httpx2.Response = await ask(
+                path, **body, cast_to=httpx2.Response, options={"headers": headers}
+            )
+        except self._package.APIStatusError as error:
+            response = error.response
+        except self._package.APIConnectionError as error:
+            if isinstance(error.__cause__, DgmError):
+                raise error.__cause__ from error
+            raise
+        return response
 
     def _place(self, path: str) -> str:
-        placed = path if path.startswith(("http://", "https://")) else self._route.prefix + path
-        if not self._route.query:
-            return placed
-        return f"{placed}{'&' if '?' in placed else '?'}{self._route.query}"
+        placed = path if path.startswith(("http://", "https://")) else self._prefix + path
+        query = self._plan.query
+        return f"{placed}{'&' if '?' in placed else '?'}{query}" if query else placed
 
 
-def openai_send(client: "openai.AsyncOpenAI", *, encoded: bool = True) -> Send:
-    """Return the untyped requests of OpenAI's client.
-
-    Args:
-        client: sends once (``max_retries`` is 0).
-        encoded: pass it the body as bytes, which is faster; not possible if the client itself reads the body.
-    """
-    import httpx2
-    import openai
-
-    async def send(path: str, body: JsonObject | None, headers: Mapping[str, str]) -> httpx2.Response:
-        try:
-            if body is None:
-                return await client.get(path, cast_to=httpx2.Response, options={"headers": headers})
-            if encoded:
-                return await client.post(
-                    path, content=encode(body), cast_to=httpx2.Response, options={"headers": headers}
-                )
-            return await client.post(
-                path, body=replace_surrogates(body), cast_to=httpx2.Response, options={"headers": headers}
-            )
-        except openai.APIStatusError as error:
-            return error.response
-        except openai.APIError:
-            raise
-        except openai.OpenAIError as error:
-            raise ProviderRefuses(str(error)) from error
-
-    return send
-
-
-def anthropic_send(
-    client: "anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicVertex",
-    *,
-    encoded: bool = True,
-) -> Send:
-    """Return the untyped requests of Anthropic's client; the arguments are those of ``openai_send``."""
-    import anthropic
+def _open_http_client(plan: ConnectionPlan, settings: ProviderSettings, proxy: str) -> "httpx2.AsyncClient":
+    """Return the HTTP client under the vendor's: its time-outs and proxy, and the headers that it may carry."""
     import httpx2
 
-    async def send(path: str, body: JsonObject | None, headers: Mapping[str, str]) -> httpx2.Response:
-        options: anthropic.RequestOptions = {"headers": headers}
-        try:
-            if body is None:
-                return await client.get(path, cast_to=httpx2.Response, options=options)
-            if encoded:
-                return await client.post(path, content=encode(body), cast_to=httpx2.Response, options=options)
-            return await client.post(
-                path, body=replace_surrogates(body), cast_to=httpx2.Response, options=options
-            )
-        except anthropic.APIStatusError as error:
-            return error.response
-        except anthropic.APIError:
-            raise
-        except anthropic.AnthropicError as error:
-            raise ProviderRefuses(str(error)) from error
+    key_headers = _KEY_HEADERS | set(plan.extras.headers)
+    foreign = () if plan.is_vendor else _headers_for_vendors()
 
-    return send
+    async def choose_headers(request: httpx2.Request) -> None:
+        for name in foreign:
+            if name not in plan.extras.headers:
+                request.headers.pop(name, None)
+        if plan.key_header:
+            request.headers.pop("authorization", None)
+            request.headers[plan.key_header] = plan.key
+        origin = request.extensions.setdefault(_ORIGIN, request.url.origin)
+        if origin != request.url.origin:  # a redirect to another server
+            for name in key_headers:
+                request.headers.pop(name, None)
+
+    timeout = httpx2.Timeout(settings.timeout_s, connect=min(CONNECT_S, settings.timeout_s), pool=None)
+    try:
+        return httpx2.AsyncClient(
+            auth=plan.auth,
+            timeout=timeout,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
+            follow_redirects=True,
+            event_hooks={"request": [choose_headers]},
+            trust_env=not is_loopback(plan.base_url),
+        )
+    except ImportError as error:
+        hint = "names a SOCKS proxy, which needs a package: pip install 'httpx2[socks]'"
+        raise UserError(f"{proxy} {hint}") from error
+    except (ValueError, httpx2.InvalidURL):
+        # Raise without the cause, whose text holds the address with its password.
+        raise UserError(f"{proxy} holds no address of a proxy, such as http://proxy.example:3128") from None
+
+
+def _headers_for_vendors() -> frozenset[str]:
+    """Return the headers that the packages read from the environment for their own vendor."""
+    names = {"openai-organization", "openai-project"}
+    for variable in ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"):
+        lines = os.environ.get(variable, "").split("\n")
+        names |= {line.partition(":")[0].strip().lower() for line in lines if ":" in line}
+    return frozenset(names)
 
 
 def encode(body: JsonObject) -> bytes:
     """Return the body as JSON; half a surrogate pair, which has no UTF-8 form, becomes a question mark."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def replace_surrogates(body: JsonObject) -> dict[str, Any]:
-    """Return the body without half surrogate pairs; a dictionary, for clients that read it."""
-    decoded: dict[str, Any] = json.loads(encode(body))
-    return decoded

@@ -344,9 +344,12 @@ class HostedModel:
             fault = judge_transport(error, secrets=self._access.secrets)
             if fault is None:
                 raise
-            sending.proxy_failed = "the proxy " in str(error.__cause__ or error)
-            if response is not None or not _was_never_sent(error):
+            never_sent = response is None and _was_never_sent(error)
+            if not never_sent:
                 sending.break_off(receiving)
+            sending.proxy_failed = never_sent and bool(self._connection.proxy)
+            if sending.proxy_failed and isinstance(fault, Retry):
+                return Retry(f"{fault.reason} (by the proxy that {self._connection.proxy} names)")
             return fault
         finally:
             if response is not None:

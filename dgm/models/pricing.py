@@ -14,7 +14,7 @@ from typing import Any
 from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
-from dgm.models.proxies import is_loopback
+from dgm.models.addresses import is_loopback
 from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")

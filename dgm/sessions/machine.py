@@ -15,8 +15,7 @@ from dgm.models.auto import Offer, settle_auto
 from dgm.models.keys import read_key
 from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
-from dgm.models.provider import Provider
-from dgm.models.providers import PROVIDERS
+from dgm.models.providers import PROVIDERS, Provider
 from dgm.protocols import Checked
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine

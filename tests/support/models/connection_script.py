@@ -90,6 +90,7 @@ class Script:
     secrets = (KEY,)
     key_env = "A_KEY"
     list_path = "/models"
+    proxy = ""
 
     def __init__(self, *steps, protocol=WireProtocol.CHAT, pages=None):
         self.protocol = protocol

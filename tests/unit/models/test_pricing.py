@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.models.addresses import is_loopback
 from dgm.models.pricing import TABLE, LongInputPrices, Price, Prices, TokenRates
-from dgm.models.proxies import is_loopback
 
 SHIPPED = Prices.load({})
 FLAT = Price(TokenRates(2.0, 0.1, 2.5, 10.0))

@@ -91,6 +91,15 @@ def test_provider_that_is_away_is_asked_a_few_times():
     assert len(bench.script.at) == 3
 
 
+def test_a_proxy_that_is_away_is_named_and_left_to_the_user():
+    bench = Bench(*(httpx2.ConnectError("refused") for _ in range(9)))
+    bench.script.proxy = "HTTPS_PROXY"
+    with pytest.raises(
+        ProviderRefuses, match=r"connect error: refused \(by the proxy that HTTPS_PROXY names\)"
+    ):
+        bench.check()
+
+
 def test_refused_tools_end_the_check_with_the_servers_words_and_advice():
     bench = Bench(answer(400, '"auto" tool choice requires --enable-auto-tool-choice to be set'))
     with pytest.raises(ProviderRefuses, match=r"takes no tools: .*--enable-auto-tool-choice.* tools = false"):
