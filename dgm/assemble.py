@@ -37,8 +37,8 @@ from dgm.meta.prompts import Prompts, load_frozen, load_shipped
 from dgm.meta.registry import open_operators
 from dgm.meta.seed_origin import freeze_origin
 from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
+from dgm.models.builtin import DryRun
 from dgm.models.choose import drawing_of, open_models
-from dgm.models.dry_run import DryRun
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes.choose import choose

@@ -39,7 +39,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.models.recorded import RecordedModel
+from dgm.models.builtin import RecordedModel
 from dgm.plugins import check_answer
 from dgm.protocols import Journal, Model, WireModel
 

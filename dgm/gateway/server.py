@@ -36,7 +36,7 @@ from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
-from dgm.models.drawing import Drawing
+from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.volatile_text import UNKNOWN
 

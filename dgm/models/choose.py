@@ -7,13 +7,16 @@ request: a model's ``check`` tests whether it answers, and ``dgm.models.auto`` c
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
 from typing import cast
 
 from dgm.config import ModelsSettings, Settings
+from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.abilities import Abilities
-from dgm.models.context import ModelContext
-from dgm.models.drawing import Choice, Drawing
+from dgm.models.builtin import ModelContext
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
@@ -25,7 +28,7 @@ AUTO = "auto"
 ROLES = ("solve", "improve", "diagnose")
 BUILTIN = {
     "offline": "dgm.offline:OfflineModel",
-    "recorded": "dgm.models.recorded:RecordedModel",
+    "recorded": "dgm.models.builtin:RecordedModel",
 }
 """Name → ``module:attribute``, as an entry point names it; called with a ``ModelContext`` as a plug-in is.
 
@@ -33,6 +36,41 @@ Each of these gives equal answers to equal requests.
 """
 SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close": 0}
 """Attributes of a plug-in's model, and the number of arguments of its methods; None for plain attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model that may be drawn."""
+
+    model: str
+    """The model's full name."""
+    weight: float
+    """Above 0; models are drawn in proportion to their weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The draws of a run: a pure function of its seed and of the number of an action."""
+
+    seed: int = 0
+    """The run's seed."""
+    choices: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
+    """Map of role to its models, for roles that have several."""
+
+    def model_for(self, action: ActionId, role: str) -> str:
+        """Return the key of the model to lend an action for a role.
+
+        That is the full name of the drawn model if the role has several; else the role itself. ``open_models`` has a
+        model under each of these keys.
+        """
+        several = self.choices.get(role, ())
+        if not several:
+            return role
+        upto = list(accumulate(each.weight for each in several))
+        drawn = Random(f"{self.seed}/{action}/model").random() * upto[-1]
+        return next(
+            (each.model for each, end in zip(several, upto, strict=True) if drawn < end), several[-1].model
+        )
 
 
 def names_by_role(settings: Settings) -> Mapping[str, str]:

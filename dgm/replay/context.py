@@ -14,8 +14,8 @@ from dgm.domain import SEED, Budget, Usage
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
+from dgm.models.builtin import DryRun
 from dgm.models.choose import drawing_of
-from dgm.models.dry_run import DryRun
 from dgm.models.pricing import FREE, Price, Prices
 from dgm.protocols import Benchmark, Operator, SandboxEngine
 from dgm.replay.recording import ReplayJournal, ReplayRun, make_recorded_models

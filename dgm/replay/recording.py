@@ -18,8 +18,8 @@ from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
+from dgm.models.builtin import RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
-from dgm.models.recorded import RecordedModel
 from dgm.protocols import Model
 from dgm.search.duplicate_index import map_contents
 from dgm.search.orders import ExpandOrder

@@ -14,8 +14,7 @@ from dgm.domain import Snapshot
 from dgm.errors import AgentFault, UserError
 from dgm.meta.contract import FILE, NPM_FILES
 from dgm.meta.vetting import Stages
-from dgm.models.dry_run import DryRun
-from dgm.models.scripted_talk import ScriptedTalk
+from dgm.models.builtin import DryRun, ScriptedTalk
 from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, Job, JobKind, SandboxEngine, Work
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start

@@ -20,8 +20,8 @@ from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta.vetting import Stages
+from dgm.models.builtin import DryRun
 from dgm.models.choose import AUTO, names_by_role
-from dgm.models.dry_run import DryRun
 from dgm.protocols import Completed, Grade, Model, SandboxEngine
 from dgm.standstill import repeat_after_standstill
 from dgm.this_machine import machine_name

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dgm.messages import Reply, Role, Stop, ToolCall
-from dgm.models.scripted_talk import command_call, finishing_call
+from dgm.models.builtin import command_call, finishing_call
 from dgm.sessions.agent_templates import TEMPLATES
 from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK

@@ -15,9 +15,8 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.registry import open_operators
 from dgm.meta.self_edit import SelfEdit
+from dgm.models.builtin import ModelContext, RecordedModel
 from dgm.models.choose import open_model
-from dgm.models.context import ModelContext
-from dgm.models.recorded import RecordedModel
 from dgm.plugins import find_installed
 from dgm.policies.registry import open_policy
 from dgm.policies.rules import PolicyContext
@@ -67,7 +66,7 @@ BUILTIN = """
 [dgm.operators]
 moved = dgm.meta.self_edit:SelfEdit
 [dgm.models]
-moved = dgm.models.recorded:RecordedModel
+moved = dgm.models.builtin:RecordedModel
 [dgm.benchmarks]
 polyglot = contexts_plugin:Whole
 moved = dgm.benchmarks.polyglot:FORMAT

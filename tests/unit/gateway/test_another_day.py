@@ -12,7 +12,7 @@ from dgm.archive.events import RunStarted
 from dgm.archive.run import Run
 from dgm.domain import Budget, TaskId
 from dgm.gateway.journal import RunJournal
-from dgm.models.recorded import RecordedModel
+from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, chat, client, gateway
 from tests.support.gateway.wire_provider import Provider, lending, whole
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dgm.messages import AnswerForm, CallKey, Message, PaidCall, Reply, Request, Role, WireProtocol
-from dgm.models.recorded import RecordedModel
+from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, gateway
 from tests.support.gateway.wire_provider import Provider, lending
 

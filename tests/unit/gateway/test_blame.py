@@ -8,7 +8,7 @@ from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure, ProviderRefuses
 from dgm.gateway.blame import FAILED, QUESTION
 from dgm.messages import LEFT_OPEN, Reply, WireProtocol
-from dgm.models.recorded import RecordedModel
+from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway
 from tests.support.gateway.wire_provider import Provider, lending, whole
 

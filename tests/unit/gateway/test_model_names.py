@@ -7,7 +7,7 @@ import pytest
 from dgm.gateway.model_names import family_of
 from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import LendingRules
-from dgm.models.dry_run import DryRun
+from dgm.models.builtin import DryRun
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway
 from tests.support.gateway.wire_provider import Provider, lending
 

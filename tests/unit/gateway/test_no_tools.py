@@ -21,7 +21,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.models.recorded import RecordedModel
+from dgm.models.builtin import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.support.gateway.wire_provider import Provider, failing, lending, whole
 

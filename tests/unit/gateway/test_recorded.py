@@ -6,8 +6,8 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.messages import Reply, RequestRefused
+from dgm.models.builtin import RecordedModel
 from dgm.models.choose import open_model
-from dgm.models.recorded import RecordedModel
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 
 pytestmark = pytest.mark.slow

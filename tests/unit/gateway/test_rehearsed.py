@@ -5,7 +5,7 @@ import asyncio
 from dgm.domain import ActionId
 from dgm.gateway.performing import DRY_RUN
 from dgm.messages import WireProtocol
-from dgm.models.dry_run import DryRun
+from dgm.models.builtin import DryRun
 from tests.support.gateway.bench import client, gateway
 
 QUESTION = {"role": "user", "content": "x" * 4_000}

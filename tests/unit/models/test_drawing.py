@@ -10,8 +10,7 @@ from dgm.assemble import prices_of
 from dgm.config import Settings, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
-from dgm.models.choose import all_names, drawing_of, names_by_role, open_models
-from dgm.models.drawing import Choice, Drawing
+from dgm.models.choose import Choice, Drawing, all_names, drawing_of, names_by_role, open_models
 from dgm.report.reproduce import run_command_text
 
 TWO = Drawing(7, {"improve": [Choice("a", 2.0), Choice("b", 1.0)]})

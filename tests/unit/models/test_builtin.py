@@ -6,7 +6,7 @@ import json
 import pytest
 
 from dgm.messages import Message, Request, Role, Stop, Tool
-from dgm.models.scripted_talk import LOOK, ScriptedTalk
+from dgm.models.builtin import LOOK, ScriptedTalk
 
 
 def tool(name, required=(), **kinds):

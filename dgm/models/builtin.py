@@ -1,13 +1,18 @@
-"""A model for trying an agent: it looks around once, then finishes, by the tools that the agent offers; at no cost."""
+"""Models without a provider: one that proves that a job runs, one that tries an agent, one that a replay needs."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from dgm.config import Settings
 from dgm.domain import Usage
+from dgm.errors import Infrastructure
 from dgm.messages import Reply, Request, Role, Stop, Tool, ToolCall
 
+SHOWN = 80
+"""Characters of a message that an error shows."""
 COMMANDS = ("command", "cmd", "script", "commands")
 """Parameters of a tool that runs commands."""
 SHELLS = frozenset({"bash", "shell", "terminal", "sh", "exec", "execute", "run"})
@@ -23,12 +28,77 @@ _SAID = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
 """A line of output that ends an agent's work, as its prompt names it."""
 
 
-class ScriptedTalk:
-    """A model whose answer depends on the tools of the request and the number of its own turns alone."""
+@dataclass(frozen=True, slots=True)
+class ModelContext:
+    """The inputs of a model, built-in or a plug-in (``dgm.factories`` says how to ask for them)."""
 
-    def __init__(self, name: str = "scripted") -> None:
+    name: str
+    """Name of the model, as users type it; its usage is priced under this name."""
+    settings: Settings
+    """All settings of the run."""
+
+
+class _Local:
+    """A model on this machine that is always there."""
+
+    def __init__(self, name: str) -> None:
         """Set the full name of the model that it stands for."""
         self.name = name
+
+    async def check(self) -> None:
+        """Succeed always."""
+
+    async def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+class DryRun(_Local):
+    """A model that answers every request with DONE, at no cost: a child proves that it starts and ends a job."""
+
+    def __init__(self, name: str = "dry-run") -> None:
+        super().__init__(name)
+
+    async def reply(self, request: Request) -> Reply:  # noqa: ARG002  (whatever is asked)
+        """Return the reply DONE."""
+        return Reply("DONE", usage=Usage(calls=1))
+
+
+class RecordedModel(_Local):
+    """The model behind a gateway whose journal holds the replies of a run; it is asked only for missing ones.
+
+    Such a request ends in ``Infrastructure``, so that the agent's behaviour without an answer is never graded. The
+    gateway puts the action and the call's number before the message.
+    """
+
+    def __init__(self, name: str = "recorded") -> None:
+        super().__init__(name)
+
+    async def reply(self, request: Request) -> Reply:
+        """Raise an error: there is no reply.
+
+        Raises:
+            Infrastructure: always; the message shows the request.
+        """
+        # A request in a provider's own form comes without its messages.
+        last = (
+            f" (last message of {len(request.messages)}: {request.messages[-1].text[:SHOWN]!r})"
+            if request.messages
+            else ""
+        )
+        raise Infrastructure(
+            f"the recording has no reply to this call{last}; "
+            "replay with the agent, tasks and settings that were recorded"
+        )
+
+
+class ScriptedTalk(_Local):
+    """A model for trying an agent: it looks around once, then finishes, by the tools that the agent offers; at no cost.
+
+    Its answer depends on the tools of the request and the number of its own turns alone.
+    """
+
+    def __init__(self, name: str = "scripted") -> None:
+        super().__init__(name)
 
     async def reply(self, request: Request) -> Reply:
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
@@ -39,12 +109,6 @@ class ScriptedTalk:
         name, given = call
         tool_call = ToolCall(f"call_{turn}", name, json.dumps(given))
         return Reply("", (tool_call,), Stop.TOOL_CALLS, Usage(calls=1))
-
-    async def check(self) -> None:
-        """Succeed always."""
-
-    async def close(self) -> None:
-        """Do nothing: there are no connections."""
 
 
 def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
