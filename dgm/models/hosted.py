@@ -24,11 +24,9 @@ from dgm.models.check import (
     NO_TOOL_CALL,
     NullDelivery,
     NullListener,
-    add_url_suggestion,
     check_request,
     check_warnings,
     describe_refused_check,
-    is_unknown_path,
     read_listed_sizes,
 )
 from dgm.models.connections import Connection
@@ -123,8 +121,6 @@ class _CallInProgress:
     """The output limit that the provider would accept now."""
     known: Abilities = field(default_factory=Abilities)
     """The known abilities of the model when the last try was sent."""
-    unknown_path: bool = False
-    """Whether the provider's last refusal was an unknown path."""
     proxy_failed: bool = False
     """Whether the last try failed at the proxy that the environment names."""
     samples: int = 0
@@ -220,10 +216,6 @@ class HostedModel:
             reply = await self._try_until_answered(sending)
         except RequestRefused as error:
             raise ProviderRefuses(f"{self.name}: {describe_refused_check(error)}") from error
-        except ProviderRefuses as error:
-            raise (
-                await add_url_suggestion(self._connection, error) if sending.unknown_path else error
-            ) from error
         except Infrastructure as error:
             if not sending.proxy_failed:
                 raise
@@ -325,7 +317,6 @@ class HostedModel:
                     response.status_code,
                     mask_secret_bytes(response.content, self._access.secrets),
                 )
-                sending.unknown_path = is_unknown_path(response)
                 return self._judge_refusal(
                     response.status_code, response.content, response.headers, (sending, body)
                 )
