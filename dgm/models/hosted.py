@@ -323,7 +323,8 @@ class HostedModel:
             received = await receiving.take(response)
         except ErrorInAnswer as error:
             sending.break_off(receiving, billed=False)
-            sending.refusal = (400, json.dumps(error.body).encode())
+            content = json.dumps(error.body).encode()
+            sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
         except UnusableReply as error:
             return self._handle_unreadable(error, sending, body)

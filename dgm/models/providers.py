@@ -79,13 +79,13 @@ class Provider:
         return section
 
     def route(self, models: ModelsSettings, own_name: str) -> Route:
-        """Return the route to a model, by the setting ``api`` or else by the model's own name.
+        """Return the route to a model, by the setting ``api`` where there is a choice, or else by the model's own name.
 
         Raises:
             UserError: the provider does not speak the protocol that ``api`` names.
         """
         api = self.settings(models).api
-        if api is None:
+        if api is None or len(self.routes) == 1:
             return next(one for one in self.routes if re.search(one.models, own_name, re.IGNORECASE))
         for one in self.routes:
             if one.protocol == api:

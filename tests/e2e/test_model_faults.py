@@ -336,22 +336,20 @@ def test_the_document_is_what_was_seen(seen):
 
 
 def table(seen):
-    """The document's table: kinds of calls of which the same came share a row."""
-    lines = [
-        "| the provider | at | tries | the agent sees | recorded | the evaluation |",
-        "|---|---|---|---|---|---|",
-    ]
-    lasting = []
+    """The document's table: faults and kinds of calls of which the same came share a row."""
+    rows = {}
     for what, kinds in seen.items():
         groups = {}
         for kind, found in kinds.items():
             groups.setdefault(replace(found, line=""), []).append(kind)
         for found, same in groups.items():
-            cells = (what, calls(same), found.tries, found.agent, found.recorded, found.verdict)
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-        said = dict.fromkeys(found.line for found in kinds.values() if found.line)
-        lasting += [f"| {what} | {line} |" for line in said]
-    return "\n".join([*lines, "", "| the provider | the line |", "|---|---|", *lasting])
+            cells = (calls(same), found.tries, found.agent, found.recorded, found.verdict)
+            rows.setdefault(" | ".join(map(str, cells)), []).append(what)
+    lines = [
+        "| the provider | at | tries | the agent sees | recorded | the evaluation |",
+        "|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *(f"| {'; '.join(whats)} | {cells} |" for cells, whats in rows.items())])
 
 
 def calls(kinds):

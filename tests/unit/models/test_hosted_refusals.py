@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx2
 import pytest
 
 from dgm.errors import ProviderRefuses
@@ -182,6 +183,14 @@ def test_no_answer_and_no_refusal_holds_the_key():
     assert text_of(bench.ask()) == "It is ***."
     with pytest.raises(RequestRefused) as caught:
         bench.ask()
+    assert KEY not in str(caught.value)
+    assert KEY.encode() not in caught.value.content and b"***" in caught.value.content
+
+
+def test_no_error_within_an_answer_holds_the_key():
+    error = {"message": f"filtered: {KEY}", "code": "content_filter"}
+    with pytest.raises(RequestRefused) as caught:
+        Bench(httpx2.Response(200, json={"error": error})).ask()
     assert KEY not in str(caught.value)
     assert KEY.encode() not in caught.value.content and b"***" in caught.value.content
 
