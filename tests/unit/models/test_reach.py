@@ -47,6 +47,10 @@ def test_usual_addresses_and_keys_need_no_yes(usual):
         ),
         ({"bedrock": {"region": "r", "profile": "p"}}, "bedrock: region = r, profile = p"),
         ({"vertex": {"project": "p", "region": "r"}}, "vertex: project = p, region = r"),
+        (
+            {"requests": {"openai/x": {"drop": ["seed"], "set": {"service_tier": "priority"}}}},
+            "requests of openai/x: service_tier = priority",
+        ),
         ({"prices": {"openai/x": {"input": 0, "output": 0}}}, "price of openai/x: input = 0.0, output = 0.0"),
     ],
 )
