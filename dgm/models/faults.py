@@ -174,9 +174,7 @@ def judge_refusal(
                 return TellAgent(row.code, message)
             case "user":
                 hint = f" ({row.hint})" if row.hint else ""
-                return UserMustAct(
-                    one_line(prefix + refusal.message, secrets, hint), row.key or status == 401
-                )
+                return UserMustAct(one_line(prefix + refusal.message, secrets, hint), row.key)
         if repair := find_repair(refusal, asked, protocol):
             return Repair(repair.change, message, repair.output_limit)
     if status in (400, 415, 416, 422):

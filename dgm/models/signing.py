@@ -13,7 +13,6 @@ _NO_AWS = (
     "no AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
     "or models.bedrock.profile"
 )
-_KEY_HEADERS = ("authorization", "x-api-key")
 
 
 def require_packages(modules: tuple[str, ...], extra: str, model: str) -> None:
@@ -60,9 +59,7 @@ class AwsSigner(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Add the signature."""
-        for name in _KEY_HEADERS:
-            request.headers.pop(name, None)
+        """Add the signature, in place of the key that the vendor's client sends."""
         request.headers.update(await asyncio.to_thread(self._sign, request))
         yield request
 
@@ -97,9 +94,7 @@ class GoogleToken(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Add the token, renewed if it has expired."""
-        for name in _KEY_HEADERS:
-            request.headers.pop(name, None)
+        """Send the token, renewed if it has expired, in place of the client's key."""
         request.headers["authorization"] = f"Bearer {await asyncio.to_thread(self._token)}"
         yield request
 

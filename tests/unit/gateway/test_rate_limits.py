@@ -26,8 +26,10 @@ TRIES = 4
 BACKOFF_S = 1.0
 TEXT = "All is well."
 ANSWERS = read_limit_answers()
-LIMITS = [answer for answer in ANSWERS if answer.meaning == "passing"]
-ACCOUNTS = [answer for answer in ANSWERS if answer.meaning == "account"]
+PASSING = [answer for answer in ANSWERS if answer.meaning == "passing"]
+LIMITS = [one for n, one in enumerate(PASSING) if n % 7 == 0 or (one.wait_s or 0.0) > LONGEST_CHECK_S]
+ACCOUNTS = [answer for answer in ANSWERS if answer.meaning == "account"][::7]
+"""A sample over HTTP; ``tests/unit/models/test_refusals.py`` judges all of them."""
 
 
 def names(answers):

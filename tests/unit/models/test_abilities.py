@@ -64,6 +64,7 @@ def test_parts_of_turns_and_tools_are_left_out():
 def test_keys_are_renamed():
     sent = applied(renamed={"max_tokens": "max_completion_tokens"})
     assert "max_tokens" not in sent and sent["max_completion_tokens"] == 100
+    assert applied({"a": 1, "b": 2}, renamed={"a": "b"}) == {"b": 2}, "what is there already stays"
 
 
 def test_settings_are_always_sent():

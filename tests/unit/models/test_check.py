@@ -94,6 +94,13 @@ def test_a_proxy_that_is_away_is_named_and_left_to_the_user():
         bench.check()
 
 
+def test_a_connection_that_breaks_behind_the_proxy_is_no_fault_of_the_proxy():
+    bench = Bench(*(httpx2.ReadError("reset") for _ in range(9)))
+    bench.script.proxy = "HTTPS_PROXY"
+    with pytest.raises(Infrastructure, match=r"the last: read error: reset$"):
+        bench.check()
+
+
 def test_refused_tools_end_the_check_with_the_servers_words_and_advice():
     bench = Bench(answer(400, '"auto" tool choice requires --enable-auto-tool-choice to be set'))
     with pytest.raises(ProviderRefuses, match=r"takes no tools: .*--enable-auto-tool-choice.* tools = false"):

@@ -6,7 +6,8 @@ import pytest
 
 from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
-from dgm.models.choose import names_by_role, open_model, open_models
+from dgm.models.abilities import Abilities
+from dgm.models.choose import changes_of, names_by_role, open_model, open_models
 from dgm.models.providers import PROVIDERS
 from dgm.offline import OfflineModel
 from tests.support.models.recording_server import recording, said
@@ -250,3 +251,18 @@ def test_installed_plug_in_is_called_with_the_settings(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert open_model("mine", Settings(seed=7)).name == "mine-7"
     assert refused("min").startswith("unknown model 'min' (did you mean 'mine'?")
+
+
+def test_changes_of_a_model_are_those_of_the_settings():
+    changes = {"drop": ["seed"], "rename": {"a": "b"}, "set": {"c": 1}}
+    models = Settings.model_validate({"models": {"requests": {"openai/m": changes}}}).models
+    assert changes_of(models, "openai/m") == Abilities(frozenset(("seed",)), {"a": "b"}, {"c": 1})
+    assert changes_of(models, "openai/other") == Abilities()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"drop": ["messages"]}, {"rename": {"a": "model"}}, {"set": {"tools": []}}]
+)
+def test_the_request_itself_cannot_be_changed(changes):
+    with pytest.raises(ValueError, match="is the request itself"):
+        Settings.model_validate({"models": {"requests": {"openai/m": changes}}})

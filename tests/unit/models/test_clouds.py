@@ -1,8 +1,10 @@
 """Azure, Bedrock and Vertex as their servers see them: path, query and authentication."""
 
+import asyncio
 import json
 import re
 
+import httpx2
 import pytest
 
 from dgm.errors import ProviderRefuses, UserError
@@ -150,6 +152,20 @@ def test_the_signature_is_one_that_aws_accepts(aws):
     signer = SigV4Auth(Credentials("AKIATEST", "aws-secret-0123456789"), "bedrock-mantle", "eu-test-1")
     signature = signer.signature(signer.string_to_sign(again, signer.canonical_request(again)), again)
     assert one.headers["authorization"].endswith(f"Signature={signature}")
+
+
+@pytest.mark.parametrize(
+    ("host", "service"), [("bedrock-runtime", "bedrock"), ("bedrock-mantle", "bedrock-mantle")]
+)
+def test_the_service_that_is_signed_for_is_that_of_the_address(aws, host, service):
+    from dgm.models.signing import AwsSigner
+
+    request = httpx2.Request("POST", f"https://{host}.eu-test-1.amazonaws.com/openai/v1/x", content=b"{}")
+
+    async def sign():
+        return await anext(AwsSigner("eu-test-1", None).async_auth_flow(request))
+
+    assert SIGNED.match(asyncio.run(sign()).headers["authorization"])[1] == service
 
 
 def test_addresses_at_bedrock_follow_from_the_region(aws):

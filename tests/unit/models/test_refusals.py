@@ -1,6 +1,7 @@
 """What a provider's refusal leads to: retry, tell the agent, the user must act, or a repair."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from dgm.messages import WireProtocol
 from dgm.models.abilities import Abilities
 from dgm.models.faults import Repair, Retry, TellAgent, UserMustAct, judge_refusal
 from dgm.models.refusals import LONGEST_S, read_refusal, requested_wait
+from tests.support.models.rate_limits import read_limit_answers
 
 SEEN = [
     json.loads(line)
@@ -221,3 +223,38 @@ def test_a_refused_parameter_is_told_with_the_line_for_the_settings(name):
     fault = judged(400, {"error": {"message": f"Unknown parameter: '{name}'."}}, {name: {}})
     assert isinstance(fault, TellAgent) and fault.code == "unsupported_parameter"
     assert f'drop = ["{name}"]' in fault.message
+
+
+LIMITS = read_limit_answers()
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=[f"{one.vendor}: {one.limit}" for one in LIMITS])
+def test_a_rate_limit_is_waited_for_and_an_empty_account_is_not(limit):
+    answer = limit.refused(time.time())
+    refusal = read_refusal(answer.status, answer.raw, answer.headers)
+    fault = judge_refusal(refusal, HELLO, limit.protocol)
+    assert type(fault) is {"passing": Retry, "account": UserMustAct}[limit.meaning]
+    if limit.meaning == "passing":
+        assert fault.retry_after_s == (limit.wait_s and pytest.approx(limit.wait_s, abs=5))
+        assert fault.overload
+
+
+def test_a_quota_without_a_time_is_left_to_the_user():
+    assert isinstance(judged(429, {"error": {"message": "The quota is used up."}}), UserMustAct)
+    assert isinstance(judged(429, {"error": {"message": "The quota is used up, come back later."}}), Retry)
+
+
+def test_a_403_is_a_firewall_only_where_it_is_no_json():
+    assert judged(403, {"error": {"message": "Nope."}}) == UserMustAct("403 Nope.", key=True)
+    assert judged(403, "<title>Nope.</title>") == TellAgent("blocked_by_firewall", "Nope.")
+
+
+def test_the_output_limit_of_messages_is_never_left_out():
+    body = {"error": {"message": "max_tokens: Extra inputs are not permitted"}}
+    assert isinstance(judged(400, body, {"max_tokens": 9}, "messages"), TellAgent)
+
+
+def test_words_of_the_provider_are_read_out_of_those_of_a_proxy():
+    inner = json.dumps({"error": {"message": "Nope.", "code": "no_way"}})
+    refusal = read_refusal(400, {"error": {"message": f"SomeException - {inner}. Received Model Group=m"}})
+    assert (refusal.message, refusal.codes) == ("Nope.", {"no_way"})
