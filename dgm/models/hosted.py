@@ -484,6 +484,9 @@ def fit_body(
     """
     wire = WIRES[request.protocol]
     body: dict[str, Any] = {**known.drop_form(request), "model": own_name, **access.always}
+    for changes in (access.changes, known):
+        if "stream" in changes.settings:
+            body["stream"] = changes.settings["stream"]
     if body.get("stream") and not access.stream:
         body["stream"] = False
         body.pop("stream_options", None)

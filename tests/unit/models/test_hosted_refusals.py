@@ -12,8 +12,10 @@ from tests.support import virtual_time
 from tests.support.models.connection_script import (
     KEY,
     NAME,
+    STREAM,
     Bench,
     answer,
+    streamed,
     text_of,
     well,
 )
@@ -169,6 +171,14 @@ def test_changes_of_the_settings_are_made_before_anything_is_refused():
     (body,) = bench.script.bodies
     assert (body["max_new_tokens"], body["enable_thinking"], body["top_p"]) == (64, False, 0.5)
     assert not {"seed", "max_tokens"} & body.keys()
+
+
+def test_a_model_that_only_streams_is_asked_for_its_usage_too():
+    refusal = answer(400, "This model only supports stream mode")
+    bench = Bench(refusal, streamed(*STREAM))
+    assert text_of(bench.ask()) == "Here."
+    assert bench.script.bodies[1]["stream"] is True
+    assert bench.script.bodies[1]["stream_options"] == {"include_usage": True}
 
 
 def test_a_model_that_does_not_stream_is_asked_without():
