@@ -113,7 +113,7 @@ class Gateway:
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._answering = CompletionHandler(self.caller, ledger, self._note_answer)
+        self._answering = CompletionHandler(self.caller, ledger)
         self._leases: dict[str, Lease] = {}
         self._strangers = Pace()
         self._ending: set[asyncio.Task[Any]] = set()
@@ -321,12 +321,6 @@ class Gateway:
         lease.refuse(refusal.code, str(refusal), own=own)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
-
-    def _note_answer(self, lease: Lease, asked: str) -> None:
-        if lease.role == DRY_RUN:
-            lease.rehearsed.other_models[asked] = None
-        else:
-            self._journal.note(lease.model.name, f"agents ask for {asked!r} and are answered with this model")
 
     def _note_left_out(self, lease: Lease, names: Iterable[str]) -> None:
         new = [name for name in names if name not in lease.left_out]
