@@ -128,8 +128,7 @@ class SandboxWorkbench:
     async def _work(self, job: Job, *, last: bool) -> Work:
         contract = read_contract(job.source)
         async with self._lend_model(self.role or job.kind.value, job.kind.value) as lease:
-            if contract.volatile:
-                lease.memory.leave_out(contract.volatile)
+            lease.memory.begin_job(contract.volatile, job.problem)
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
