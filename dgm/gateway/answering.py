@@ -122,9 +122,8 @@ class CompletionHandler:
             if lease.role == DRY_RUN:
                 request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
-                lease.rehearsed.note(
-                    wire, read_document(wire, raw), estimate_input(request.body), call.request
-                )
+                tokens = estimate_input(request.body)
+                lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
             else:
                 call = read_call(wire, raw, lease, one_price=self.has_one_price(lease))
         asked = call.request

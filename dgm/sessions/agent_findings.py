@@ -97,6 +97,8 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
         yield _judge_solve(found.solve)
         if found.solve.dry_calls is not None:
             yield from _judge_calls(found.solve.dry_calls)
+            if found.solve.calls:
+                yield _judge_repetition(found)
         yield _judge_litter(found.solve)
     elif found.solve_fault:
         yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
@@ -161,6 +163,8 @@ def _judge_solve(work: Work) -> Finding:
         refused = f" ({', '.join(work.refused)})" if work.refused else ""
         said = f"a solve job never asks the model{refused}: exits {done.exit_code}: {last}"
         write = "the agent: ask OPENAI_BASE_URL or ANTHROPIC_BASE_URL for the model that the job file names"
+        if refused:
+            write = "the agent: ask for what is offered (see refused)"
         return Finding(Level.STOP, "solve", said, write)
     if done.timed_out:
         write = "the agent: end when the model calls no tool, or after a number of steps"
@@ -192,9 +196,26 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         aliases = ", ".join(f'"{name}" = "default"' for name in calls.other_models)
         write = f"for a model of another vendor, in the settings: models.aliases = {{{aliases}}}"
         yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
+    for code, refusal in calls.refusals.items():
+        if code != "model_not_found":
+            write = "the agent: leave it out, or ask for what is offered (dgm docs models)"
+            yield Finding(Level.WARNING, "refused", f"{code}: {refusal}", write)
+    if calls.left_out:
+        yield Finding(Level.GOOD, "left out", ", ".join(calls.left_out))
     if calls.turn_tokens:
         message = f"about {calls.turn_tokens:,} tokens a turn for prompts and tools, before any work"
         yield Finding(Level.GOOD, "prompt", message)
+
+
+def _judge_repetition(found: Inspection) -> Finding:
+    """Say whether a repetition would get the paid replies again."""
+    if not found.differs:
+        message = "the same requests a second time, in a time zone where it is another day"
+        return Finding(Level.GOOD, "repeat", message)
+    when = "on another day" if found.differs_by_day else "each time"
+    message = f"asks something else {when}: a resumed search pays again, and replays differ: {found.differs}"
+    write = 'agent.toml: volatile = ["a regular expression for it"]; or the agent: leave it out'
+    return Finding(Level.WARNING, "repeat", message, write)
 
 
 def _cannot_translate(calls: DryCalls, target: WireProtocol) -> bool:

@@ -141,7 +141,7 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         calls = (lease.threads, lease.calls, tuple(lease.refused))
-        dry = lease.rehearsed.summarise(lease.refused) if self.role == DRY_RUN else None
+        dry = lease.rehearsed.summarise(lease.refused, lease.left_out) if self.role == DRY_RUN else None
         return Work(left.files, left.patch, completed, *calls, left.left_out, told, own, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:

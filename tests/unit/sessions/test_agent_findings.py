@@ -146,6 +146,25 @@ def test_an_agent_that_speaks_two_protocols_of_which_one_does_not_translate():
     assert "works behind: messages. Others" in judge_calls(untranslatable=calls)["protocol"].said
 
 
+def test_each_refusal_and_what_is_left_out_is_told_once():
+    parts = judge_calls(
+        refusals={"unsupported_tool": "no 'mcp'", "model_not_found": "no"}, left_out=("mood", "a")
+    )
+    assert (parts["refused"].level, parts["refused"].said) == (Level.WARNING, "unsupported_tool: no 'mcp'")
+    assert (parts["left out"].level, parts["left out"].said) == (Level.GOOD, "mood, a")
+    assert not {"refused", "left out"} & judge_calls().keys()
+
+
+@pytest.mark.parametrize(("by_day", "when"), [(True, "on another day"), (False, "each time")])
+def test_a_repetition_that_asks_something_else_is_told_with_what_makes_it_the_same(by_day, when):
+    work = replace(SOLVED, dry_calls=DryCalls({}))
+    finding = find("repeat", solve=work, differs="call 1: 'a' against 'b'", differs_by_day=by_day)
+    assert finding.level is Level.WARNING
+    assert when in finding.said
+    assert "volatile" in finding.write
+    assert find("repeat", solve=work).level is Level.GOOD
+
+
 def test_a_pinned_model_is_told_with_the_alias_to_set():
     finding = judge_calls(other_models=("gpt-4o",))["alias"]
     assert (finding.level, finding.write) == (
