@@ -19,6 +19,7 @@ FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "v
 """Folders of code that is not the agent's own."""
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = re.compile(r"No module named '([A-Za-z0-9_]+)")
+_OLDEST_PYTHON = re.compile(r"only supports >=(3\.\d+)")
 _NO_COMMAND = re.compile(r"([\w.+-]+): (?:command )?not found")
 _WIRES = (WireProtocol.MESSAGES, WireProtocol.RESPONSES, WireProtocol.CHAT)
 _SHOWN = 4
@@ -112,10 +113,9 @@ def _packages_remedy(failure: str) -> str:
     if failure.startswith("agent.toml: image"):
         return 'agent.toml: image = the path of a Dockerfile that builds, or a recipe such as "python"'
     if "--python-version" in failure:
-        return (
-            "agent.toml: image = a Dockerfile with a Python that the package supports, such as FROM python:3.13-slim; "
-            "or a version of the package for the image's Python"
-        )
+        oldest = _OLDEST_PYTHON.search(failure)
+        python = f"FROM python:{oldest[1]}-slim" if oldest else "a Python that the package supports"
+        return f"agent.toml: image = a Dockerfile with {python}; or a version of the package for the image's Python"
     return "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
 
 
@@ -252,6 +252,9 @@ def _judge_improve(contract: Contract, found: Inspection) -> Finding:
 
 def _last_line(output: bytes) -> str:
     lines = output.decode("utf-8", "replace").strip().splitlines()
+    if lines and lines[-1].startswith("Node.js v"):
+        # Node.js names the error above the stack, and ends with its own version.
+        lines = [line for line in lines if re.match(r"\w*Error\b", line)] or lines
     return lines[-1][:200] if lines else "no output"
 
 

@@ -186,8 +186,17 @@ def test_the_tokens_of_a_turn_are_told():
 
 
 def test_packages_for_a_newer_python_are_told_with_the_image_to_set():
-    failure = PackagesInstalled("cannot be installed: the `--python-version` value (>=3.11) is not supported")
-    assert "a Dockerfile with a Python" in find("packages", packages=failure).write
+    failure = "the `--python-version` value (>=3.11) is not supported"
+    for cause, image in [
+        (" (a==1 only supports >=3.12, <3.13)", "FROM python:3.12-slim"),
+        ("", "a Python that"),
+    ]:
+        assert image in find("packages", packages=PackagesInstalled(failure + cause)).write
+
+
+def test_the_error_of_a_program_of_node_is_told():
+    output = b"node:internal\n\nError: Cannot find module 'x'\n    at a\n  code: 1\n}\n\nNode.js v20.20.2\n"
+    assert "exits 1: Error: Cannot find module 'x'" in find("start", start=Completed(1, output)).said
 
 
 def test_an_agent_that_does_not_start_is_told_which_install_scripts_were_not_run():
