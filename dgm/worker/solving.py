@@ -94,10 +94,6 @@ class UsageJournal:
         """Write the excess of output tokens to the log."""
         log.warning("%s: gave %d output tokens where at most %d were asked for", model, billed, asked)
 
-    def note(self, model: str, words: str) -> None:
-        """Write the note to the log."""
-        log.info("%s: %s", model, words)
-
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Write the refusal, or what was left out of a request, to the log."""
         log.info("action %d (%s): %d %s: %s", action, role, status, code, message)

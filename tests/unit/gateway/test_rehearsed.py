@@ -21,7 +21,7 @@ def rehearse(folder, *bodies):
             with opened.lend(ActionId(1), DRY_RUN) as lease:
                 async with client(opened, lease.token) as http:
                     statuses = [(await http.post("/responses", json=body)).status_code for body in bodies]
-                return lease.rehearsed.summarise(lease.refused), statuses
+                return lease.rehearsed.summarise(lease.refused, lease.left_out), statuses
 
     return asyncio.run(scenario())
 
