@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.scaling import ScalePlan, ScaleStudy, simulate_nodes
     from dgm.api.search import (
         Budget,
         Evolution,
@@ -71,8 +70,6 @@ __all__ = [
     "MachineView",
     "MiningOptions",
     "ResumeArguments",
-    "ScalePlan",
-    "ScaleStudy",
     "Solution",
     "SolveArguments",
     "StudyArguments",
@@ -109,7 +106,6 @@ __all__ = [
     "runs",
     "seed_agents",
     "settings",
-    "simulate_nodes",
     "solve",
     "solve_async",
     "split_suite",
@@ -141,7 +137,6 @@ _PLACES = {
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
-    "scaling": ("ScalePlan", "ScaleStudy", "simulate_nodes"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
         "MiningOptions",

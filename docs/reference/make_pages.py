@@ -115,7 +115,6 @@ MODULES = (
     "comparing",
     "sweeping",
     "studies",
-    "scaling",
     "archive",
     "suites",
     "calibrating",
