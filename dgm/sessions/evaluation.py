@@ -228,8 +228,7 @@ def _session_of(
         async with assemble.open_worker(made, request.settings, parts, on_event) as worker:
             around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
             controller = RunController(made, request.settings)
-            async with assemble.open_executor(worker, request.settings) as executor:
-                yield Search(controller, Schedule(wanted), executor, request.settings, around)
+            yield Search(controller, Schedule(wanted), worker, request.settings, around)
 
     return EvaluationSession(
         made=made,
