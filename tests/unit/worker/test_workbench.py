@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
 from dgm.worker.supplies import Supplies, Supply
@@ -32,7 +33,7 @@ class Place:
     """How a program ends that does nothing."""
 
     def __init__(self, completed):
-        self.completed = completed
+        self.completed, self.memory = completed, LeaseMemory()
 
     @contextmanager
     def lend(self, action, role, heard=None, kind=""):
