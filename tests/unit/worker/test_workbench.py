@@ -28,12 +28,12 @@ class Place:
     limits, takes_tools = CallLimits(calls=80), True
     names = ModelNames("scripted")
     token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
-    caller, reached = None, True
+    caller, reached, memory = None, True, LeaseMemory()
     idle = Completed(0, b"")
     """How a program ends that does nothing."""
 
     def __init__(self, completed):
-        self.completed, self.memory = completed, LeaseMemory()
+        self.completed = completed
 
     @contextmanager
     def lend(self, action, role, heard=None, kind=""):
