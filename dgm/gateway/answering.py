@@ -11,7 +11,7 @@ from dgm.archive.journal import reply_of
 from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
-from dgm.gateway.leaving_out import leave_out
+from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
@@ -120,7 +120,9 @@ class CompletionHandler:
 
         async with lease.pace.handle():
             if lease.role == DRY_RUN:
-                request = build_request(wire.protocol, raw, http.headers, lease.memory)
+                with collect_left_out() as names:
+                    request = build_request(wire.protocol, raw, http.headers, lease.memory)
+                lease.rehearsed.left_out.update(names)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
                 tokens = estimate_input(request.body)
                 lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)

@@ -12,10 +12,12 @@ class RehearsedCalls:
 
     Attributes:
         other_models: names of other models that the lent one answered for, in order.
+        left_out: names of what is left out of the calls to every model, in order.
     """
 
     def __init__(self) -> None:
         self.other_models: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
         self._untranslatable: dict[WireProtocol, str] = {}
         self._turn_tokens = 0
         self._requests: list[WireRequest] = []
@@ -45,13 +47,14 @@ class RehearsedCalls:
 
         Args:
             refused: map of code to first message of the refused requests.
-            left_out: names of what is left out of the others.
+            left_out: names of what is left out of the others, translated or not.
         """
         return DryCalls(
             dict(self._untranslatable),
             tuple(self.other_models),
             self._turn_tokens,
             dict(refused),
-            tuple(left_out),
+            tuple(self.left_out),
+            tuple(name for name in left_out if name not in self.left_out),
             tuple(self._requests),
         )

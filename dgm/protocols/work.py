@@ -85,7 +85,9 @@ class DryCalls:
     refusals: Mapping[str, str] = field(default_factory=dict)
     """Map of code to first message of its refused requests."""
     left_out: tuple[str, ...] = ()
-    """Names of what is left out of its requests."""
+    """Names of what is left out of its requests to every model."""
+    lost_in_translation: tuple[str, ...] = ()
+    """Names of what is also left out where the model is asked in another protocol."""
     requests: tuple[WireRequest, ...] = ()
     """The answered requests, as they pass."""
 

@@ -200,8 +200,9 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         if code != "model_not_found":
             write = "the agent: leave it out, or ask for what is offered (dgm docs models)"
             yield Finding(Level.WARNING, "refused", f"{code}: {refusal}", write)
-    if calls.left_out:
-        yield Finding(Level.GOOD, "left out", ", ".join(calls.left_out))
+    lists = {"": calls.left_out, "behind another protocol: ": calls.lost_in_translation}
+    if message := "; ".join(title + ", ".join(names) for title, names in lists.items() if names):
+        yield Finding(Level.GOOD, "left out", message)
     if calls.turn_tokens:
         message = f"about {calls.turn_tokens:,} tokens a turn for prompts and tools, before any work"
         yield Finding(Level.GOOD, "prompt", message)

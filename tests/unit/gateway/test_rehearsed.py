@@ -34,6 +34,15 @@ def test_calls_that_translate_are_told_with_their_tokens(tmp_path):
     assert (calls.other_models, calls.refusals) == ((), {})
 
 
+def test_the_calls_are_kept_as_they_pass_and_what_is_left_out_is_named(tmp_path):
+    asked = {"model": "gpt-6.2-sol", "input": "hello", "client_metadata": {"a": "b"}}
+    calls, _ = rehearse(tmp_path, {**asked, "mood": 1}, asked)
+    assert (calls.left_out, calls.lost_in_translation) == (("mood",), ("client_metadata",))
+    (one, other) = calls.requests
+    assert one == other
+    assert one.body.items() >= asked.items()
+
+
 def test_what_no_translation_carries_is_told_though_the_dry_model_answers(tmp_path):
     calls, statuses = rehearse(
         tmp_path,

@@ -148,10 +148,15 @@ def test_an_agent_that_speaks_two_protocols_of_which_one_does_not_translate():
 
 def test_each_refusal_and_what_is_left_out_is_told_once():
     parts = judge_calls(
-        refusals={"unsupported_tool": "no 'mcp'", "model_not_found": "no"}, left_out=("mood", "a")
+        refusals={"unsupported_tool": "no 'mcp'", "model_not_found": "no"},
+        left_out=("mood", "a"),
+        lost_in_translation=("effort",),
     )
     assert (parts["refused"].level, parts["refused"].said) == (Level.WARNING, "unsupported_tool: no 'mcp'")
-    assert (parts["left out"].level, parts["left out"].said) == (Level.GOOD, "mood, a")
+    assert (parts["left out"].level, parts["left out"].said) == (
+        Level.GOOD,
+        "mood, a; behind another protocol: effort",
+    )
     assert not {"refused", "left out"} & judge_calls().keys()
 
 
