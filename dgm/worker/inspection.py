@@ -115,7 +115,8 @@ async def inspect_agent(
         found = replace(found, limits=limits)
         begins("solve")
         where, most_s = bench.spec.image, limits.check_s
-        job = Job(JobKind.SOLVE, PROBLEM, source, workspace, where, WORKDIR, 0.0, processor_s=most_s)
+        dry = Job(JobKind.SOLVE, PROBLEM, source, workspace, where, WORKDIR, 0.0, processor_s=most_s)
+        job = replace(dry, time_zone="UTC")
         try:
             found = replace(found, solve=await bench.work(job))
             if found.solve is not None and found.solve.calls:
@@ -139,11 +140,8 @@ async def _repeat(found: Inspection, first: Work, bench: SandboxWorkbench, job: 
 
 def zone_of_another_day(now: float) -> str:
     """Return the name of a time zone in which the date is not that of UTC."""
-    return (
-        "Pacific/Kiritimati"
-        if datetime.fromtimestamp(now, UTC).hour >= KIRITIMATI_FROM
-        else "Pacific/Pago_Pago"
-    )
+    is_late = datetime.fromtimestamp(now, UTC).hour >= KIRITIMATI_FROM
+    return "Pacific/Kiritimati" if is_late else "Pacific/Pago_Pago"
 
 
 def find_difference(job: Job, recorded: Work, repeated: Work) -> str:
