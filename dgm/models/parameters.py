@@ -139,7 +139,7 @@ def resolve_place(place: Place, asked: JsonObject) -> str:
 
 def _is_extra(path: str, last: str, value: object) -> bool:
     """Return whether a part of a turn or a tool can be left out."""
-    if "[]" not in path:
+    if "[]" not in path or path.endswith("[]"):
         return False
     if path.startswith("tools"):
         return last not in words.PARTS_OF_TOOLS and bool(
