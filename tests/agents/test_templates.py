@@ -33,7 +33,10 @@ FOLDERS = {"claude-code": ".claude", "codex": ".codex", "opencode": ".opencode",
 """Template of a program → folder with the user's skills."""
 TEAM = "TEAM RULE"
 """Stands in each file of the tasks' repository by which a program could be told something."""
-INSTRUCTIONS = "CLAUDE.md AGENTS.md .claude/CLAUDE.md .github/copilot-instructions.md .github/instructions/a.instructions.md"
+INSTRUCTIONS = (
+    *("CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md"),
+    *(".github/copilot-instructions.md", ".github/instructions/a.instructions.md"),
+)
 SKILL = "---\nname: {name}\ndescription: {text}\n---\n{text}\n"
 
 
@@ -65,7 +68,7 @@ def suite(tmp_path):
     folder = tmp_path / "words"
     shutil.copytree(SUITE, folder)
     workspace = folder / "tasks" / TASK / "workspace"
-    for path in INSTRUCTIONS.split():
+    for path in INSTRUCTIONS:
         write(workspace / path, TEAM)
     for above in (*FOLDERS.values(), ".agents"):
         write(workspace / above / "skills" / "tidy" / "SKILL.md", SKILL.format(name="tidy", text=TEAM))
