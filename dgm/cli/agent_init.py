@@ -20,7 +20,7 @@ from dgm.show.words import count_text
     default="solid",
     show_default=True,
     help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code, codex, "
-    "qwen-code, cline or aider.",
+    "opencode, copilot, qwen-code, cline or aider.",
 )
 @as_json
 def init(folder: Path, template: str, as_json: bool) -> None:

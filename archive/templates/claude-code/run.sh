@@ -11,8 +11,9 @@ field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.a
 job=$1
 # The files of this folder are the user's own; those of the repository in which it works are hidden.
 mkdir -p "$HOME/.claude"
-cp -R "$here/CLAUDE.md" "$here/.claude/." "$HOME/.claude/"
+for name in CLAUDE.md .claude/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.claude/"; done
 sed -i 's|CLAUDE_PROJECT_DIR\([}"\\]*/\.claude/\)|HOME\1|g' "$HOME/.claude/settings.json"
+case $ANTHROPIC_MODEL in claude-*) ;; *) export CLAUDE_CODE_AUTO_COMPACT_WINDOW=128000 ;; esac
 cd "$(field workdir)"
 exec "$claude" --print --dangerously-skip-permissions --setting-sources user \
     --mcp-config "$here/.mcp.json" --strict-mcp-config -- "$(field problem)"
