@@ -19,8 +19,8 @@ from dgm.show.words import count_text
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, claude-code, codex, opencode, copilot, anthropic, openai-agents, langchain, smolagents, "
-    "mini-swe-agent or node.",
+    help="solid, shell, claude-code, codex, opencode, copilot, qwen-code, cline, aider, anthropic, openai-agents, "
+    "langchain, smolagents, mini-swe-agent or node.",
 )
 @as_json
 def init(folder: Path, template: str, as_json: bool) -> None:

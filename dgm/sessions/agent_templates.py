@@ -47,6 +47,9 @@ TEMPLATES: Sequence[AgentTemplate] = (
     AgentTemplate("codex", "Codex CLI", ("AGENTS.md",), program=True),
     AgentTemplate("opencode", "OpenCode", ("AGENTS.md",), program=True),
     AgentTemplate("copilot", "GitHub Copilot CLI", ("AGENTS.md",), program=True),
+    AgentTemplate("qwen-code", "Qwen Code", ("QWEN.md",), program=True),
+    AgentTemplate("cline", "Cline CLI", (".clinerules/how-to-work.md",), program=True),
+    AgentTemplate("aider", "aider", ("CONVENTIONS.md",), program=True),
 )
 CHECK = "check.py"
 
