@@ -1,0 +1,140 @@
+"""The parts of an agent that can be left out one at a time: sections, skills, sub-agents, hooks, MCP servers."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from dgm.archive.repository import tree_id
+from dgm.domain import Snapshot
+from dgm.errors import UserError
+from dgm.meta.contract import Contract
+
+SETTINGS = ("settings.json", ".mcp.json", "mcp.json")
+"""Names of the files that hold hooks and MCP servers."""
+FOR_PEOPLE = ("README.md", "CHANGELOG.md", "LICENSE.md")
+"""Names of Markdown files that no agent's program reads by itself."""
+WHOLE_FILES = ("agents", "agent", "commands", "command")
+"""Folders, below one whose name begins with a dot, where each file is a sub-agent or a command."""
+PREAMBLE = "(beginning)"
+NAME_CHARS = 60
+_HEADING = re.compile(r" {0,3}#{1,2}[ \t]+(.*?)[ \t#]*$")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+
+
+def remove_each_part(source: Snapshot, contract: Contract) -> Mapping[str, Snapshot]:
+    """Return the agent's folder without each of its parts, by the part's name, such as ``CLAUDE.md#Testing``.
+
+    Parts are sections of editable Markdown files down to the second level of headings, folders of skills, files of
+    sub-agents and commands, hooks with their scripts, and MCP servers.
+
+    Raises:
+        UserError: a file of settings is not JSON.
+    """
+    without: dict[str, Snapshot] = {}
+    trees = {tree_id(source)}
+    for name, rest in _iter_parts(source, contract):
+        if (tree := tree_id(rest)) not in trees:
+            trees.add(tree)
+            same = sum(other == name or other.startswith(f"{name} (") for other in without)
+            without[f"{name} ({same + 1})" if same else name] = rest
+    return without
+
+
+def _iter_parts(source: Snapshot, contract: Contract) -> Iterator[tuple[str, Snapshot]]:
+    skills = sorted(path.removesuffix("/SKILL.md") for path in source if path.endswith("/SKILL.md"))
+    for path in sorted(source):
+        file = PurePosixPath(path)
+        if any(path.startswith(f"{skill}/") for skill in skills):
+            continue
+        if file.parent.name in WHOLE_FILES and file.parts[0].startswith("."):
+            yield path, _without_files(source, path)
+        elif file.name in SETTINGS:
+            yield from _settings_parts(source, path)
+        elif file.suffix == ".md" and file.name not in FOR_PEOPLE and contract.may_change(path):
+            yield from _sections(source, path)
+    for skill in skills:
+        inside = [path for path in source if path.startswith(f"{skill}/")]
+        yield skill, _without_files(source, *inside)
+
+
+def _without_files(source: Snapshot, *paths: str) -> Snapshot:
+    return {path: entry for path, entry in source.items() if path not in paths}
+
+
+def _with_text(source: Snapshot, path: str, text: str) -> Snapshot:
+    return {**source, path: replace(source[path], data=text.encode("utf-8", "surrogateescape"))}
+
+
+def _sections(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot]]:
+    """Yield the sections of a Markdown file that hold more than a heading; front matter belongs to no section."""
+    lines = source[path].data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    start = 0
+    if lines and lines[0].rstrip() == "---":
+        start = next((at + 1 for at, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), 0)
+    starts, fence = {start: PREAMBLE}, ""
+    for at, line in enumerate(lines[start:], start):
+        if mark := _FENCE.match(line):
+            fence = "" if fence == mark[1] else fence or mark[1]
+        elif not fence and (heading := _HEADING.match(line.rstrip("\r\n"))):
+            starts[at] = heading[1]
+    ends = [*list(starts)[1:], len(lines)]
+    for (begin, title), end in zip(starts.items(), ends, strict=True):
+        body = lines[begin if title == PREAMBLE else begin + 1 : end]
+        if "".join(body).strip():
+            yield (
+                f"{path}#{title[:NAME_CHARS]}",
+                _with_text(source, path, "".join(lines[:begin] + lines[end:])),
+            )
+
+
+def _settings_parts(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot]]:
+    try:
+        settings = json.loads(source[path].data)
+    except ValueError as error:
+        raise UserError(
+            f"{path}: not JSON ({error}); its hooks and MCP servers cannot be told apart"
+        ) from error
+    if not isinstance(settings, dict):
+        return
+    for server in _table(settings, "mcpServers"):
+        rest = deepcopy(settings)
+        del rest["mcpServers"][server]
+        yield f"{path}#{server}"[: NAME_CHARS + len(path)], _with_settings(source, path, rest)
+    for event, groups in _table(settings, "hooks").items():
+        for at, group in enumerate(groups if isinstance(groups, list) else ()):
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+                rest = deepcopy(settings)
+                del rest["hooks"][event][at]["hooks"][number]
+                _prune(rest["hooks"], event, at)
+                command = str(hook.get("command", "")) if isinstance(hook, dict) else ""
+                name = f"{path}#{event} {command}".strip()[: NAME_CHARS + len(path)]
+                yield name, _without_script(_with_settings(source, path, rest), command, rest)
+
+
+def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = settings.get(key)
+    return table if isinstance(table, dict) else {}
+
+
+def _prune(hooks: dict[str, Any], event: str, at: int) -> None:
+    """Remove a group without hooks, and an event without groups."""
+    if not hooks[event][at]["hooks"]:
+        del hooks[event][at]
+    if not hooks[event]:
+        del hooks[event]
+
+
+def _with_settings(source: Snapshot, path: str, settings: Mapping[str, Any]) -> Snapshot:
+    return _with_text(source, path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+
+
+def _without_script(source: Snapshot, command: str, settings: Mapping[str, Any]) -> Snapshot:
+    """Remove the file that a hook's command names, unless the other settings name it, too."""
+    named = [path for path in source if "/" in path and path in command]
+    script = max(named, key=len, default="")
+    return source if not script or script in json.dumps(settings) else _without_files(source, script)
