@@ -9,7 +9,7 @@ import click
 
 from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
 from dgm.cli.output import emit_json
-from dgm.cli.spending import money_text, yes_option
+from dgm.cli.spending import TRIES, money_text, yes_option
 from dgm.domain import Split
 from dgm.errors import UserError
 from dgm.show.safe import neutralise
@@ -96,6 +96,8 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     """
     from dgm.evaluation.ablation import DIFFERENCE, fewest_tasks, tasks_to_show
 
+    if not plan.missing:
+        return
     agents, parts = len(plan.parts) + 1, count_text(len(plan.parts), "part")
     attempts = plan.request.attempts
     sys.stderr.write(
@@ -114,13 +116,13 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
             f"about {tasks_to_show(len(plan.parts))} tasks show a difference of {DIFFERENCE * 100:.0f} points, more if "
             "the agent's results vary from attempt to attempt\n"
         )
-    if not plan.price or not plan.missing:
+    if not plan.price:
         return
     turn = plan.price.most(plan.turns[""] or 0, 0)
     price = (
-        f"price: {money_text(turn)} USD for the input of a turn; one evaluation costs at most "
-        f"{money_text(plan.usd_each)} USD by the limits, {count_text(plan.missing, 'evaluation')} "
-        f"{money_text(plan.missing * plan.usd_each)} USD"
+        f"price: {money_text(turn)} USD for the input of a first turn; by the limits one evaluation costs at most "
+        f"{money_text(plan.usd_each)} USD, and all {plan.missing:,} cost {money_text(plan.missing * plan.usd_each)} "
+        f"USD; what they really cost is told after {TRIES} evaluations"
     )
     if plan.usd_limit is not None:
         sys.stderr.write(f"{price}; --max-usd ends it at {usd_text(plan.usd_limit)} USD\n")

@@ -22,7 +22,7 @@ from dgm.errors import UserError
 from dgm.evaluation.ablation import Effect, PartEffect, estimate_noise, judge_parts, tasks_to_show
 from dgm.evaluation.evaluating import EvaluationProgress
 from dgm.launch import Watcher
-from dgm.meta.contract import FILE, read_contract
+from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
 from dgm.paths import SEEDS
@@ -190,7 +190,7 @@ def _open_agent(
 ) -> tuple[Contestant, EvaluationRequest]:
     """Return the whole agent, and the evaluation as settings resolve it for this agent alone."""
     name, _, of_run = agent.rpartition("/")
-    if agent in SEEDS or (Path(agent) / FILE).is_file() or not name:
+    if agent in SEEDS or Path(agent).is_dir() or not name:
         complete = read_contestant(agent)
         request = make_request(None, [complete], chosen, watcher)
     else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dgm.evaluation.ablation import DIFFERENCE, Effect, PartEffect
 from dgm.show.safe import neutralise
-from dgm.show.words import p_text
+from dgm.show.words import count_text, p_text
 
 HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "verdict")
 
@@ -28,7 +28,7 @@ def effect_rows(effects: Sequence[PartEffect], tasks_needed: int) -> Iterator[st
     if not judged:
         return
     yield "difference: percentage points of tasks resolved with the part minus without it; 95 % for this part alone"
-    yield f"p: exact paired test over tasks, adjusted for {len(judged)} parts (Holm); up to 0.05 counts as an effect"
+    yield f"p: exact paired test over tasks, adjusted for {count_text(len(judged), 'part')} (Holm); up to 0.05 counts as an effect"
     if any(each.effect is Effect.NOT_SHOWN for each in judged):
         yield (
             f"'{Effect.NOT_SHOWN}' does not mean that there is none: to show {DIFFERENCE * 100:.0f} points takes about "

@@ -1,0 +1,58 @@
+"""What an ablation takes is told, and asked where nothing bounds it."""
+
+from pathlib import Path
+
+import pytest
+
+from dgm.cli.agent_ablate import _confirm
+from dgm.config import Settings
+from dgm.errors import UserError
+from dgm.models.pricing import Price, TokenRates
+from dgm.sessions.ablation import AblationPlan
+from dgm.sessions.evaluation import EvaluationRequest
+
+PRICE = Price(TokenRates(2.0, 2.0, 2.0, 8.0))
+
+
+def plan(*, tasks=12, price=PRICE, usd_limit=None, missing=36):
+    request = EvaluationRequest([], Path(), "", "", Settings(), None, (), 1, None, None)
+    return AblationPlan(
+        request=request,
+        parts=["a", "b"],
+        turns={"": 10_000, "a": 9_000, "b": 8_000, "c": None},
+        folder=Path(),
+        tasks=tasks,
+        evaluations=36,
+        missing=missing,
+        model="m",
+        price=price,
+        usd_limit=usd_limit,
+    )
+
+
+def test_money_without_a_limit_is_refused_where_nobody_can_be_asked():
+    with pytest.raises(
+        UserError, match=r"0\.02.* USD for the input of a first turn.*set --max-usd, or add --yes"
+    ):
+        _confirm(plan(), yes=False)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({}, ["3 agents × 12 tasks × 1 attempt = 36 evaluations", "0.02"]),
+        ({"usd_limit": 5.0}, ["5.00 USD"]),
+        ({"tasks": 6}, ["at least 7 must change"]),
+    ],
+)
+def test_what_it_takes_is_told_first(how, words, capsys):
+    _confirm(plan(**how), yes="usd_limit" not in how)
+    shown = capsys.readouterr().err
+    assert [word for word in words if word not in shown] == []
+
+
+def test_a_free_model_or_nothing_to_do_needs_no_consent(capsys):
+    _confirm(plan(price=None), yes=False)
+    assert "price" not in capsys.readouterr().err
+    _confirm(plan(missing=0), yes=False)
+    assert capsys.readouterr().err == ""
