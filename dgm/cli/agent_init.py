@@ -19,7 +19,8 @@ from dgm.show.words import count_text
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent or node.",
+    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code, codex, "
+    "qwen-code, cline or aider.",
 )
 @as_json
 def init(folder: Path, template: str, as_json: bool) -> None:
