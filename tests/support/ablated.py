@@ -9,12 +9,12 @@ from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.scripted_talk import command_call, finishing_call
 
 WORD = Path(__file__).parents[1] / "e2e" / "suites" / "word" / "tasks" / "say-that-it-is-ready"
-USEFUL = "An odd ticket is closed by the word itself, without a report."
+USEFUL = "A ticket of the archive is closed by the word itself."
 USELESS = "Be friendly, and prefer short sentences."
-HARMFUL = "An even ticket is closed by a report of your own in report.md."
+HARMFUL = "A ticket is closed by a report of your own in report.md."
 INSTRUCTIONS = f"""# Tickets
 
-## Odd tickets
+## Archive
 
 {USEFUL}
 
@@ -29,13 +29,16 @@ INSTRUCTIONS = f"""# Tickets
 
 
 class Obedient:
-    """Solves odd tickets only if it reads the useful section, and even ones unless it reads the harmful section."""
+    """Solves every n-th ticket only if it reads the useful section, and others unless it reads the harmful one."""
+
+    def __init__(self, n=2):
+        self._n = n
 
     async def answer(self, request):
         text = "\n".join(message.text for message in request.messages)
         ticket = re.search(r"Ticket number (\d+)", text)
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
-        right = ticket and (USEFUL in text if int(ticket[1]) % 2 else HARMFUL not in text)
+        right = ticket and (HARMFUL not in text if int(ticket[1]) % self._n else USEFUL in text)
         command = "echo ready > status.txt" if right else "echo 'It is done.' > report.md"
         call = finishing_call(request) if turn else command_call(request.tools, command)
         if call is None:
