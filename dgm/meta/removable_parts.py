@@ -20,7 +20,7 @@ FOR_PEOPLE = ("README.md", "CHANGELOG.md", "LICENSE.md")
 WHOLE_FILES = ("agents", "agent", "commands", "command")
 """Folders, below one whose name begins with a dot, where each file is a sub-agent or a command."""
 PREAMBLE = "(beginning)"
-NAME_CHARS = 60
+NAME_CHARS, COMMAND_CHARS = 60, 30
 _HEADING = re.compile(r" {0,3}#{1,2}[ \t]+(.*?)[ \t#]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
@@ -103,7 +103,7 @@ def _settings_parts(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot
     for server in _table(settings, "mcpServers"):
         rest = deepcopy(settings)
         del rest["mcpServers"][server]
-        yield f"{path}#{server}"[: NAME_CHARS + len(path)], _with_settings(source, path, rest)
+        yield f"{path}#{server[:NAME_CHARS]}", _with_settings(source, path, rest)
     for event, groups in _table(settings, "hooks").items():
         for at, group in enumerate(groups if isinstance(groups, list) else ()):
             hooks = group.get("hooks") if isinstance(group, dict) else None
@@ -112,8 +112,11 @@ def _settings_parts(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot
                 del rest["hooks"][event][at]["hooks"][number]
                 _prune(rest["hooks"], event, at)
                 command = str(hook.get("command", "")) if isinstance(hook, dict) else ""
-                name = f"{path}#{event} {command}".strip()[: NAME_CHARS + len(path)]
-                yield name, _without_script(_with_settings(source, path, rest), command, rest)
+                script = _find_script(source, command)
+                label = PurePosixPath(script).name or command[:COMMAND_CHARS]
+                left = _with_settings(source, path, rest)
+                shared = script in json.dumps(rest)
+                yield f"{path}#{event} {label}".strip(), left if shared else _without_files(left, script)
 
 
 def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -133,8 +136,6 @@ def _with_settings(source: Snapshot, path: str, settings: Mapping[str, Any]) -> 
     return _with_text(source, path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
 
 
-def _without_script(source: Snapshot, command: str, settings: Mapping[str, Any]) -> Snapshot:
-    """Remove the file that a hook's command names, unless the other settings name it, too."""
-    named = [path for path in source if "/" in path and path in command]
-    script = max(named, key=len, default="")
-    return source if not script or script in json.dumps(settings) else _without_files(source, script)
+def _find_script(source: Snapshot, command: str) -> str:
+    """Return the path of the agent's file that a command names; empty if it names none."""
+    return max((path for path in source if "/" in path and path in command), key=len, default="")

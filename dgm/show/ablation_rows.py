@@ -28,7 +28,8 @@ def effect_rows(effects: Sequence[PartEffect], tasks_needed: int) -> Iterator[st
     if not judged:
         return
     yield "difference: percentage points of tasks resolved with the part minus without it; 95 % for this part alone"
-    yield f"p: exact paired test over tasks, adjusted for {count_text(len(judged), 'part')} (Holm); up to 0.05 counts as an effect"
+    parts = count_text(len(judged), "part")
+    yield f"p: exact paired test over tasks, adjusted for {parts} (Holm); up to 0.05 counts as an effect"
     if any(each.effect is Effect.NOT_SHOWN for each in judged):
         yield (
             f"'{Effect.NOT_SHOWN}' does not mean that there is none: to show {DIFFERENCE * 100:.0f} points takes about "

@@ -121,6 +121,7 @@ MODULES = (
     "calibrating",
     "trusting",
     "seeds",
+    "ablating",
     "sandboxes",
     "machine",
 )

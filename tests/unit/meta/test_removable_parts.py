@@ -80,7 +80,7 @@ def test_a_hook_goes_with_its_script_and_a_server_alone():
     parts = parts_of(files)
     stop, first, second, docs, web = parts
     path = ".claude/settings.json"
-    assert stop == f"{path}#Stop {hook['command']}"
+    assert stop == f"{path}#Stop a.sh"
     assert json.loads(parts[stop][path].data)["hooks"] == {"PreToolUse": settings["hooks"]["PreToolUse"]}
     # The script of the first hook serves two events.
     assert parts[stop].keys() == parts[first].keys() == files.keys()
