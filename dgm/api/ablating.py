@@ -51,5 +51,5 @@ async def _ablate(
             )
         prepared = await begin_ablation(plan, session)
         with prepared.made:
-            found = prepared.report(await prepared.perform(session))
-    return judge_ablation(plan, found)
+            report = prepared.report(await prepared.perform(session))
+    return judge_ablation(plan, report)

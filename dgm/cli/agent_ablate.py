@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,14 @@ from dgm.cli.output import emit_json
 from dgm.cli.spending import TRIES, money_text, yes_option
 from dgm.domain import Split
 from dgm.errors import UserError
+from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect, PartEffect, fewest_tasks, tasks_to_show
 from dgm.show.safe import neutralise
-from dgm.show.words import count_text, usd_text
+from dgm.show.words import count_text, p_text, usd_text
 
 if TYPE_CHECKING:
-    from dgm.sessions.ablation import AblationPlan
+    from dgm.sessions.ablation import Ablation, AblationPlan
+
+HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "verdict")
 
 
 @click.command()
@@ -66,7 +70,6 @@ def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bo
     from dgm.cli.watching import TerminalWatcher
     from dgm.sessions import ablation
     from dgm.sessions.evaluation import EvaluationChoice
-    from dgm.show.ablation_rows import effect_rows
 
     watcher = TerminalWatcher()
     chosen = EvaluationChoice(split=Split(split), **flags)
@@ -78,14 +81,13 @@ def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bo
     _confirm(plan, yes=yes)
     session = asyncio.run(ablation.begin_ablation(plan, watcher))
     with session.made:
-        found = perform_session(session, watcher, quiet=as_json, settings=plan.request.settings)
-    result = ablation.judge_ablation(plan, found)
+        report = perform_session(session, watcher, quiet=as_json, settings=plan.request.settings)
+    result = ablation.judge_ablation(plan, report)
     if as_json:
         emit_json(result.record())
     else:
-        rows = effect_rows(result.effects, result.tasks_needed)
-        sys.stdout.write("\n".join([*rows, f"recorded in {found.folder}"]) + "\n")
-    return report_missing(found)
+        sys.stdout.write("\n".join([*_rows(result), f"recorded in {report.folder}"]) + "\n")
+    return report_missing(report)
 
 
 def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
@@ -94,41 +96,64 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     Raises:
         UserError: the answer is no, or there is no terminal to ask on.
     """
-    from dgm.evaluation.ablation import DIFFERENCE, fewest_tasks, tasks_to_show
-
     if not plan.missing:
         return
-    agents, parts = len(plan.parts) + 1, count_text(len(plan.parts), "part")
-    attempts = plan.request.attempts
+    parts, fewest = len(plan.parts), fewest_tasks(max(1, len(plan.parts)))
     sys.stderr.write(
-        f"{parts}: {count_text(agents, 'agent')} × {count_text(plan.tasks, 'task')} × "
-        f"{count_text(attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
+        f"{count_text(parts + 1, 'agent')} × {count_text(plan.tasks, 'task')} × "
+        f"{count_text(plan.request.attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
         f"{plan.missing:,} of them still to do; a first turn is about {plan.turns[''] or 0:,} tokens\n"
+        f"with {count_text(parts, 'part')} an effect shows if {fewest} tasks or more change in the same direction; a "
+        f"difference of {100 * DIFFERENCE:.0f} points takes about {tasks_to_show(max(1, parts))} tasks\n"
     )
-    fewest = fewest_tasks(max(1, len(plan.parts)))
     if plan.tasks < fewest:
-        sys.stderr.write(
-            f"too few tasks to show any effect: with {parts} at least {fewest} must change in the same direction; "
-            f"give more tasks, or fewer parts (--part)\n"
-        )
-    else:
-        sys.stderr.write(
-            f"about {tasks_to_show(len(plan.parts))} tasks show a difference of {DIFFERENCE * 100:.0f} points, more if "
-            "the agent's results vary from attempt to attempt\n"
-        )
+        sys.stderr.write("these tasks are too few to show any effect: give more, or fewer parts (--part)\n")
     if not plan.price:
         return
     turn = plan.price.most(plan.turns[""] or 0, 0)
     price = (
         f"price: {money_text(turn)} USD for the input of a first turn; by the limits one evaluation costs at most "
-        f"{money_text(plan.usd_each)} USD, and all {plan.missing:,} cost {money_text(plan.missing * plan.usd_each)} "
-        f"USD; what they really cost is told after {TRIES} evaluations"
+        f"{money_text(plan.usd_each)} USD, and all {plan.missing:,} cost "
+        f"{money_text(plan.missing * plan.usd_each)} USD; what they really cost is told after {TRIES} evaluations"
     )
-    if plan.usd_limit is not None:
-        sys.stderr.write(f"{price}; --max-usd ends it at {usd_text(plan.usd_limit)} USD\n")
-    elif yes:
-        sys.stderr.write(f"{price}\n")
+    if yes or not plan.needs_consent:
+        limit = f"; it ends at {usd_text(plan.usd_limit)} USD" if plan.usd_limit else ""
+        sys.stderr.write(f"{price}{limit}\n")
     elif not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(f"{price}; nothing was spent; set --max-usd, or add --yes")
     elif not click.confirm(f"{price}; go on?", default=False, err=True):
         raise UserError("not confirmed: nothing was spent; set --max-usd to spend less")
+
+
+def _rows(result: "Ablation") -> Iterator[str]:
+    """Yield the table of all parts and its explanation."""
+    rows = [HEADS, *map(_cells, result.effects)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for part, *figures, verdict in rows:
+        cells = [cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=False)]
+        yield "  ".join([part.ljust(widths[0]), *cells, verdict])
+    judged = [each for each in result.effects if each.effect is not Effect.NEEDED]
+    yield "difference: percentage points of tasks resolved with the part minus without it; 95 % for this part alone"
+    parts = count_text(len(judged), "part")
+    yield f"p: exact paired test over tasks, adjusted for {parts} (Holm); up to {LEVEL} counts as an effect"
+    if any(each.effect is Effect.NOT_SHOWN for each in judged):
+        yield (
+            f"'{Effect.NOT_SHOWN}' does not mean that there is none: a difference of {100 * DIFFERENCE:.0f} points "
+            f"takes about {result.tasks_needed} tasks to show, and here are {len(result.report.tasks)}"
+        )
+
+
+def _cells(each: PartEffect) -> tuple[str, ...]:
+    part = neutralise(each.part)
+    if each.effect is Effect.NEEDED:
+        return part, "–", "–", "–", "–", "–", each.effect
+    low, high = (100 * end for end in each.interval)
+    return (
+        part,
+        f"{each.with_part}/{each.pairs}",
+        f"{each.without_part}/{each.pairs}",
+        f"{100 * each.difference:+.0f} ({low:+.0f} to {high:+.0f})",
+        p_text(each.p).removeprefix("p ").removeprefix("= "),
+        f"{each.tokens:,}",
+        each.effect,
+    )

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
 
 from dgm.archive.repository import tree_id
 from dgm.domain import Snapshot
@@ -20,9 +19,12 @@ FOR_PEOPLE = ("README.md", "CHANGELOG.md", "LICENSE.md")
 WHOLE_FILES = ("agents", "agent", "commands", "command")
 """Folders, below one whose name begins with a dot, where each file is a sub-agent or a command."""
 PREAMBLE = "(beginning)"
-NAME_CHARS, COMMAND_CHARS = 60, 30
+NAME_CHARS = 60
 _HEADING = re.compile(r" {0,3}#{1,2}[ \t]+(.*?)[ \t#]*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
+
+NamedVariants = Iterator[tuple[str, Snapshot]]
+"""Name of a part, and the agent's folder without it."""
 
 
 def remove_each_part(source: Snapshot, contract: Contract) -> Mapping[str, Snapshot]:
@@ -32,7 +34,7 @@ def remove_each_part(source: Snapshot, contract: Contract) -> Mapping[str, Snaps
     sub-agents and commands, hooks with their scripts, and MCP servers.
 
     Raises:
-        UserError: a file of settings is not JSON.
+        UserError: a file of settings cannot be read.
     """
     without: dict[str, Snapshot] = {}
     trees = {tree_id(source)}
@@ -44,21 +46,23 @@ def remove_each_part(source: Snapshot, contract: Contract) -> Mapping[str, Snaps
     return without
 
 
-def _iter_parts(source: Snapshot, contract: Contract) -> Iterator[tuple[str, Snapshot]]:
+def _iter_parts(source: Snapshot, contract: Contract) -> NamedVariants:
     skills = sorted(path.removesuffix("/SKILL.md") for path in source if path.endswith("/SKILL.md"))
     for path in sorted(source):
         file = PurePosixPath(path)
         if any(path.startswith(f"{skill}/") for skill in skills):
             continue
-        if file.parent.name in WHOLE_FILES and file.parts[0].startswith("."):
+        if file.parent.name in WHOLE_FILES and path.startswith("."):
             yield path, _without_files(source, path)
         elif file.name in SETTINGS:
-            yield from _settings_parts(source, path)
+            try:
+                yield from _settings_parts(source, path)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise UserError(f"{path}: its hooks and MCP servers cannot be read: {error}") from error
         elif file.suffix == ".md" and file.name not in FOR_PEOPLE and contract.may_change(path):
             yield from _sections(source, path)
     for skill in skills:
-        inside = [path for path in source if path.startswith(f"{skill}/")]
-        yield skill, _without_files(source, *inside)
+        yield skill, _without_files(source, *(path for path in source if path.startswith(f"{skill}/")))
 
 
 def _without_files(source: Snapshot, *paths: str) -> Snapshot:
@@ -69,7 +73,7 @@ def _with_text(source: Snapshot, path: str, text: str) -> Snapshot:
     return {**source, path: replace(source[path], data=text.encode("utf-8", "surrogateescape"))}
 
 
-def _sections(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot]]:
+def _sections(source: Snapshot, path: str) -> NamedVariants:
     """Yield the sections of a Markdown file that hold more than a heading; front matter belongs to no section."""
     lines = source[path].data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
     start = 0
@@ -85,57 +89,29 @@ def _sections(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot]]:
     for (begin, title), end in zip(starts.items(), ends, strict=True):
         body = lines[begin if title == PREAMBLE else begin + 1 : end]
         if "".join(body).strip():
-            yield (
-                f"{path}#{title[:NAME_CHARS]}",
-                _with_text(source, path, "".join(lines[:begin] + lines[end:])),
-            )
+            rest = "".join(lines[:begin] + lines[end:])
+            yield f"{path}#{title[:NAME_CHARS]}", _with_text(source, path, rest)
 
 
-def _settings_parts(source: Snapshot, path: str) -> Iterator[tuple[str, Snapshot]]:
-    try:
-        settings = json.loads(source[path].data)
-    except ValueError as error:
-        raise UserError(
-            f"{path}: not JSON ({error}); its hooks and MCP servers cannot be told apart"
-        ) from error
-    if not isinstance(settings, dict):
-        return
-    for server in _table(settings, "mcpServers"):
+def _settings_parts(source: Snapshot, path: str) -> NamedVariants:
+    settings = json.loads(source[path].data)
+    for server in settings.get("mcpServers", {}):
         rest = deepcopy(settings)
         del rest["mcpServers"][server]
-        yield f"{path}#{server[:NAME_CHARS]}", _with_settings(source, path, rest)
-    for event, groups in _table(settings, "hooks").items():
-        for at, group in enumerate(groups if isinstance(groups, list) else ()):
-            hooks = group.get("hooks") if isinstance(group, dict) else None
-            for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+        yield f"{path}#{server[:NAME_CHARS]}", _with_text(source, path, json.dumps(rest, indent=2) + "\n")
+    for event, groups in settings.get("hooks", {}).items():
+        for at, group in enumerate(groups):
+            for number, hook in enumerate(group["hooks"]):
                 rest = deepcopy(settings)
-                del rest["hooks"][event][at]["hooks"][number]
-                _prune(rest["hooks"], event, at)
-                command = str(hook.get("command", "")) if isinstance(hook, dict) else ""
-                script = _find_script(source, command)
-                label = PurePosixPath(script).name or command[:COMMAND_CHARS]
-                left = _with_settings(source, path, rest)
+                hooks = rest["hooks"]
+                del hooks[event][at]["hooks"][number]
+                hooks[event] = [each for each in hooks[event] if each["hooks"]]
+                rest["hooks"] = {name: left for name, left in hooks.items() if left}
+                command = hook.get("command", "")
+                script = max(
+                    (file for file in source if "/" in file and file in command), key=len, default=""
+                )
+                left = _with_text(source, path, json.dumps(rest, indent=2) + "\n")
+                label = PurePosixPath(script or command).name[:NAME_CHARS]
                 shared = script in json.dumps(rest)
-                yield f"{path}#{event} {label}".strip(), left if shared else _without_files(left, script)
-
-
-def _table(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    table = settings.get(key)
-    return table if isinstance(table, dict) else {}
-
-
-def _prune(hooks: dict[str, Any], event: str, at: int) -> None:
-    """Remove a group without hooks, and an event without groups."""
-    if not hooks[event][at]["hooks"]:
-        del hooks[event][at]
-    if not hooks[event]:
-        del hooks[event]
-
-
-def _with_settings(source: Snapshot, path: str, settings: Mapping[str, Any]) -> Snapshot:
-    return _with_text(source, path, json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
-
-
-def _find_script(source: Snapshot, command: str) -> str:
-    """Return the path of the agent's file that a command names; empty if it names none."""
-    return max((path for path in source if "/" in path and path in command), key=len, default="")
+                yield f"{path}#{event} {label}", left if shared else _without_files(left, script)

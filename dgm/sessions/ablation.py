@@ -17,7 +17,7 @@ from dgm.analysis.agent_names import find_agent
 from dgm.archive.durable import write_durably
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
-from dgm.domain import Snapshot
+from dgm.domain import Snapshot, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import Effect, PartEffect, estimate_noise, judge_parts, tasks_to_show
 from dgm.evaluation.evaluating import EvaluationProgress
@@ -45,7 +45,7 @@ from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
 
 TURNS = "ablation.json"
-"""File of the evaluation's folder with the tokens of a first turn, by part left out; null: it cannot start."""
+"""File of the evaluation's folder: an agent's tree → the tokens of its first turn; null: it cannot start."""
 COMPLETE = ""
 """Stands for the whole agent among the parts left out."""
 
@@ -58,12 +58,14 @@ class AblationPlan:
     parts: Sequence[str]
     """Parts whose agents follow the whole agent among the request's contestants."""
     turns: Mapping[str, int | None]
+    """Estimated tokens of a first turn without each part, ``COMPLETE`` among them; None: it cannot start."""
+    known_turns: Mapping[str, int | None]
+    """The same by tree, those of earlier sessions included."""
     folder: Path
     tasks: int
     evaluations: int
     missing: int
     """Number of evaluations that earlier sessions did not perform."""
-    model: str
     price: Price | None
     """Price of the model; None if it costs nothing."""
     usd_limit: float | None
@@ -84,7 +86,7 @@ class AblationPlan:
 class Ablation:
     """The results of an ablation so far."""
 
-    found: EvaluationReport
+    report: EvaluationReport
     effects: Sequence[PartEffect]
 
     @property
@@ -96,7 +98,7 @@ class Ablation:
     def record(self) -> dict[str, Any]:
         """Return the document that ``dgm agent ablate --json`` prints."""
         parts = [asdict(each) for each in self.effects]
-        return {**report_record(self.found), "parts": parts, "tasks_needed": self.tasks_needed}
+        return {**report_record(self.report), "parts": parts, "tasks_needed": self.tasks_needed}
 
 
 async def plan_ablation(
@@ -124,65 +126,72 @@ async def plan_ablation(
     parts = assemble.parts_of(request.settings)
     folder = evaluation_folder(request, parts.benchmark.name)
     tasks = select_tasks(parts.benchmark, request.split, request.tasks)
-    turns = _read_turns(folder)
-    for part, source in {COMPLETE: complete.source(), **without}.items():
-        if part in turns:
-            continue
-        begins(part)
-        try:
-            turns[part] = (await rehearse(agent, source, parts.engine, request.settings)).turn_tokens
-        except UserError:
-            if part == COMPLETE:
-                raise
-            turns[part] = None
-    kept = {part: source for part, source in without.items() if turns[part] is not None}
+    turns, known = dict[str, int | None](), _read_turns(folder)
+    trees = {part: tree_id(source) for part, source in {COMPLETE: complete.source(), **without}.items()}
+    for part, tree in trees.items():
+        if tree not in known:
+            begins(part)
+            source = without.get(part) or complete.source()
+            try:
+                known[tree] = (await rehearse(agent, source, parts.engine, request.settings)).turn_tokens
+            except UserError:
+                if part == COMPLETE:
+                    raise
+                known[tree] = None
+        turns[part] = known[tree]
+    kept = [part for part in without if turns[part] is not None]
     variants = [
-        Contestant(f"without {part}", tree_id(source), partial(_return_source, source), vetted=True)
-        for part, source in kept.items()
+        Contestant(f"without {part}", trees[part], partial(_return_source, without[part]), vetted=True)
+        for part in kept
     ]
     request = replace(request, contestants=[replace(complete, vetted=True), *variants])
     solver = solver_price(request.settings)
     evaluations = len(request.contestants) * len(tasks) * request.attempts
-    missing, limit = evaluations, chosen.max_usd
-    if (folder / "run.json").exists():
-        with Run.open(folder) as made:
-            wanted = make_plan(made, request, tasks)
-            done = len(wanted.all()) - len(EvaluationProgress(made).missing(wanted))
-            missing, limit = evaluations - done, limit or made.tree.budget.usd
+    done, limit = _read_progress(folder, request, tasks)
     return AblationPlan(
         request=request,
-        parts=list(kept),
-        turns={part: turns[part] for part in (COMPLETE, *without)},
+        parts=kept,
+        turns=turns,
+        known_turns=known,
         folder=folder,
         tasks=len(tasks),
         evaluations=evaluations,
-        missing=missing,
-        model=solver[0] if solver else "",
+        missing=evaluations - done,
         price=solver[1] if solver else None,
-        usd_limit=limit,
+        usd_limit=chosen.max_usd or limit,
     )
+
+
+def _read_progress(
+    folder: Path, request: EvaluationRequest, tasks: Sequence[Task]
+) -> tuple[int, float | None]:
+    """Return the number of evaluations that earlier sessions performed, and the last limit in USD."""
+    if not (folder / "run.json").exists():
+        return 0, None
+    with Run.open(folder) as made:
+        wanted = make_plan(made, request, tasks)
+        return len(wanted.all()) - len(EvaluationProgress(made).missing(wanted)), made.tree.budget.usd
 
 
 async def begin_ablation(plan: AblationPlan, watcher: Watcher) -> EvaluationSession:
     """Open the evaluation to write; raise as ``prepare``."""
     session = await prepare(plan.request, watcher)
-    turns = {**_read_turns(plan.folder), **plan.turns}
-    write_durably(plan.folder / TURNS, json.dumps(turns, indent=2, ensure_ascii=False).encode() + b"\n")
+    write_durably(plan.folder / TURNS, json.dumps(plan.known_turns, indent=2).encode() + b"\n")
     return session
 
 
-def judge_ablation(plan: AblationPlan, found: EvaluationReport) -> Ablation:
+def judge_ablation(plan: AblationPlan, report: EvaluationReport) -> Ablation:
     """Return the effects of the parts, by the results so far."""
-    whole, *results = found.results
+    complete, *results = report.results
     base = plan.turns[COMPLETE] or 0
     tokens = {part: base - (turn or 0) for part, turn in plan.turns.items()}
     judged = {
-        each.part: each for each in judge_parts(whole, dict(zip(plan.parts, results, strict=True)), tokens)
+        each.part: each for each in judge_parts(complete, dict(zip(plan.parts, results, strict=True)), tokens)
     }
     effects = [
         judged.get(part) or PartEffect(part, 0, Effect.NEEDED) for part in plan.turns if part != COMPLETE
     ]
-    return Ablation(found, effects)
+    return Ablation(report, effects)
 
 
 def _open_agent(

@@ -20,11 +20,11 @@ def plan(*, tasks=12, price=PRICE, usd_limit=None, missing=36):
         request=request,
         parts=["a", "b"],
         turns={"": 10_000, "a": 9_000, "b": 8_000, "c": None},
+        known_turns={},
         folder=Path(),
         tasks=tasks,
         evaluations=36,
         missing=missing,
-        model="m",
         price=price,
         usd_limit=usd_limit,
     )
@@ -42,7 +42,7 @@ def test_money_without_a_limit_is_refused_where_nobody_can_be_asked():
     [
         ({}, ["3 agents × 12 tasks × 1 attempt = 36 evaluations", "0.02"]),
         ({"usd_limit": 5.0}, ["5.00 USD"]),
-        ({"tasks": 6}, ["at least 7 must change"]),
+        ({"tasks": 6}, ["if 7 tasks or more change", "too few"]),
     ],
 )
 def test_what_it_takes_is_told_first(how, words, capsys):

@@ -94,6 +94,6 @@ def test_a_hook_goes_with_its_script_and_a_server_alone():
     assert json.loads(parts[docs][".mcp.json"].data) == {"mcpServers": {"web": {"command": "web"}}}
 
 
-def test_settings_that_are_no_json_are_told():
-    with pytest.raises(UserError, match=r"^\.mcp\.json: not JSON"):
+def test_settings_that_cannot_be_read_are_told():
+    with pytest.raises(UserError, match=r"^\.mcp\.json: its hooks and MCP servers cannot be read"):
         parts_of({".mcp.json": "{,}"})
