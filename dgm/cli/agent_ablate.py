@@ -139,7 +139,7 @@ def _rows(result: "Ablation") -> Iterator[str]:
     if any(each.effect is Effect.NOT_SHOWN for each in judged):
         yield (
             f"'{Effect.NOT_SHOWN}' does not mean that there is none: a difference of {100 * DIFFERENCE:.0f} points "
-            f"takes about {result.tasks_needed} tasks to show, and here are {len(result.report.tasks)}"
+            f"takes about {result.tasks_needed} tasks to show, and here are {max(each.tasks for each in judged)}"
         )
 
 

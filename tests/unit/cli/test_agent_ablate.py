@@ -1,14 +1,16 @@
 """What an ablation takes is told, and asked where nothing bounds it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from dgm.cli.agent_ablate import _confirm
+from dgm.cli.agent_ablate import _confirm, _rows
 from dgm.config import Settings
 from dgm.errors import UserError
+from dgm.evaluation.ablation import Effect, PartEffect
 from dgm.models.pricing import Price, TokenRates
-from dgm.sessions.ablation import AblationPlan
+from dgm.sessions.ablation import Ablation, AblationPlan
 from dgm.sessions.evaluation import EvaluationRequest
 
 PRICE = Price(TokenRates(2.0, 2.0, 2.0, 8.0))
@@ -56,3 +58,14 @@ def test_a_free_model_or_nothing_to_do_needs_no_consent(capsys):
     assert "price" not in capsys.readouterr().err
     _confirm(plan(missing=0), yes=False)
     assert capsys.readouterr().err == ""
+
+
+def test_every_part_has_a_row():
+    effects = [
+        PartEffect("CLAUDE.md#Tone", 12, Effect.HURTS, 20, 20, 5, 15, 1, 11, -0.5, (-0.7, -0.2), 0.0123),
+        PartEffect("run.md", 0, Effect.NEEDED),
+    ]
+    heads, tone, needed, *_ = (re.split(r"  +", line) for line in _rows(Ablation(None, effects)))
+    assert tone == ["CLAUDE.md#Tone", "5/20", "15/20", "-50 (-70 to -20)", "0.012", "12", "hurts"]
+    assert needed == ["run.md", *["–"] * 5, "needed to start"]
+    assert len(heads) == len(tone)

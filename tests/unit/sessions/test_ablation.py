@@ -23,7 +23,11 @@ MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
             ("CLAUDE.md#Three",),
             r"--part CLAUDE.md#Three: fits no part .*there are CLAUDE.md#One, CLAUDE.md#Two$",
         ),
-        ({"agent.toml": MANIFEST, ".mcp.json": "{"}, (), r"\.mcp\.json: its hooks and MCP servers cannot be read"),
+        (
+            {"agent.toml": MANIFEST, ".mcp.json": "{"},
+            (),
+            r"\.mcp\.json: its hooks and MCP servers cannot be read",
+        ),
     ],
 )
 def test_what_cannot_be_ablated_is_told(tmp_path: Path, files, only, message):
