@@ -7,6 +7,7 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
+    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
@@ -57,11 +58,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Ablation",
     "AgentCheckView",
     "Budget",
     "CalibrateArguments",
     "CalibratedSuite",
     "ComparisonView",
+    "Effect",
     "EvaluateArguments",
     "EvaluationView",
     "Evolution",
@@ -69,6 +72,7 @@ __all__ = [
     "GradeArguments",
     "MachineView",
     "MiningOptions",
+    "PartEffect",
     "ResumeArguments",
     "Solution",
     "SolveArguments",
@@ -78,6 +82,7 @@ __all__ = [
     "SweepView",
     "TrialArguments",
     "__version__",
+    "ablate",
     "build_images",
     "calibrate_suite",
     "check_agent",
@@ -120,6 +125,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
     "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "comparing": ("ComparisonView", "compare"),

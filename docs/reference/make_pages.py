@@ -120,6 +120,7 @@ MODULES = (
     "calibrating",
     "trusting",
     "seeds",
+    "ablating",
     "sandboxes",
     "machine",
 )
