@@ -147,6 +147,7 @@ def test_a_key_that_a_provider_repeats_is_nowhere(tmp_path, protocol, caplog, ca
     refusal = json.dumps({"type": "error", "error": error}).encode()
 
     async def tell(asked):
+        logging.getLogger("library").debug("a library logs what it sends: %s", asked.headers)
         content = [one.replace(b"I look at", f"{KEY} at".encode()) for one in records(protocol, asked.body)]
         await play_either(asked, content)
 
