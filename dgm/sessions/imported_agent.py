@@ -1,0 +1,231 @@
+"""A template's files with a user's setup in place of its own: what evolves, what is checked, which version runs."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dgm.archive.snapshots import write_folder
+from dgm.bounded_reading import parse_json
+from dgm.domain import Entry, Snapshot
+from dgm.errors import UserError
+from dgm.meta.contract import FILE, read_contract
+from dgm.npm_locks import LOCK, MANIFEST, check_lock
+from dgm.paths import asset
+from dgm.sessions.agent_import import ImportedSetup, import_setup
+from dgm.sessions.agent_setups import ON_REQUEST, SETUPS, AgentSetup, Kind
+from dgm.toml_files import format_value
+
+CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
+NPM_S, VERSION_S = 180.0, 20.0
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_LOCK_ONLY = ("--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund", "--no-progress")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedAgent:
+    """A user's setup in a new agent."""
+
+    setup: ImportedSetup
+    evolves: tuple[str, ...]
+    """Patterns of what evolution edits."""
+    version: str
+    """Version of the program that the agent runs."""
+    version_remark: str
+    """Where that version comes from, or what to do to have another."""
+
+
+def import_agent(
+    files: dict[str, Entry], template: str, repository: Path, evolve: Sequence[str]
+) -> ImportedAgent:
+    """Put the setup of a repository in place of a template's own files.
+
+    Args:
+        files: of the template; changed in place.
+        template: its name.
+        repository: the user's.
+        evolve: kinds of ``ON_REQUEST`` that evolution may edit, too.
+
+    Raises:
+        UserError: the template wraps no program, a kind is unknown or has no files, or as ``import_setup``.
+    """
+    if template not in SETUPS:
+        raise UserError(f"--import: the template {template} takes no setup; these do: {', '.join(SETUPS)}")
+    setup = SETUPS[template]
+    imported = import_setup(repository, setup)
+    own = tuple(path for kind in Kind if kind not in ON_REQUEST for path in setup.paths.get(kind, ()))
+    for name in [name for name in files if _is_below(name, own)]:
+        del files[name]
+    for name in [name for name in imported.files if name in files and not _is_of(name, setup)]:
+        imported.leave_out(name, "the template has a file of its own there")
+        del imported.files[name], imported.kinds[name]
+    files.update(imported.files)
+    patterns = _patterns_of(setup, imported)
+    chosen = _choose_kinds(evolve, patterns, setup)
+    grants = _load_check().read_front_matter
+    front_matter: dict[str, Any] = {}
+    unclear: list[str] = []
+    for name in [name for name in files if name.endswith((".md", ".mdc"))]:
+        try:
+            front_matter[name] = grants(files[name].data.decode("utf-8"))
+        except ValueError:
+            front_matter[name] = None
+            unclear.append(name)
+    strict = {name: table for name, table in imported.settings.items() if name.endswith(".json")}
+    record = {"settings": strict, "front_matter": front_matter}
+    files[RECORD] = Entry(json.dumps(record, indent=1).encode())
+    files[CHECK] = Entry(asset("archive", "templates", Path(CHECK).name).read_bytes())
+    evolves, fixed = [], ["settings/**", *unclear]
+    for kind, paths in patterns.items():
+        (evolves if kind not in ON_REQUEST or kind in chosen else fixed).extend(paths)
+    evolves = [pattern for pattern in evolves if pattern not in fixed]
+    version, remark = _pin_version(files, setup, repository.resolve())
+    _write_manifest(files, evolves, fixed)
+    return ImportedAgent(imported, tuple(evolves), version, remark)
+
+
+def _is_below(name: str, paths: Sequence[str]) -> bool:
+    return any(name == path or name.startswith(f"{path}/") for path in paths)
+
+
+def _is_of(name: str, setup: AgentSetup) -> bool:
+    return any(_is_below(name, paths) for paths in setup.paths.values())
+
+
+def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
+    """Return kind → patterns of its files, those that are taken from other places by their paths."""
+    patterns: dict[Kind, list[str]] = {}
+    for kind, paths in setup.paths.items():
+        patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/**" for path in paths]
+    for name, kind in imported.kinds.items():
+        if not _is_of(name, setup):
+            patterns.setdefault(kind, []).append(name)
+    return patterns
+
+
+def _choose_kinds(
+    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], setup: AgentSetup
+) -> Sequence[Kind]:
+    offered = [kind for kind in ON_REQUEST if _may_evolve(kind, patterns)]
+    for name in evolve:
+        if name not in offered:
+            known = ", ".join(offered) or "nothing"
+            raise UserError(f"--evolve: {name!r}: for {setup.program} evolution may edit, too: {known}")
+    return [kind for kind in offered if kind in evolve]
+
+
+def _may_evolve(kind: Kind, patterns: Mapping[Kind, Sequence[str]]) -> bool:
+    """Return whether there are files of a kind; of permissions only JSON can be checked."""
+    paths = patterns.get(kind, ())
+    return bool(paths) and (kind is not Kind.PERMISSIONS or all(path.endswith(".json") for path in paths))
+
+
+def _load_check() -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
+    spec = importlib.util.spec_from_file_location(
+        "never_weaker", asset("archive", "templates", Path(CHECK).name)
+    )
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequence[str]) -> None:
+    """Say in ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
+    contract = read_contract(files)
+    text = files[FILE].data.decode("utf-8")
+    values = {
+        "check": ["python3", "-I", CHECK, *contract.check],
+        "editable": list(dict.fromkeys([*contract.editable, *evolves])),
+        "protected": list(fixed),
+    }
+    for key, value in values.items():
+        text = re.sub(rf"(?ms)^{key} = \[.*?\][^\n]*\n", "", text)
+        text = text.replace("[agent]\n", f"[agent]\n{key} = {format_value(value)}\n", 1)
+    files[FILE] = Entry(text.encode())
+
+
+def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -> tuple[str, str]:
+    """Let the agent run the version that the user has installed, if that is known."""
+    place = MANIFEST if MANIFEST in files else FILE
+    text = files[place].data.decode("utf-8")
+    found = _VERSION.search(text if place == MANIFEST else "".join(read_contract(files).requires))
+    pinned = found[0] if found else ""
+    installed = find_version(setup, repository)
+    if not installed or installed == pinned:
+        return pinned, "as installed here" if installed else f"{setup.program} is not installed here"
+    changed = {name: Entry(data.encode()) for name, data in [(place, text.replace(pinned, installed))]}
+    change = f"{installed} is installed here; to have it, write it into {place}"
+    if place == MANIFEST:
+        try:
+            changed[LOCK] = Entry(_lock(changed))
+        except (UserError, OSError, subprocess.SubprocessError) as error:
+            reason = " ".join(str(error).split())[:150]
+            return pinned, f"{change}, and run: npm install --package-lock-only ({reason})"
+    files.update(changed)
+    return installed, "as installed here"
+
+
+def find_version(
+    setup: AgentSetup, repository: Path, which: Callable[[str], str | None] = shutil.which
+) -> str:
+    """Return the version of the program on ``PATH``, or an empty text; nothing of the repository is run."""
+    program = which(setup.program)
+    if not program:
+        return ""
+    real = Path(program).resolve()
+    if any(path.is_relative_to(repository) for path in (Path(program).absolute(), real)):
+        return ""
+    for folder in real.parents:
+        try:
+            manifest = parse_json((folder / MANIFEST).read_bytes())
+            if re.fullmatch(setup.packages, manifest["name"]):
+                return str(manifest["version"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    try:
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run(
+                [program, "--version"],
+                cwd=empty,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=VERSION_S,
+                check=False,
+            )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = _VERSION.search(done.stdout.decode("utf-8", "replace"))
+    return found[0] if found else ""
+
+
+def _lock(manifest: Snapshot) -> bytes:
+    """Return the lock of a manifest without addresses, as npm makes it.
+
+    Raises:
+        UserError: npm is missing or fails, or the lock names more than packages of a registry.
+    """
+    npm = shutil.which("npm")
+    if not npm:
+        raise UserError("npm is not installed")
+    with tempfile.TemporaryDirectory() as draft:
+        write_folder(manifest, Path(draft))
+        done = subprocess.run(
+            [npm, "install", *_LOCK_ONLY, "--omit-lockfile-registry-resolved"],
+            cwd=draft,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=NPM_S,
+            check=False,
+        )
+        if done.returncode:
+            raise UserError(f"npm: {done.stderr.decode('utf-8', 'replace')[-150:]}")
+        data = Path(draft, LOCK).read_bytes()
+    check_lock(data)
+    return data
