@@ -19,7 +19,7 @@ from dgm.show.words import count_text
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent or node.",
+    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code or codex.",
 )
 @as_json
 def init(folder: Path, template: str, as_json: bool) -> None:

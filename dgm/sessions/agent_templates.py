@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dgm.archive.lock import error_of_write
 from dgm.archive.snapshots import from_folder, write_folder
+from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.paths import asset, seed_folder
 
@@ -22,6 +23,8 @@ class AgentTemplate:
     description: str
     edit: tuple[str, ...]
     """The files that a user changes first."""
+    program: bool = False
+    """True for a program whose settings the user has already; its check is the file that such templates share."""
 
     @property
     def folder(self) -> Path:
@@ -40,7 +43,10 @@ TEMPLATES: Sequence[AgentTemplate] = (
     AgentTemplate("smolagents", "the package smolagents", ("prompts/system.md", "agent.py")),
     AgentTemplate("mini-swe-agent", "mini-swe-agent as a package", ("config.yaml", "prompts/task.md")),
     AgentTemplate("node", "JavaScript without packages", ("prompts/system.md", "agent.mjs")),
+    AgentTemplate("claude-code", "Claude Code", ("CLAUDE.md",), program=True),
+    AgentTemplate("codex", "Codex CLI", ("AGENTS.md",), program=True),
 )
+CHECK = "check.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,9 @@ def create_agent(target: Path, name: str = DEFAULT) -> NewAgent:
         raise UserError(f"{target}: not a folder; name a new one")
     if not target.absolute().parent.is_dir():
         raise UserError(f"{target}: there is no folder {target.absolute().parent}; make it first")
-    files = from_folder(template.folder, limit_bytes=LIMIT_BYTES)
+    files = dict(from_folder(template.folder, limit_bytes=LIMIT_BYTES))
+    if template.program:
+        files[CHECK] = Entry((template.folder.parent / CHECK).read_bytes())
     try:
         write_folder(files, target)
     except OSError as error:

@@ -46,6 +46,8 @@ def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, tok
         "command": [*(["env", *given] if given else []), *started],
         "cwd": "/agent",
         "workdir": job.workdir,
+        # In an improve job they are the agent's own.
+        "hidden": contract.hidden if job.kind is JobKind.SOLVE else (),
         "socket": socket,
         "token": token,
         "model": model,
