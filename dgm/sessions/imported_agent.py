@@ -20,7 +20,7 @@ from dgm.npm_locks import LOCK, MANIFEST, check_lock
 from dgm.paths import asset
 from dgm.sessions.agent_import import ImportedSetup, import_setup
 from dgm.sessions.agent_setups import ON_REQUEST, SETUPS, AgentSetup, Kind
-from dgm.toml_files import format_value
+from dgm.toml_files import format_value, parse_toml
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
 NPM_S, VERSION_S = 180.0, 20.0
@@ -81,10 +81,10 @@ def import_agent(
     record = {"settings": strict, "front_matter": front_matter}
     files[RECORD] = Entry(json.dumps(record, indent=1).encode())
     files[CHECK] = Entry(asset("archive", "templates", Path(CHECK).name).read_bytes())
-    evolves, fixed = [], ["settings/**", *unclear]
+    evolves, fixed = list(read_contract(files).editable), ["settings/", *unclear]
     for kind, paths in patterns.items():
         (evolves if kind not in ON_REQUEST or kind in chosen else fixed).extend(paths)
-    evolves = [pattern for pattern in evolves if pattern not in fixed]
+    evolves = [pattern for pattern in dict.fromkeys(evolves) if pattern not in fixed]
     version, remark = _pin_version(files, setup, repository.resolve())
     _write_manifest(files, evolves, fixed)
     return ImportedAgent(imported, tuple(evolves), version, remark)
@@ -102,7 +102,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
     """Return kind → patterns of its files, those that are taken from other places by their paths."""
     patterns: dict[Kind, list[str]] = {}
     for kind, paths in setup.paths.items():
-        patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/**" for path in paths]
+        patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/" for path in paths]
     for name, kind in imported.kinds.items():
         if not _is_of(name, setup):
             patterns.setdefault(kind, []).append(name)
@@ -142,12 +142,13 @@ def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequ
     text = files[FILE].data.decode("utf-8")
     values = {
         "check": ["python3", "-I", CHECK, *contract.check],
-        "editable": list(dict.fromkeys([*contract.editable, *evolves])),
-        "protected": list(fixed),
+        "editable": list(evolves),
+        "protected": [*parse_toml(files[FILE].data)["agent"].get("protected", []), *fixed],
     }
     for key, value in values.items():
-        text = re.sub(rf"(?ms)^{key} = \[.*?\][^\n]*\n", "", text)
-        text = text.replace("[agent]\n", f"[agent]\n{key} = {format_value(value)}\n", 1)
+        text, known = re.subn(rf"(?ms)^{key} = \[.*?\]$", lambda _: f"{key} = {format_value(value)}", text)
+        if not known:
+            text = text.replace("\neditable = ", f"\n{key} = {format_value(value)}\neditable = ", 1)
     files[FILE] = Entry(text.encode())
 
 
