@@ -23,7 +23,8 @@ FREE = {
 def find_weaker(old, new, where=""):
     """Return the first key at which settings are not as strict as they were, or an empty text."""
     if where in MAY_SHRINK or where in MAY_GROW:
-        least, most = (new or [], old or []) if where in MAY_SHRINK else (old or [], new or [])
+        old, new = (type(old or new or [])() if value is None else value for value in (old, new))
+        least, most = (new, old) if where in MAY_SHRINK else (old, new)
         if isinstance(least, dict) and isinstance(most, dict):
             return "" if all(key in most and most[key] == least[key] for key in least) else where
         fits = isinstance(least, list) and isinstance(most, list) and all(item in most for item in least)

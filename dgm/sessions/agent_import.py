@@ -119,6 +119,8 @@ class _Import:
                 self._result.leave_out(name, "a link that leads nowhere")
         elif not real.is_relative_to(self._root):
             self._result.leave_out(name, "a link that leads out of the repository")
+        elif path.is_symlink() and path.parent.resolve().is_relative_to(real):
+            self._result.leave_out(name, "a link to a folder around it")
         elif real.is_dir() and depth < MAX_DEPTH:
             for item in sorted({*os.listdir(real)} - _SKIPPED):
                 yield from self._list_files(f"{name}/{item}", depth + 1)

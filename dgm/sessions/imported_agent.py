@@ -68,7 +68,8 @@ def import_agent(
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
     chosen = _choose_kinds(evolve, patterns, setup)
-    grants = _load_check().read_front_matter
+    program = asset("archive", "templates", Path(CHECK).name)
+    grants = load_check(program).read_front_matter
     front_matter: dict[str, Any] = {}
     unclear: list[str] = []
     for name in [name for name in files if name.endswith((".md", ".mdc"))]:
@@ -80,7 +81,7 @@ def import_agent(
     strict = {name: table for name, table in imported.settings.items() if name.endswith(".json")}
     record = {"settings": strict, "front_matter": front_matter}
     files[RECORD] = Entry(json.dumps(record, indent=1).encode())
-    files[CHECK] = Entry(asset("archive", "templates", Path(CHECK).name).read_bytes())
+    files[CHECK] = Entry(program.read_bytes())
     evolves, fixed = list(read_contract(files).editable), ["settings/", *unclear]
     for kind, paths in patterns.items():
         (evolves if kind not in ON_REQUEST or kind in chosen else fixed).extend(paths)
@@ -126,10 +127,9 @@ def _may_evolve(kind: Kind, patterns: Mapping[Kind, Sequence[str]]) -> bool:
     return bool(paths) and (kind is not Kind.PERMISSIONS or all(path.endswith(".json") for path in paths))
 
 
-def _load_check() -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
-    spec = importlib.util.spec_from_file_location(
-        "never_weaker", asset("archive", "templates", Path(CHECK).name)
-    )
+def load_check(program: Path) -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
+    """Return the check of imported settings as a module."""
+    spec = importlib.util.spec_from_file_location("never_weaker", program)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
