@@ -13,8 +13,26 @@ from pathlib import Path
 MAY_SHRINK = ("permissions.allow", "permissions.additionalDirectories", "tools.allowed", "mcpServers")
 MAY_GROW = ("permissions.deny", "permissions.ask", "tools.exclude")
 FREE = {
-    *("name", "description", "argument-hint", "arguments", "when_to_use", "model", "color", "effort", "paths"),
-    *("globs", "license", "metadata", "version", "compatibility", "user-invocable", "disable-model-invocation"),
+    *(
+        "name",
+        "description",
+        "argument-hint",
+        "arguments",
+        "when_to_use",
+        "model",
+        "color",
+        "effort",
+        "paths",
+    ),
+    *(
+        "globs",
+        "license",
+        "metadata",
+        "version",
+        "compatibility",
+        "user-invocable",
+        "disable-model-invocation",
+    ),
     *("temperature", "top_p", "mode", "agent", "applyTo", "alwaysApply"),
 }
 """Keys of front matter that grant nothing."""
@@ -31,7 +49,10 @@ def find_weaker(old, new, where=""):
         return "" if fits else where
     if isinstance(old, dict) and isinstance(new, dict) or (where == "permissions" and not (old and new)):
         old, new = old or {}, new or {}
-        inner = ((key, find_weaker(old.get(key), new.get(key), (where + "." + key).strip("."))) for key in {**old, **new})
+        inner = (
+            (key, find_weaker(old.get(key), new.get(key), (where + "." + key).strip(".")))
+            for key in {**old, **new}
+        )
         return next((fault for _, fault in inner if fault), "")
     return "" if old == new else where or "its form"
 

@@ -94,4 +94,3 @@ def _describe_import(imported: "ImportedAgent | None") -> str:
     rows += [("version", f"{imported.version} ({imported.version_remark})")]
     lines = [f"  {name:<15}{neutralise(text)}\n" for name, text in rows]
     return "\n" + "".join(lines)
-

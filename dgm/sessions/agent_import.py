@@ -33,8 +33,24 @@ _VALUES = frozenset({"env", "environment", "set", "headers", "http_headers"})
 """Keys of maps whose values are of one machine, or secret."""
 _SECRET = re.compile(r"(?i)(api[-_]?key|token|secret|password|credentials?)$")
 _RUNNERS = frozenset({"python3", "python", "node", "sh", "bash"})
-_DOWNLOADERS = frozenset({"npx", "uvx", "uv", "bunx", "bun", "pnpm", "yarn", "pipx", "deno", "docker", "podman"})
-_USUAL = _RUNNERS | {"git", "test", "[", "echo", "cat", "grep", "sed", "awk", "jq", "cd", "exit", "true", "env"}
+_DOWNLOADERS = frozenset(
+    {"npx", "uvx", "uv", "bunx", "bun", "pnpm", "yarn", "pipx", "deno", "docker", "podman"}
+)
+_USUAL = _RUNNERS | {
+    "git",
+    "test",
+    "[",
+    "echo",
+    "cat",
+    "grep",
+    "sed",
+    "awk",
+    "jq",
+    "cd",
+    "exit",
+    "true",
+    "env",
+}
 """Programs that a hook may call without a remark."""
 _MENTION = re.compile(r"(?<![\w`])@((?:[\w.-]+/)*[\w.-]*\w)")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
@@ -202,7 +218,9 @@ class _Import:
             return "a sandbox has no network" if server.get("url") else "it has no command"
         program = PurePosixPath(words[0]).name
         if program in _DOWNLOADERS:
-            return f"{program} downloads its program or is not in a sandbox; put the program into the repository"
+            return (
+                f"{program} downloads its program or is not in a sandbox; put the program into the repository"
+            )
         files = [name for word in words if (name := self._find_file(word))]
         if program not in _RUNNERS and self._find_file(words[0]) not in files:
             return f"{words[0]} is a program of this machine"

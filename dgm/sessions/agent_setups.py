@@ -61,11 +61,10 @@ SETUPS: Mapping[str, AgentSetup] = {
     ),
     "codex": AgentSetup(
         "codex",
-        r"@openai/codex",
+        r"@openai/codex(-linux-\w+)?",
         {
             Kind.INSTRUCTIONS: ("AGENTS.md",),
             Kind.SKILLS: (".codex/skills",),
-            Kind.COMMANDS: (".codex/prompts",),
             Kind.PERMISSIONS: (".codex/config.toml", ".codex/rules"),
         },
         servers="mcp_servers",
@@ -80,9 +79,8 @@ SETUPS: Mapping[str, AgentSetup] = {
         {
             Kind.INSTRUCTIONS: ("AGENTS.md",),
             Kind.SKILLS: (".opencode/skills", ".opencode/skill"),
-            Kind.AGENTS: (".opencode/agents", ".opencode/agent"),
-            Kind.COMMANDS: (".opencode/commands", ".opencode/command"),
-            Kind.HOOKS: (".opencode/plugins", ".opencode/plugin"),
+            Kind.AGENTS: (".opencode/agent", ".opencode/agents"),
+            Kind.HOOKS: (".opencode/plugin", ".opencode/plugins", ".opencode/tool", ".opencode/tools"),
             Kind.PERMISSIONS: ("opencode.json",),
         },
         servers="mcp",
@@ -106,6 +104,8 @@ SETUPS: Mapping[str, AgentSetup] = {
         r"cline|@cline/cli-linux-\w+",
         {
             Kind.INSTRUCTIONS: (".clinerules",),
+            Kind.SKILLS: (".clinerules/skills",),
+            Kind.COMMANDS: (".clinerules/workflows",),
             Kind.HOOKS: (".clinerules/hooks",),
         },
     ),
@@ -121,6 +121,10 @@ SETUPS: Mapping[str, AgentSetup] = {
     "copilot": AgentSetup(
         "copilot",
         r"@github/copilot(-linux-\w+)?",
-        {Kind.INSTRUCTIONS: ("AGENTS.md", ".github/copilot-instructions.md", ".github/instructions")},
+        {
+            Kind.INSTRUCTIONS: ("AGENTS.md", ".github/copilot-instructions.md", ".github/instructions"),
+            Kind.SKILLS: (".github/skills",),
+            Kind.AGENTS: (".github/agents",),
+        },
     ),
 }

@@ -140,10 +140,12 @@ def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequ
     """Say in ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
     contract = read_contract(files)
     text = files[FILE].data.decode("utf-8")
+    protected = parse_toml(files[FILE].data)["agent"].get("protected", [])
+    kept = [path for path in protected if path.removesuffix("**") not in evolves]
     values = {
         "check": ["python3", "-I", CHECK, *contract.check],
         "editable": list(evolves),
-        "protected": [*parse_toml(files[FILE].data)["agent"].get("protected", []), *fixed],
+        "protected": [*dict.fromkeys([*kept, *fixed])],
     }
     for key, value in values.items():
         text, known = re.subn(rf"(?ms)^{key} = \[.*?\]$", lambda _: f"{key} = {format_value(value)}", text)
@@ -156,21 +158,30 @@ def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -
     """Let the agent run the version that the user has installed, if that is known."""
     place = MANIFEST if MANIFEST in files else FILE
     text = files[place].data.decode("utf-8")
-    found = _VERSION.search(text if place == MANIFEST else "".join(read_contract(files).requires))
-    pinned = found[0] if found else ""
+    # An entry of npm is "NAME": "VERSION" or "NAME": "npm:OTHER@VERSION-PLATFORM", one of Python is "NAME==VERSION".
+    entry = re.compile(rf'(?<=")({setup.packages})("\s*:\s*"(?:npm:[^"]*@)?|==)({_VERSION.pattern})')
+    pinned = max((found[-1] for found in entry.findall(text)), key=_parts, default="")
     installed = find_version(setup, repository)
     if not installed or installed == pinned:
         return pinned, "as installed here" if installed else f"{setup.program} is not installed here"
-    changed = {name: Entry(data.encode()) for name, data in [(place, text.replace(pinned, installed))]}
-    change = f"{installed} is installed here; to have it, write it into {place}"
+    changed = {
+        place: Entry(
+            entry.sub(lambda found: found[0][: -len(found[found.re.groups])] + installed, text).encode()
+        )
+    }
     if place == MANIFEST:
         try:
-            changed[LOCK] = Entry(_lock(changed))
+            changed[LOCK] = Entry(_lock(changed, installed))
         except (UserError, OSError, subprocess.SubprocessError) as error:
             reason = " ".join(str(error).split())[:150]
-            return pinned, f"{change}, and run: npm install --package-lock-only ({reason})"
+            write = f"write it into {place} and run: npm install --package-lock-only"
+            return pinned, f"{installed} is installed here; to have it, {write} ({reason})"
     files.update(changed)
     return installed, "as installed here"
+
+
+def _parts(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def find_version(
@@ -206,17 +217,19 @@ def find_version(
     return found[0] if found else ""
 
 
-def _lock(manifest: Snapshot) -> bytes:
+def _lock(manifest: Snapshot, version: str) -> bytes:
     """Return the lock of a manifest without addresses, as npm makes it.
 
     Raises:
-        UserError: npm is missing or fails, or the lock names more than packages of a registry.
+        UserError: npm is missing or fails, the registry has no package of that version for any platform, or the lock
+            names more than packages of a registry.
     """
     npm = shutil.which("npm")
     if not npm:
         raise UserError("npm is not installed")
-    with tempfile.TemporaryDirectory() as draft:
-        write_folder(manifest, Path(draft))
+    with tempfile.TemporaryDirectory() as outer:
+        draft = Path(outer, "agent")
+        write_folder(manifest, draft)
         done = subprocess.run(
             [npm, "install", *_LOCK_ONLY, "--omit-lockfile-registry-resolved"],
             cwd=draft,
@@ -227,6 +240,9 @@ def _lock(manifest: Snapshot) -> bytes:
         )
         if done.returncode:
             raise UserError(f"npm: {done.stderr.decode('utf-8', 'replace')[-150:]}")
-        data = Path(draft, LOCK).read_bytes()
+        data = (draft / LOCK).read_bytes()
     check_lock(data)
+    packages = parse_json(data)["packages"]
+    if not any(path and str(entry.get("version")).startswith(version) for path, entry in packages.items()):
+        raise UserError("the registry has no such version for Linux")
     return data

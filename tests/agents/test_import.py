@@ -86,7 +86,11 @@ class Coder:
         work = edit if child else "echo ready > status.txt" if RULE in text else "ls"
         calls = [command_call(request.tools, work)]
         if not child and "mcp__notes__recall" in text:
-            calls = [("ToolSearch", {"query": "select:mcp__notes__recall"}), ("mcp__notes__recall", {}), *calls]
+            calls = [
+                ("ToolSearch", {"query": "select:mcp__notes__recall"}),
+                ("mcp__notes__recall", {}),
+                *calls,
+            ]
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
         if turn >= len(calls) or calls[turn] is None:
             return Reply("It is done.\nRationale: one more rule.")
@@ -157,7 +161,9 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     assert RULE in (repository / "CLAUDE.md").read_text()
     assert SKILL in (repository / ".claude/skills/word/SKILL.md").read_text()
 
-    (claude,) = Path(CACHE, "templates", "dgm", "packages").glob("npm-*/@anthropic-ai/claude-code-linux-*/claude")
+    (claude,) = Path(CACHE, "templates", "dgm", "packages").glob(
+        "npm-*/@anthropic-ai/claude-code-linux-*/claude"
+    )
     (tmp_path / "home").mkdir()
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:
         subprocess.run(

@@ -97,9 +97,7 @@ def test_credentials_and_values_of_variables_are_left_out_and_named(tmp_path):
         },
     )
     kept = b"".join(entry.data for entry in setup.files.values())
-    assert json.loads(setup.files[".claude/settings.json"].data) == {
-        "permissions": {"allow": ["Bash(ls:*)"]}
-    }
+    assert json.loads(setup.files[".claude/settings.json"].data) == {"permissions": {"allow": ["Bash(ls:*)"]}}
     assert [word for word in (b"key", b"first", b"second", b"third") if word in kept] == []
     left_out = " ".join(remark.reason for remark in setup.left_out)
     assert [
@@ -195,7 +193,9 @@ def test_files_that_instructions_mention_are_taken(tmp_path):
 
 
 def test_web_tools_are_out_of_reach(tmp_path):
-    setup = import_claude(tmp_path, {".claude/agents/a.md": "tools: WebSearch", "CLAUDE.md": "search the web"})
+    setup = import_claude(
+        tmp_path, {".claude/agents/a.md": "tools: WebSearch", "CLAUDE.md": "search the web"}
+    )
     assert [remark.path for remark in setup.out_of_reach] == [".claude/agents/a.md"]
 
 

@@ -112,7 +112,10 @@ def test_bad_input_is_refused_and_nothing_written(repository, tmp_path, template
 
 def test_the_version_is_read_of_the_package_of_the_program(tmp_path):
     package = tmp_path / "lib" / "node_modules" / "@openai" / "codex"
-    write(package, {"package.json": json.dumps({"name": "@openai/codex", "version": "0.150.2"}), "bin/codex": ""})
+    write(
+        package,
+        {"package.json": json.dumps({"name": "@openai/codex", "version": "0.150.2"}), "bin/codex": ""},
+    )
     write(package / "bin", {"package.json": json.dumps({"name": "other", "version": "9.9.9"})})
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").symlink_to(package / "bin" / "codex")
@@ -136,3 +139,13 @@ def test_another_version_is_named_where_npm_is_missing(repository, tmp_path, mon
     assert made.version in (tmp_path / "mine" / "package.json").read_text()
     assert made.version != "2.1.99"
     assert "2.1.99 is installed here" in made.version_remark
+
+
+@pytest.mark.starts_processes
+def test_the_installed_version_of_a_python_package_is_required(tmp_path, monkeypatch):
+    program = write(tmp_path / "bin", {"aider": "#!/bin/sh\necho aider 0.85.1\n"}) / "aider"
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/bin")
+    made = create_agent(tmp_path / "mine", "aider", write(tmp_path / "repository", {"CONVENTIONS.md": "x"}))
+    assert made.imported.version == "0.85.1"
+    assert read_contract(from_folder(tmp_path / "mine")).requires == ("aider-chat==0.85.1",)

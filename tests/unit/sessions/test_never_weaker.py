@@ -10,7 +10,9 @@ from dgm.sessions.imported_agent import CHECK, RECORD, load_check
 
 SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},
-    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh $CLAUDE_PROJECT_DIR/.claude/hooks/a.sh"}]}]},
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "sh $CLAUDE_PROJECT_DIR/.claude/hooks/a.sh"}]}]
+    },
     "includeCoAuthoredBy": False,
 }
 SERVERS = {"mcpServers": {"notes": {"command": "python3", "args": ["notes.py"]}}}
