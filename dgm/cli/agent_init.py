@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code or codex.",
+    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code, codex, "
+    "qwen-code, cline or aider.",
 )
 @click.option(
     "--import",

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Starts Qwen Code on a job (run.sh JOB), or says whether it can start (run.sh --check).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+node=$(echo "$here"/node_modules/node-linux-*/bin/node)
+qwen=$here/node_modules/@qwen-code/qwen-code/cli.js
+if [ "$1" = --check ]; then
+    python3 "$here/check.py"
+    exec "$node" "$qwen" --version
+fi
+field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
+job=$1
+# The files of this folder are the user's own; these settings win over them.
+export QWEN_CODE_SYSTEM_SETTINGS_PATH="$here/settings/system.json"
+mkdir -p "$HOME/.qwen"
+cp -R "$here/QWEN.md" "$here/.qwen/." "$HOME/.qwen/"
+cd "$(field workdir)"
+exec "$node" "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"
