@@ -1,7 +1,7 @@
 """Check that settings are as strict as those that were imported (imported.json), then run the command that follows.
 
-Rules of "allow" and MCP servers may go, rules of "deny" and "ask" may be added, and all else stays as it was. In the front
-matter of Markdown only what grants nothing may change.
+Rules of "allow" and MCP servers may go, rules of "deny" and "ask" may be added, and all else stays as it was. In the
+front matter of Markdown only what grants nothing may change.
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-MAY_SHRINK = ("permissions.allow", "permissions.additionalDirectories", "tools.allowed", "mcpServers")
+MAY_SHRINK = ("permissions.allow", "permissions.additionalDirectories", "tools.allowed", "mcpServers", "mcp")
 MAY_GROW = ("permissions.deny", "permissions.ask", "tools.exclude")
 FREE = {
     *(
@@ -47,13 +47,13 @@ def find_weaker(old, new, where=""):
             return "" if all(key in most and most[key] == least[key] for key in least) else where
         fits = isinstance(least, list) and isinstance(most, list) and all(item in most for item in least)
         return "" if fits else where
-    if isinstance(old, dict) and isinstance(new, dict) or (where == "permissions" and not (old and new)):
+    if where == "permissions":
         old, new = old or {}, new or {}
-        inner = (
-            (key, find_weaker(old.get(key), new.get(key), (where + "." + key).strip(".")))
-            for key in {**old, **new}
+    if isinstance(old, dict) and isinstance(new, dict):
+        faults = (
+            find_weaker(old.get(key), new.get(key), f"{where}.{key}".lstrip(".")) for key in {**old, **new}
         )
-        return next((fault for _, fault in inner if fault), "")
+        return next(filter(None, faults), "")
     return "" if old == new else where or "its form"
 
 

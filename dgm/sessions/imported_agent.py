@@ -1,6 +1,5 @@
 """A template's files with a user's setup in place of its own: what evolves, what is checked, which version runs."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -9,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from dgm.archive.snapshots import write_folder
@@ -18,8 +18,8 @@ from dgm.errors import UserError
 from dgm.meta.contract import FILE, read_contract
 from dgm.npm_locks import LOCK, MANIFEST, check_lock
 from dgm.paths import asset
-from dgm.sessions.agent_import import ImportedSetup, import_setup
-from dgm.sessions.agent_setups import ON_REQUEST, SETUPS, AgentSetup, Kind
+from dgm.sessions.agent_import import ImportedSetup, Remark, import_setup
+from dgm.sessions.agent_setups import ON_REQUEST, AgentSetup, Kind, load_setups
 from dgm.toml_files import format_value, parse_toml
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
@@ -55,48 +55,43 @@ def import_agent(
     Raises:
         UserError: the template wraps no program, a kind is unknown or has no files, or as ``import_setup``.
     """
-    if template not in SETUPS:
-        raise UserError(f"--import: the template {template} takes no setup; these do: {', '.join(SETUPS)}")
-    setup = SETUPS[template]
+    setups = load_setups()
+    if template not in setups:
+        raise UserError(f"--import: the template {template} takes no setup; these do: {', '.join(setups)}")
+    setup = setups[template]
     imported = import_setup(repository, setup)
-    own = tuple(path for kind in Kind if kind not in ON_REQUEST for path in setup.paths.get(kind, ()))
-    for name in [name for name in files if _is_below(name, own)]:
+    evolved = [kind for kind in Kind if kind not in ON_REQUEST]
+    for name in [name for name in files if setup.has(name, *evolved)]:
         del files[name]
-    for name in [name for name in imported.files if name in files and not _is_of(name, setup)]:
-        imported.leave_out(name, "the template has a file of its own there")
+    for name in [name for name in imported.files if name in files and not setup.has(name)]:
+        imported.left_out.append(Remark(name, "the template has a file of its own there"))
         del imported.files[name], imported.kinds[name]
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
-    chosen = _choose_kinds(evolve, patterns, setup)
+    evolved += _choose_kinds(evolve, patterns, setup)
+    unclear = _add_check(files, imported)
+    paths = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
+    evolves = tuple(dict.fromkeys([*read_contract(files).editable, *paths]))
+    fixed = [path for kind in patterns if kind not in evolved for path in patterns[kind]]
+    version, remark = _pin_version(files, setup, repository.resolve())
+    _write_manifest(files, evolves, ["settings/", *unclear, *fixed])
+    return ImportedAgent(imported, evolves, version, remark)
+
+
+def _add_check(files: dict[str, Entry], imported: ImportedSetup) -> list[str]:
+    """Add the check that nothing becomes weaker; return the files of which it cannot tell."""
     program = asset("archive", "templates", Path(CHECK).name)
-    grants = load_check(program).read_front_matter
+    read_front_matter = load_check(program).read_front_matter
     front_matter: dict[str, Any] = {}
-    unclear: list[str] = []
     for name in [name for name in files if name.endswith((".md", ".mdc"))]:
         try:
-            front_matter[name] = grants(files[name].data.decode("utf-8"))
+            front_matter[name] = read_front_matter(files[name].data.decode("utf-8"))
         except ValueError:
             front_matter[name] = None
-            unclear.append(name)
-    strict = {name: table for name, table in imported.settings.items() if name.endswith(".json")}
-    record = {"settings": strict, "front_matter": front_matter}
+    record = {"settings": imported.settings, "front_matter": front_matter}
     files[RECORD] = Entry(json.dumps(record, indent=1).encode())
     files[CHECK] = Entry(program.read_bytes())
-    evolves, fixed = list(read_contract(files).editable), ["settings/", *unclear]
-    for kind, paths in patterns.items():
-        (evolves if kind not in ON_REQUEST or kind in chosen else fixed).extend(paths)
-    evolves = [pattern for pattern in dict.fromkeys(evolves) if pattern not in fixed]
-    version, remark = _pin_version(files, setup, repository.resolve())
-    _write_manifest(files, evolves, fixed)
-    return ImportedAgent(imported, tuple(evolves), version, remark)
-
-
-def _is_below(name: str, paths: Sequence[str]) -> bool:
-    return any(name == path or name.startswith(f"{path}/") for path in paths)
-
-
-def _is_of(name: str, setup: AgentSetup) -> bool:
-    return any(_is_below(name, paths) for paths in setup.paths.values())
+    return [name for name, grants in front_matter.items() if grants is None]
 
 
 def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
@@ -105,7 +100,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
     for kind, paths in setup.paths.items():
         patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/" for path in paths]
     for name, kind in imported.kinds.items():
-        if not _is_of(name, setup):
+        if not setup.has(name):
             patterns.setdefault(kind, []).append(name)
     return patterns
 
@@ -129,28 +124,25 @@ def _may_evolve(kind: Kind, patterns: Mapping[Kind, Sequence[str]]) -> bool:
 
 def load_check(program: Path) -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
     """Return the check of imported settings as a module."""
-    spec = importlib.util.spec_from_file_location("never_weaker", program)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType("never_weaker")
+    exec(program.read_bytes(), vars(module))
     return module
 
 
 def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequence[str]) -> None:
-    """Say in ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
-    contract = read_contract(files)
+    """Write to ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
     text = files[FILE].data.decode("utf-8")
-    protected = parse_toml(files[FILE].data)["agent"].get("protected", [])
-    kept = [path for path in protected if path.removesuffix("**") not in evolves]
+    agent = parse_toml(files[FILE].data)["agent"]
+    kept = [path for path in agent.get("protected", []) if path.removesuffix("**") not in evolves]
     values = {
-        "check": ["python3", "-I", CHECK, *contract.check],
+        "check": ["python3", "-I", CHECK, *agent["check"]],
         "editable": list(evolves),
-        "protected": [*dict.fromkeys([*kept, *fixed])],
+        "protected": list(dict.fromkeys([*kept, *fixed])),
     }
     for key, value in values.items():
-        text, known = re.subn(rf"(?ms)^{key} = \[.*?\]$", lambda _: f"{key} = {format_value(value)}", text)
-        if not known:
-            text = text.replace("\neditable = ", f"\n{key} = {format_value(value)}\neditable = ", 1)
+        line = f"{key} = {format_value(value)}\n"
+        text = re.sub(rf"(?ms)^{key} = \[.*?\]\n", "", text)
+        text = text.replace("\n[agent]\n", "\n[agent]\n" + line, 1)
     files[FILE] = Entry(text.encode())
 
 

@@ -28,7 +28,8 @@ for line in sys.stdin:
     method = asked["method"]
     if "id" in asked:
         version = asked.get("params", {}).get("protocolVersion")
-        server = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}}
+        server = {"protocolVersion": version, "capabilities": {"tools": {}}}
+        server["serverInfo"] = {"name": "notes", "version": "1"}
         tool = {"name": "recall", "description": "Recall a note.", "inputSchema": {"type": "object", "properties": {}}}
         answers = {"initialize": server, "tools/list": {"tools": [tool]}}
         answer = answers.get(method, {"content": [{"type": "text", "text": "NOTE-OF-THE-SERVER"}]})
@@ -64,6 +65,7 @@ FILES = {
     "tools/notes/server.py": SERVER,
     "status.txt": "waiting\n",
 }
+OPTIONS = ("--print", "--dangerously-skip-permissions", "--mcp-config", ".mcp.json", "--model")
 REACHES = (
     "STYLE-IS-SHORT",
     "SKILL-OF-NOTES",
@@ -167,8 +169,7 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     (tmp_path / "home").mkdir()
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:
         subprocess.run(
-            [claude, "--print", "--dangerously-skip-permissions", "--mcp-config", ".mcp.json"]
-            + ["--model", provider.own_name, "--", "The status is out of date."],
+            [claude, *OPTIONS, provider.own_name, "--", "The status is out of date."],
             cwd=repository,
             env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "IS_SANDBOX": "1"}
             | {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY},

@@ -13,6 +13,7 @@ job=$1
 # The files of this folder are the user's own; these settings win over them.
 export QWEN_CODE_SYSTEM_SETTINGS_PATH="$here/settings/system.json"
 mkdir -p "$HOME/.qwen"
-cp -R "$here/QWEN.md" "$here/.qwen/." "$HOME/.qwen/"
+for name in QWEN.md .qwen/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.qwen/"; done
+python3 "$here/check.py" "$here/.qwen/settings.json" > "$HOME/.qwen/settings.json"
 cd "$(field workdir)"
 exec "$node" "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"

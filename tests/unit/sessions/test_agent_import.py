@@ -7,7 +7,7 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.sessions.agent_import import import_setup
-from dgm.sessions.agent_setups import SETUPS
+from dgm.sessions.agent_setups import load_setups
 
 KEY = "sk-proj-" + "a1B2" * 6
 
@@ -21,7 +21,7 @@ def write(folder, files):
 
 def import_claude(folder, files):
     write(folder, files)
-    return import_setup(folder, SETUPS["claude-code"])
+    return import_setup(folder, load_setups()["claude-code"])
 
 
 def test_files_keep_their_paths_and_get_their_kinds(tmp_path):
@@ -70,7 +70,7 @@ def test_links_within_the_repository_are_followed_and_others_left_out(tmp_path):
     (repository / ".claude/skills/c").symlink_to("nowhere")
     (repository / ".claude/skills/d").symlink_to("..")
     os.mkfifo(repository / ".claude/skills/pipe")
-    setup = import_setup(repository, SETUPS["claude-code"])
+    setup = import_setup(repository, load_setups()["claude-code"])
     assert {name: entry.data for name, entry in setup.files.items()} == {
         "CLAUDE.md": b"shared",
         ".claude/skills/a/SKILL.md": b"a",
@@ -163,7 +163,8 @@ def test_servers_that_start_without_a_network_are_taken_with_their_program(tmp_p
     [
         ("$CLAUDE_PROJECT_DIR/.claude/hooks/a.sh", ""),
         ('python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/a.py', ""),
-        ("jq -r .x < /dev/stdin", ""),
+        ("cat < /dev/stdin", ""),
+        ("jq -r .x", "jq"),
         ("sh /home/me/hook.sh", "/home/me/hook.sh"),
         ("~/bin/hook", "~/bin/hook"),
         (".claude/hooks/a.sh", "$CLAUDE_PROJECT_DIR/"),
@@ -230,7 +231,7 @@ def test_web_tools_are_out_of_reach(tmp_path):
 )
 def test_settings_of_other_programs_are_cleaned_in_their_own_form(tmp_path, template, files, name, kept):
     write(tmp_path, files)
-    assert import_setup(tmp_path, SETUPS[template]).files[name].data.decode() == kept
+    assert import_setup(tmp_path, load_setups()[template]).files[name].data.decode() == kept
 
 
 @pytest.mark.parametrize(
@@ -250,4 +251,4 @@ def test_what_cannot_be_imported_is_refused_in_one_line(tmp_path, files, message
 
 def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(UserError, match="not a folder"):
-        import_setup(tmp_path / "none", SETUPS["claude-code"])
+        import_setup(tmp_path / "none", load_setups()["claude-code"])

@@ -7,7 +7,7 @@ import pytest
 from dgm.archive.snapshots import from_folder
 from dgm.errors import UserError
 from dgm.meta.contract import read_contract
-from dgm.sessions.agent_setups import ON_REQUEST, SETUPS
+from dgm.sessions.agent_setups import ON_REQUEST, load_setups
 from dgm.sessions.agent_templates import TEMPLATES, create_agent
 from dgm.sessions.imported_agent import find_version
 
@@ -64,9 +64,9 @@ def _matches(path, patterns):
     return any(path == pattern or path.startswith(pattern) for pattern in patterns)
 
 
-@pytest.mark.parametrize("name", SETUPS)
+@pytest.mark.parametrize("name", load_setups())
 def test_each_program_is_imported_as_an_agent_with_the_users_files_alone(name, tmp_path):
-    setup = SETUPS[name]
+    setup = load_setups()[name]
     own = next(iter(setup.paths.values()))[0]
     path = own if "." in own[1:] else f"{own}/a.md"
     create_agent(tmp_path / "mine", name, write(tmp_path / "repository", {path: "only this"}))
@@ -80,7 +80,7 @@ def test_each_program_is_imported_as_an_agent_with_the_users_files_alone(name, t
 
 
 def test_every_template_of_a_program_can_be_imported():
-    assert {*SETUPS} == {template.name for template in TEMPLATES if template.program}
+    assert {*load_setups()} == {template.name for template in TEMPLATES if template.program}
 
 
 def test_a_file_of_the_template_is_not_replaced(repository, tmp_path):
@@ -120,9 +120,9 @@ def test_the_version_is_read_of_the_package_of_the_program(tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").symlink_to(package / "bin" / "codex")
     program = str(tmp_path / "bin" / "codex")
-    assert find_version(SETUPS["codex"], tmp_path / "repository", lambda _: program) == "0.150.2"
-    assert find_version(SETUPS["codex"], package, lambda _: program) == ""
-    assert find_version(SETUPS["codex"], tmp_path / "repository", lambda _: None) == ""
+    assert find_version(load_setups()["codex"], tmp_path / "repository", lambda _: program) == "0.150.2"
+    assert find_version(load_setups()["codex"], package, lambda _: program) == ""
+    assert find_version(load_setups()["codex"], tmp_path / "repository", lambda _: None) == ""
 
 
 def test_another_version_is_named_where_npm_is_missing(repository, tmp_path, monkeypatch):
