@@ -11,9 +11,7 @@ field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.a
 job=$1
 # The files of this folder are the user's own; those of the repository in which it works are hidden.
 mkdir -p "$HOME/.claude"
-for name in "$here"/* "$here"/.claude/*; do
-    case ${name##*/} in node_modules|settings|package*.json|*.toml|run.sh|check.py) ;; *) cp -R "$name" "$HOME/.claude/" ;; esac
-done
+cp -R $(ls -d "$here"/* | grep -v node_modules) "$here/.claude/." "$HOME/.claude/"
 python3 "$here/check.py" "$here/.mcp.json" > "$HOME/.claude/mcp.json"
 sed -i 's|CLAUDE_PROJECT_DIR\([}"\\]*/\.claude/\)|HOME\1|g' "$HOME/.claude/settings.json"
 cd "$(field workdir)"

@@ -12,8 +12,7 @@ job=$1
 # The files of this folder are the user's own; instructions and skills of the repository in which it works are hidden.
 export CODEX_HOME="$here/.codex"
 [ ! -e "$here/AGENTS.md" ] || cp "$here/AGENTS.md" "$CODEX_HOME/"
-python3 "$here/check.py" "$CODEX_HOME/config.toml" > "$HOME/config.toml"
-mv "$HOME/config.toml" "$CODEX_HOME/"
+python3 "$here/check.py" "$CODEX_HOME/config.toml" > "$HOME/config.toml" && mv "$HOME/config.toml" "$CODEX_HOME/"
 cd "$(field workdir)"
 hidden=$(find "$PWD/.codex" "$PWD/.agents" -name SKILL.md -printf '{path="%p", enabled=false},' 2> /dev/null || :)
 exec "$codex" exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --model "$OPENAI_MODEL" \
