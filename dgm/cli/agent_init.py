@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     default="solid",
     show_default=True,
     help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code, codex, "
-    "qwen-code, cline or aider.",
+    "opencode, copilot, qwen-code, cline or aider.",
 )
 @click.option(
     "--import",

@@ -46,6 +46,8 @@ TEMPLATES: Sequence[AgentTemplate] = (
     AgentTemplate("node", "JavaScript without packages", ("prompts/system.md", "agent.mjs")),
     AgentTemplate("claude-code", "Claude Code", ("CLAUDE.md",), program=True),
     AgentTemplate("codex", "Codex CLI", ("AGENTS.md",), program=True),
+    AgentTemplate("opencode", "OpenCode", ("AGENTS.md",), program=True),
+    AgentTemplate("copilot", "GitHub Copilot CLI", ("AGENTS.md",), program=True),
     AgentTemplate("qwen-code", "Qwen Code", ("QWEN.md",), program=True),
     AgentTemplate("cline", "Cline CLI", (".clinerules/how-to-work.md",), program=True),
     AgentTemplate("aider", "aider", ("CONVENTIONS.md",), program=True),

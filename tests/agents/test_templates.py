@@ -19,8 +19,15 @@ from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
-PROVIDER_OF = {"anthropic": "anthropic", "openai-agents": "openai"}
-PROMPTS = "prompts/*.md prompt.md agent/prompts.py"
+PROVIDER_OF = {
+    "anthropic": "anthropic",
+    "openai-agents": "openai",
+    "claude-code": "anthropic",
+    "codex": "openai",
+    "opencode": "openai",
+    "copilot": "openai",
+}
+PROMPTS = "prompts/*.md prompt.md agent/prompts.py CLAUDE.md AGENTS.md"
 SOLVE = "echo ready > status.txt"
 
 

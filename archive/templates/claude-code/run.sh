@@ -14,6 +14,7 @@ mkdir -p "$HOME/.claude"
 cp -R $(ls -d "$here"/* | grep -v node_modules) "$here/.claude/." "$HOME/.claude/"
 python3 "$here/check.py" "$here/.mcp.json" > "$HOME/.claude/mcp.json"
 sed -i 's|CLAUDE_PROJECT_DIR\([}"\\]*/\.claude/\)|HOME\1|g' "$HOME/.claude/settings.json"
+case $ANTHROPIC_MODEL in claude-*) ;; *) export CLAUDE_CODE_AUTO_COMPACT_WINDOW=128000 ;; esac
 cd "$(field workdir)"
 exec "$claude" --print --dangerously-skip-permissions --setting-sources user \
     --mcp-config "$HOME/.claude/mcp.json" --strict-mcp-config -- "$(field problem)"

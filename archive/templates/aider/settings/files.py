@@ -13,7 +13,8 @@ MOST_BYTES = 100_000
 def main():
     """Print names for ``xargs -0``, at most 100 kB of text together."""
     listed = subprocess.run(["git", "ls-files", "-z"], stdout=subprocess.PIPE, check=True).stdout.decode()
-    sizes = {name: Path(name).stat().st_size for name in listed.split("\0") if Path(name).is_file()}
+    shown = [name for name in listed.split("\0") if Path(name).is_file() and "/." not in f"/{name}"]
+    sizes = {name: Path(name).stat().st_size for name in shown}
     small = {name: size for name, size in sizes.items() if size <= MOST_BYTES}
     texts = {name: size for name, size in small.items() if b"\0" not in Path(name).read_bytes()}
     if sum(texts.values()) > MOST_BYTES:
