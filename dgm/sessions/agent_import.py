@@ -101,8 +101,9 @@ class _Importer:
                 self._clean_settings(name)
             elif kind is Kind.INSTRUCTIONS and name.endswith(".md"):
                 self._follow_mentions(name)
-        for name in sorted(name for name, entry in result.files.items() if _WEB.search(entry.data)):
-            self._warn(name, "it names web tools; a sandbox has no network")
+        for name, kind in result.kinds.items():
+            if kind is not Kind.PERMISSIONS and _WEB.search(result.files[name].data):
+                self._warn(name, "it names web tools; a sandbox has no network")
         return result
 
     def _leave_out(self, path: str, reason: str) -> None:

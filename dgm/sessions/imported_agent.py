@@ -70,8 +70,10 @@ def import_agent(
     patterns = _patterns_of(setup, imported)
     evolved += _choose_kinds(evolve, patterns, setup)
     unclear = _add_check(files, imported)
-    paths = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
-    evolves = tuple(dict.fromkeys([*read_contract(files).editable, *paths]))
+    contract = read_contract(files)
+    chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
+    used = [path for path in chosen if any(name.startswith(path) for name in files)]
+    evolves = (*contract.editable, *(path for path in used if not contract.may_change(re.sub("/$", "/new", path))))
     fixed = [path for kind in patterns if kind not in evolved for path in patterns[kind]]
     version, remark = _pin_version(files, setup, repository.resolve())
     _write_manifest(files, evolves, ["settings/", *unclear, *fixed])
