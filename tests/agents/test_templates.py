@@ -43,6 +43,10 @@ class Editor:
             else SOLVE
         )
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
+        if not turn and any(tool.name == "exec" and not tool.parameters for tool in request.tools):
+            # Codex runs a text in JavaScript, by which it calls its other tools.
+            text = f"await tools.exec_command({json.dumps({'cmd': command})})"
+            return Reply("", (ToolCall("call_0", "exec", text),), Stop.TOOL_CALLS)
         call = finishing_call(request) if turn else command_call(request.tools, command)
         if call is None:
             return Reply("It is done.\nRationale: one more rule.")

@@ -9,9 +9,9 @@ if [ "$1" = --check ]; then
 fi
 field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
 job=$1
-# The files of this folder are the user's own; rules, skills, workflows and hooks have a place each.
+# The files of this folder are the user's own; those of the repository in which it works are hidden (agent.toml).
 mkdir -p "$HOME/.cline"
-cp -R "$here/.clinerules" "$HOME/.cline/rules"
+[ ! -e "$here/.clinerules" ] || cp -R "$here/.clinerules" "$HOME/.cline/rules"
 for part in skills workflows hooks; do
     [ ! -d "$HOME/.cline/rules/$part" ] || mv "$HOME/.cline/rules/$part" "$HOME/.cline/"
 done

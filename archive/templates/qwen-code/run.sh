@@ -10,10 +10,10 @@ if [ "$1" = --check ]; then
 fi
 field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
 job=$1
-# The files of this folder are the user's own; these settings win over them.
-export QWEN_CODE_SYSTEM_SETTINGS_PATH="$here/settings/system.json"
+# The files of this folder are the user's own; those of the repository in which it works are hidden (agent.toml).
+export QWEN_CODE_SYSTEM_SETTINGS_PATH="$here/settings/system.json" # they win over .qwen/settings.json
 mkdir -p "$HOME/.qwen"
-for name in QWEN.md .qwen/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.qwen/"; done
+for name in QWEN.md AGENTS.md .qwen/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.qwen/"; done
 python3 "$here/check.py" "$here/.qwen/settings.json" > "$HOME/.qwen/settings.json"
 cd "$(field workdir)"
 exec "$node" "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"

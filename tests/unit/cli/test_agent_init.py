@@ -1,6 +1,8 @@
 """``dgm agent init`` and the templates: each is an agent, small enough to be read, and documented."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -94,3 +96,28 @@ def test_a_program_makes_and_checks_an_agent(tmp_path):
     assert [(row["level"], row["part"]) for row in done.findings] == [("stop", "manifest")]
     with pytest.raises(dgm_errors.UserError, match="not a folder"):
         dgm.check_agent(tmp_path / "none")
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize(
+    ("large", "given"),
+    [(20_000, ["a.py", "large.py", "src/b.py"]), (90_000, ["src/b.py"])],
+)
+def test_aider_gets_a_small_repository_or_the_files_that_the_task_names(large, given, tmp_path):
+    files = {
+        "a.py": b"a" * 10_001,
+        "src/b.py": b"b",
+        "large.py": b"c" * large,
+        ".env": b"d",
+        "e.png": b"\0",
+        "f": b"x" * 100_001,
+    }
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    subprocess.run("git init -q && git add -A", shell=True, cwd=tmp_path, check=True)
+    program = asset("archive", "templates", "aider", "settings", "files.py")
+    done = subprocess.run(
+        [sys.executable, program, "Mend b.py."], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert sorted(filter(None, done.stdout.split("\0"))) == given
