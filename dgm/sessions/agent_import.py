@@ -166,7 +166,7 @@ class _Importer:
             if key := re.match(r"([\w-]+)\s*:", line):
                 drops = key[1] in self._setup.left_out or bool(_SECRET.search(key[1]))
                 if drops:
-                    self._leave_out(name, f"{key[1]}: credentials, a model, or not for a sandbox")
+                    self._leave_out(name, f"{key[1]}: dgm sets it, or it is not for a sandbox")
             kept += [] if drops else [line]
         self._result.files[name] = Entry("".join(kept).encode(), entry.mode)
 
@@ -176,7 +176,7 @@ class _Importer:
         before = json.dumps(table, default=str)
         for key in self._setup.left_out:
             if table.pop(key, None) is not None:
-                self._leave_out(name, f"{key}: credentials, a model, or not for a sandbox")
+                self._leave_out(name, f"{key}: dgm sets it, or it is not for a sandbox")
         servers = table.get(self._setup.servers)
         servers = servers if isinstance(servers, dict) else {}
         for server, words in list(servers.items()):

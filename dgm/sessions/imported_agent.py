@@ -73,7 +73,10 @@ def import_agent(
     contract = read_contract(files)
     chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
     used = [path for path in chosen if any(name.startswith(path) for name in files)]
-    evolves = (*contract.editable, *(path for path in used if not contract.may_change(re.sub("/$", "/new", path))))
+    evolves = (
+        *contract.editable,
+        *(path for path in used if not contract.may_change(re.sub("/$", "/new", path))),
+    )
     fixed = [path for kind in patterns if kind not in evolved for path in patterns[kind]]
     version, remark = _pin_version(files, setup, repository.resolve())
     _write_manifest(files, evolves, ["settings/", *unclear, *fixed])

@@ -12,7 +12,10 @@ from dgm.paths import asset
 SETTINGS = {
     "mcpServers": {
         "notes": {"command": "python3", "args": ["tools/notes.py", "--file", "README.md"]},
-        "more": {"command": "./tools/notes.py", "args": ["${CLAUDE_PROJECT_DIR:-.}/tools/notes.py", "/etc/passwd"]},
+        "more": {
+            "command": "./tools/notes.py",
+            "args": ["${CLAUDE_PROJECT_DIR:-.}/tools/notes.py", "/etc/passwd"],
+        },
     }
 }
 
