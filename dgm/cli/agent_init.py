@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent, node, claude-code, codex, "
-    "opencode, copilot, qwen-code, cline or aider.",
+    help="solid, shell, claude-code, codex, opencode, copilot, qwen-code, cline, aider, anthropic, openai-agents, "
+    "langchain, smolagents, mini-swe-agent or node.",
 )
 @click.option(
     "--import",

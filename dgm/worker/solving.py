@@ -133,7 +133,7 @@ async def solve(
     engine = choose(means.sandbox, means.settings)
     supplies = AgentSupplies(engine, source)
     labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    spec = replace(await supplies.home_spec(labels), disk_mb=1024)
+    spec = await supplies.home_spec(labels)
     job = Job(JobKind.SOLVE, problem, source, before, spec.image, WORKDIR, means.time_limit_s)
     async with open_bench(engine, spec, means, spent, supplies) as bench, StandstillWatch() as watch:
         work = await bench.work(job)

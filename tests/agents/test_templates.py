@@ -29,6 +29,15 @@ PROVIDER_OF = {
 }
 PROMPTS = "prompts/*.md prompt.md agent/prompts.py CLAUDE.md AGENTS.md"
 SOLVE = "echo ready > status.txt"
+FOLDERS = {"claude-code": ".claude", "codex": ".codex", "opencode": ".opencode", "copilot": ".github"}
+"""Template of a program → folder with the user's skills."""
+TEAM = "TEAM RULE"
+"""Stands in each file of the tasks' repository by which a program could be told something."""
+INSTRUCTIONS = (
+    *("CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md"),
+    *(".github/copilot-instructions.md", ".github/instructions/a.instructions.md"),
+)
+SKILL = "---\nname: {name}\ndescription: {text}\n---\n{text}\n"
 
 
 class Editor:
@@ -58,8 +67,20 @@ def suite(tmp_path):
     """Two tasks, so that three agents have six evaluations."""
     folder = tmp_path / "words"
     shutil.copytree(SUITE, folder)
+    workspace = folder / "tasks" / TASK / "workspace"
+    for path in INSTRUCTIONS:
+        write(workspace / path, TEAM)
+    for above in (*FOLDERS.values(), ".agents"):
+        write(workspace / above / "skills" / "tidy" / "SKILL.md", SKILL.format(name="tidy", text=TEAM))
+        for agents in ("agent/tester.md", "agents/tester.md", "agents/tester.agent.md"):
+            write(workspace / above / agents, SKILL.format(name="tester", text=TEAM))
     shutil.copytree(folder / "tasks" / TASK, folder / "tasks" / f"{TASK}-too")
     return folder
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @pytest.mark.parametrize("name", [template.name for template in TEMPLATES])
@@ -87,6 +108,9 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         return done.stdout
 
     dgm("agent", "init", mine, "--from", name)
+    if name in FOLDERS:
+        skill = tmp_path / "mine" / FOLDERS[name] / "skills" / "tidy" / "SKILL.md"
+        write(skill, SKILL.format(name="tidy", text="MY SKILL"))
     said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
     with WireServer(key=KEY, models=(provider.own_name,), brain=Editor()) as server:
@@ -96,3 +120,9 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
     assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)
+    asked = [str(request.body) for request in server.requests]
+    solving = [text for text in asked if "Child number: " not in text]
+    assert not any(TEAM in text for text in solving)
+    if name in FOLDERS:
+        assert sum("MY SKILL" in text for text in solving) >= 6
+        assert any("RULE = 1" in text for text in solving)

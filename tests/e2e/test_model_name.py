@@ -21,7 +21,7 @@ import json, os, sys, urllib.request
 if "--check" in sys.argv:
     sys.exit()
 job = json.load(open(sys.argv[1]))
-names = [os.environ[name] for name in ("DGM_MODEL", "OPENAI_MODEL", "ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_FABLE_MODEL")]
+names = [os.environ[name] for name in ("DGM_MODEL", "OPENAI_MODEL", "ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL")]
 assert set(names) == {job["model"], "gpt-6.2-sol"}, (names, job["model"])
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
 address = os.environ["OPENAI_API_BASE"] + "/chat/completions"

@@ -15,6 +15,7 @@ export CODEX_HOME="$here/.codex"
 python3 "$here/check.py" "$CODEX_HOME/config.toml" > "$HOME/config.toml" && mv "$HOME/config.toml" "$CODEX_HOME/"
 cd "$(field workdir)"
 hidden=$(find "$PWD/.codex" "$PWD/.agents" -name SKILL.md -printf '{path="%p", enabled=false},' 2> /dev/null || :)
-exec "$codex" exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --model "$OPENAI_MODEL" \
+case $OPENAI_MODEL in gpt-*) window='' ;; *) window='-c model_context_window=128000' ;; esac
+exec "$codex" exec $window --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --model "$OPENAI_MODEL" \
     -c 'model_providers.dgm={name="dgm", base_url="'"$OPENAI_BASE_URL"'", env_key="OPENAI_API_KEY"}' \
     -c model_provider=dgm -c web_search=disabled -c project_doc_max_bytes=0 -c "skills.config=[$hidden]" -- "$(field problem)"

@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 copilot=$(echo "$here"/node_modules/@github/copilot-linux-*/copilot)
 if [ "$1" = --check ]; then
     python3 "$here/check.py"
-    exec "$copilot" --version
+    exec test -x "$copilot"
 fi
 field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
 job=$1
