@@ -8,9 +8,8 @@ if [ "$1" = --check ]; then
     exec "$codex" --version
 fi
 field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
-job=$1
 # The files of this folder are the user's own; instructions and skills of the repository in which it works are hidden.
-export CODEX_HOME="$here/.codex"
+job=$1; export CODEX_HOME="$here/.codex"
 [ ! -e "$here/AGENTS.md" ] || cp "$here/AGENTS.md" "$CODEX_HOME/"
 python3 "$here/check.py" "$CODEX_HOME/config.toml" > "$HOME/config.toml" && mv "$HOME/config.toml" "$CODEX_HOME/"
 cd "$(field workdir)"
