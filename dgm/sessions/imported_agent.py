@@ -16,7 +16,7 @@ from dgm.bounded_reading import parse_json
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import FILE, read_contract
-from dgm.npm_locks import LOCK, MANIFEST, check_lock
+from dgm.npm_locks import LOCK, MANIFEST, check_lock, first_error
 from dgm.paths import asset
 from dgm.sessions.agent_import import ImportedSetup, Remark, import_setup
 from dgm.sessions.agent_setups import ON_REQUEST, AgentSetup, Kind, load_setups
@@ -113,18 +113,15 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
 def _choose_kinds(
     evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], setup: AgentSetup
 ) -> Sequence[Kind]:
-    offered = [kind for kind in ON_REQUEST if _may_evolve(kind, patterns)]
+    """Return the kinds that the user asks for; of permissions only JSON can be checked."""
+    offered = [kind for kind in ON_REQUEST if patterns.get(kind)]
+    if not all(path.endswith(".json") for path in patterns.get(Kind.PERMISSIONS, ())):
+        offered.remove(Kind.PERMISSIONS)
     for name in evolve:
         if name not in offered:
             known = ", ".join(offered) or "nothing"
             raise UserError(f"--evolve: {name!r}: for {setup.program} evolution may edit, too: {known}")
     return [kind for kind in offered if kind in evolve]
-
-
-def _may_evolve(kind: Kind, patterns: Mapping[Kind, Sequence[str]]) -> bool:
-    """Return whether there are files of a kind; of permissions only JSON can be checked."""
-    paths = patterns.get(kind, ())
-    return bool(paths) and (kind is not Kind.PERMISSIONS or all(path.endswith(".json") for path in paths))
 
 
 def load_check(program: Path) -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
@@ -161,14 +158,11 @@ def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -
     installed = find_version(setup, repository)
     if not installed or installed == pinned:
         return pinned, "as installed here" if installed else f"{setup.program} is not installed here"
-    changed = {
-        place: Entry(
-            entry.sub(lambda found: found[0][: -len(found[found.re.groups])] + installed, text).encode()
-        )
-    }
+    changed_text = entry.sub(lambda found: found[0].removesuffix(found[3]) + installed, text)
+    changed = {place: Entry(changed_text.encode())}
     if place == MANIFEST:
         try:
-            changed[LOCK] = Entry(_lock(changed, installed))
+            changed[LOCK] = Entry(_lock(changed, installed, repository))
         except (UserError, OSError, subprocess.SubprocessError) as error:
             reason = " ".join(str(error).split())[:150]
             write = f"write it into {place} and run: npm install --package-lock-only"
@@ -185,19 +179,16 @@ def find_version(
     setup: AgentSetup, repository: Path, which: Callable[[str], str | None] = shutil.which
 ) -> str:
     """Return the version of the program on ``PATH``, or an empty text; nothing of the repository is run."""
-    program = which(setup.program)
-    if not program:
-        return ""
-    real = Path(program).resolve()
-    if any(path.is_relative_to(repository) for path in (Path(program).absolute(), real)):
-        return ""
-    for folder in real.parents:
+    program = _find_program(setup.program, repository, which)
+    for folder in Path(program).resolve().parents if program else ():
         try:
             manifest = parse_json((folder / MANIFEST).read_bytes())
             if re.fullmatch(setup.packages, manifest["name"]):
                 return str(manifest["version"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
+    if not program:
+        return ""
     try:
         with tempfile.TemporaryDirectory() as empty:
             done = subprocess.run(
@@ -214,14 +205,21 @@ def find_version(
     return found[0] if found else ""
 
 
-def _lock(manifest: Snapshot, version: str) -> bytes:
+def _find_program(name: str, repository: Path, which: Callable[[str], str | None] = shutil.which) -> str:
+    """Return the path of a program on ``PATH``, or an empty text where it is missing or belongs to the repository."""
+    program = Path(which(name) or repository)
+    inside = any(path.is_relative_to(repository) for path in (program.absolute(), program.resolve()))
+    return "" if inside else str(program)
+
+
+def _lock(manifest: Snapshot, version: str, repository: Path) -> bytes:
     """Return the lock of a manifest without addresses, as npm makes it.
 
     Raises:
         UserError: npm is missing or fails, the registry has no package of that version for any platform, or the lock
             names more than packages of a registry.
     """
-    npm = shutil.which("npm")
+    npm = _find_program("npm", repository)
     if not npm:
         raise UserError("npm is not installed")
     with tempfile.TemporaryDirectory() as outer:
@@ -236,7 +234,7 @@ def _lock(manifest: Snapshot, version: str) -> bytes:
             check=False,
         )
         if done.returncode:
-            raise UserError(f"npm: {done.stderr.decode('utf-8', 'replace')[-150:]}")
+            raise UserError(first_error(done.stderr.decode("utf-8", "replace")))
         data = (draft / LOCK).read_bytes()
     check_lock(data)
     packages = parse_json(data)["packages"]
