@@ -149,3 +149,22 @@ def test_the_installed_version_of_a_python_package_is_required(tmp_path, monkeyp
     made = create_agent(tmp_path / "mine", "aider", write(tmp_path / "repository", {"CONVENTIONS.md": "x"}))
     assert made.imported.version == "0.85.1"
     assert read_contract(from_folder(tmp_path / "mine")).requires == ("aider-chat==0.85.1",)
+
+
+def test_a_file_whose_front_matter_cannot_be_checked_does_not_evolve(tmp_path):
+    files = {
+        "CLAUDE.md": "x",
+        ".claude/agents/a.md": "---\n{name: a}\n---\nx",
+        ".claude/agents/b.md": "---\nname: b\n---\nx",
+    }
+    create_agent(tmp_path / "mine", "claude-code", write(tmp_path / "repository", files))
+    contract = read_contract(from_folder(tmp_path / "mine"))
+    assert [contract.may_change(path) for path in files] == [True, False, True]
+
+
+@pytest.mark.parametrize("evolve", [(), ("hooks",)])
+def test_hooks_below_an_editable_folder_evolve_only_on_request(tmp_path, evolve):
+    hook = ".clinerules/hooks/PreToolUse"
+    create_agent(tmp_path / "mine", "cline", write(tmp_path / "repository", {hook: "x"}), evolve)
+    contract = read_contract(from_folder(tmp_path / "mine"))
+    assert contract.may_change(hook) == bool(evolve)
