@@ -1,6 +1,10 @@
-"""Check the settings, skills, agents and commands beside this file: JSON, TOML and the front matter of Markdown."""
+"""Check the settings, skills, agents and commands beside this file: JSON, TOML and the front matter of Markdown.
+
+With the name of a settings file: print it with absolute paths of the files beside this one.
+"""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -41,6 +45,16 @@ def find_front_matter_fault(lines, required):
     return "".join(f"its front matter has no {key}. " for key in required if key not in keys).strip()
 
 
+def with_absolute_paths(text):
+    """Return settings in which each text that names a file below this folder is its absolute path, for MCP servers."""
+
+    def locate(match):
+        path = HERE / match[1]
+        return json.dumps(str(path)) if path.is_file() else match[0]
+
+    return re.sub(r'"(?:\./|\$\{CLAUDE_PROJECT_DIR(?::-\.)?\}/)?([\w.-]+(?:/[\w.-]+)*)"', locate, text)
+
+
 def main():
     """Print the first fault of each file; return 1 if there is one."""
     status = 0
@@ -58,4 +72,6 @@ def main():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        sys.exit(print(with_absolute_paths(Path(sys.argv[1]).read_text("utf-8"))))
     sys.exit(main())

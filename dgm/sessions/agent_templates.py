@@ -10,6 +10,7 @@ from dgm.archive.snapshots import from_folder, write_folder
 from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.paths import asset, seed_folder
+from dgm.sessions.imported_agent import ImportedAgent, import_agent
 
 LIMIT_BYTES = 4_000_000
 DEFAULT = "solid"
@@ -61,6 +62,7 @@ class NewAgent:
     folder: Path
     template: AgentTemplate
     files: int
+    imported: ImportedAgent | None = None
 
 
 def find_template(name: str) -> AgentTemplate:
@@ -78,13 +80,24 @@ def find_template(name: str) -> AgentTemplate:
     raise UserError(f"no template {name!r} ({hint}there are: {', '.join(known)})")
 
 
-def create_agent(target: Path, name: str = DEFAULT) -> NewAgent:
+def create_agent(
+    target: Path, name: str = DEFAULT, repository: Path | None = None, evolve: Sequence[str] = ()
+) -> NewAgent:
     """Write a template's files into a new or empty folder.
 
+    Args:
+        target: the folder.
+        name: of the template.
+        repository: takes over the setup that this folder holds for the template's program; None: there is none.
+        evolve: ``hooks``, ``permissions``, ``mcp``: what of that setup evolution may edit, too.
+
     Raises:
-        UserError: there is no such template, or the folder is not empty or cannot be written.
+        UserError: there is no such template, the folder is not empty or cannot be written, or the setup cannot be
+            taken over.
     """
     template = find_template(name)
+    if evolve and not repository:
+        raise UserError("--evolve: only what is imported has these kinds; give --import, too")
     if target.is_dir() and any(target.iterdir()):
         raise UserError(
             f"{target}: not empty; name a new folder, or check the agent in it: dgm agent check {target}"
@@ -96,8 +109,9 @@ def create_agent(target: Path, name: str = DEFAULT) -> NewAgent:
     files = dict(from_folder(template.folder, limit_bytes=LIMIT_BYTES))
     if template.program:
         files[CHECK] = Entry((template.folder.parent / CHECK).read_bytes())
+    imported = import_agent(files, name, repository, evolve) if repository else None
     try:
         write_folder(files, target)
     except OSError as error:
         raise error_of_write(target, error) from error
-    return NewAgent(target, template, len(files))
+    return NewAgent(target, template, len(files), imported)

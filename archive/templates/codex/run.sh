@@ -8,10 +8,10 @@ if [ "$1" = --check ]; then
     exec "$codex" --version
 fi
 field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$job" "$1"; }
-job=$1
 # The files of this folder are the user's own; instructions and skills of the repository in which it works are hidden.
-export CODEX_HOME="$here/.codex"
+job=$1; export CODEX_HOME="$here/.codex"
 [ ! -e "$here/AGENTS.md" ] || cp "$here/AGENTS.md" "$CODEX_HOME/"
+python3 "$here/check.py" "$CODEX_HOME/config.toml" > "$HOME/config.toml" && mv "$HOME/config.toml" "$CODEX_HOME/"
 cd "$(field workdir)"
 hidden=$(find "$PWD/.codex" "$PWD/.agents" -name SKILL.md -printf '{path="%p", enabled=false},' 2> /dev/null || :)
 case $OPENAI_MODEL in gpt-*) window='' ;; *) window='-c model_context_window=128000' ;; esac

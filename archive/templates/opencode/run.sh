@@ -11,7 +11,8 @@ field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.a
 job=$1
 # The files of this folder are the user's own; those of the repository in which it works are hidden (agent.toml).
 mkdir -p "$HOME/.config/opencode"
-for name in AGENTS.md opencode.json .opencode/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.config/opencode/"; done
+for name in AGENTS.md .opencode/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.config/opencode/"; done
+python3 "$here/check.py" "$here/opencode.json" > "$HOME/.config/opencode/opencode.json"
 case $OPENAI_MODEL in claude-*) provider=anthropic ;; gpt-*) provider=openai ;; *) provider=other ;; esac
 OPENCODE_CONFIG_CONTENT=$(sed "s|MODEL|$OPENAI_MODEL|" "$here/settings/provider.json")
 export OPENCODE_CONFIG_CONTENT

@@ -14,5 +14,6 @@ job=$1
 export QWEN_CODE_SYSTEM_SETTINGS_PATH="$here/settings/system.json" # they win over .qwen/settings.json
 mkdir -p "$HOME/.qwen"
 for name in QWEN.md AGENTS.md .qwen/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.qwen/"; done
+python3 "$here/check.py" "$here/.qwen/settings.json" > "$HOME/.qwen/settings.json"
 cd "$(field workdir)"
 exec "$node" "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"

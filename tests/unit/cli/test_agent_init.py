@@ -53,6 +53,54 @@ def test_what_to_do_next_is_printed(tmp_path, capsys):
     assert f"dgm agent check {tmp_path}/mine " in said
 
 
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Instructions, and a local file that is left out; no program of it is installed."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    folder = tmp_path / "repository"
+    (folder / ".claude/skills/a").mkdir(parents=True)
+    (folder / "CLAUDE.md").write_text("x")
+    (folder / ".claude/skills/a/SKILL.md").write_text("x")
+    (folder / ".claude/skills/.env").write_text("x")
+    return folder
+
+
+def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
+    run(tmp_path / "mine", "--from", "claude-code", "--import", repository, "--json")
+    imported = json.loads(capsys.readouterr().out)["imported"]
+    assert imported["taken"] == [
+        {"path": "CLAUDE.md", "kind": "instructions"},
+        {"path": ".claude/skills/a/SKILL.md", "kind": "skills"},
+    ]
+    assert [remark["path"] for remark in imported["left_out"]] == [".claude/skills/.env"]
+    assert "CLAUDE.md" in imported["evolves"]
+    run(tmp_path / "more", "--from", "claude-code", "--import", repository)
+    printed = capsys.readouterr().out
+    assert "instructions 1, skills 1" in printed
+    assert ".claude/skills/.env: " in printed
+    assert f"{imported['version']} ({imported['version_remark']})" in printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--import", "repository"),
+        ("--from", "claude-code", "--import", "none"),
+        ("--from", "codex", "--import", "repository"),
+        ("--from", "claude-code", "--evolve", "hooks"),
+        ("--from", "claude-code", "--import", "repository", "--evolve", "hooks,all"),
+    ],
+)
+def test_a_setup_that_cannot_be_imported_is_refused_in_one_line(repository, tmp_path, capsys, words):
+    run(
+        tmp_path / "mine",
+        *(tmp_path / word if word in ("repository", "none") else word for word in words),
+        code=2,
+    )
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "mine").exists()
+
+
 def test_an_empty_folder_is_filled(tmp_path):
     run(tmp_path)
     assert (tmp_path / "agent.toml").is_file()
