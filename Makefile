@@ -38,7 +38,6 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy --platform darwin
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python tests/module_size.py
 
 # Tests start the program hundreds of times: what is compiled is kept, whatever the shell says. The longest modules
 # come first by their folders' names (docker, e2e), so that no process ends alone; those of tui, which mostly wait,

@@ -7,6 +7,7 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
+    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.scaling import ScalePlan, ScaleStudy, simulate_nodes
     from dgm.api.search import (
         Budget,
         Evolution,
@@ -58,11 +58,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Ablation",
     "AgentCheckView",
     "Budget",
     "CalibrateArguments",
     "CalibratedSuite",
     "ComparisonView",
+    "Effect",
     "EvaluateArguments",
     "EvaluationView",
     "Evolution",
@@ -70,9 +72,8 @@ __all__ = [
     "GradeArguments",
     "MachineView",
     "MiningOptions",
+    "PartEffect",
     "ResumeArguments",
-    "ScalePlan",
-    "ScaleStudy",
     "Solution",
     "SolveArguments",
     "StudyArguments",
@@ -81,6 +82,7 @@ __all__ = [
     "SweepView",
     "TrialArguments",
     "__version__",
+    "ablate",
     "build_images",
     "calibrate_suite",
     "check_agent",
@@ -109,7 +111,6 @@ __all__ = [
     "runs",
     "seed_agents",
     "settings",
-    "simulate_nodes",
     "solve",
     "solve_async",
     "split_suite",
@@ -124,6 +125,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
     "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "comparing": ("ComparisonView", "compare"),
@@ -141,7 +143,6 @@ _PLACES = {
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
-    "scaling": ("ScalePlan", "ScaleStudy", "simulate_nodes"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
         "MiningOptions",

@@ -51,7 +51,6 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
-from dgm.search.second_performances import SecondPerformances
 from dgm.search.stopping import perform_until_stopped
 from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
@@ -180,11 +179,10 @@ async def examine(
     async def work(hand_over: Callable[[Search], None]) -> Ending:
         async with open_worker(exam, settings, parts, on_event) as worker:
             around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-            async with open_executor(worker, settings) as executor:
-                search = Search(RunController(exam, settings), Examination(), executor, settings, around)
-                hand_over(search)
-                begins(search)
-                return await search.go()
+            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
+            hand_over(search)
+            begins(search)
+            return await search.go()
 
     return await perform_until_stopped(exam, work)
 
@@ -387,11 +385,6 @@ async def open_worker(
             log.warning("sandboxes may be left until the run is resumed: %s", error)
 
 
-def open_executor(worker: Worker, settings: Settings) -> SecondPerformances:
-    """Return the worker for a loop, who performs slow evaluations twice where the settings say so."""
-    return SecondPerformances(worker, settings.scale.speculate, settings.workers)
-
-
 @asynccontextmanager
 async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEvent) -> AsyncIterator[Search]:
     """Open a search that is ready to go; ``on_event`` hears every event that it records."""
@@ -399,5 +392,4 @@ async def search(run: Run, settings: Settings, parts: RunParts, on_event: OnEven
     async with open_worker(run, settings, parts, on_event) as worker:
         controller = RunController(run, settings, registry.needs_of(worker.operators))
         hooks = LoopHooks(on_event, GatewayAvailability(worker.gateway), goals=open_goals(run))
-        async with open_executor(worker, settings) as executor:
-            yield Search(controller, policy, executor, settings, hooks)
+        yield Search(controller, policy, worker, settings, hooks)

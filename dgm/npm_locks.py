@@ -1,5 +1,6 @@
 """How npm is called, and checks of what it installs: manifests and locks name packages of a registry alone."""
 
+import json
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -110,6 +111,20 @@ def check_lock(data: bytes) -> None:
     for name in packages:
         if name and not (_PLACE.fullmatch(name) and _is_from_registry(name, packages, registries)):
             raise UserError(f"{LOCK}: {name[:100]}: {_ONLY}")
+
+
+def drop_missing_options(data: bytes) -> bytes:
+    """Return a lock without optional packages that it only names.
+
+    They are for other systems, and the registry did not have them when the lock was written. ``npm ci`` refuses that.
+    """
+    lock = parse_json(data.decode("utf-8"))
+    there = {path.rpartition(f"{MODULES}/")[2] for path in lock["packages"]}
+    for path, package in lock["packages"].items():
+        options = package.get("optionalDependencies") if path else None
+        if isinstance(options, dict):
+            package["optionalDependencies"] = {name: options[name] for name in options if name in there}
+    return json.dumps(lock).encode()
 
 
 def _is_from_registry(name: str, packages: Mapping[str, Any], registries: Collection[str]) -> bool:

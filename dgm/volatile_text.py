@@ -99,6 +99,8 @@ class Conditions:
     """Kernel releases, such as ``6.8.0-45-generic``."""
     patterns: tuple[str, ...] = ()
     """The agent's own patterns of what is volatile, which ``check_patterns`` accepts."""
+    statement: str = ""
+    """The job's problem statement; an id that stands in it is a fact of the task."""
 
     @classmethod
     def at(cls, *moments: float, kernels: Sequence[str] = ()) -> Self:
@@ -117,7 +119,10 @@ class Conditions:
 
     def __or__(self, other: "Conditions") -> "Conditions":
         return Conditions(
-            self.days | other.days, self.kernels | other.kernels, self.patterns or other.patterns
+            self.days | other.days,
+            self.kernels | other.kernels,
+            self.patterns or other.patterns,
+            self.statement or other.statement,
         )
 
 
@@ -133,22 +138,27 @@ class _Mask:
     needles: Sequence[str]
     pattern: re.Pattern[str]
 
-    def replace(self, text: str, ids: list[str]) -> str:
-        """Return the text with the mask, and add the ids that it replaces."""
+    def replace(self, text: str, ids: list[str], statement: str) -> str:
+        """Return the text with the mask, and add the ids that it replaces; those of the statement stay."""
+
+        def replace_match(match: re.Match[str]) -> str:
+            if self.name == "id":
+                if match[0] in statement:
+                    return match[0]
+                ids.append(match[0])
+            return f"<{self.name}>"
+
         if not self.needles:
-            return self._replace(text, ids)
+            return self.pattern.sub(replace_match, text)
         if not self._may_match(text):
             return text
         lines = text.split("\n")
-        return "\n".join(self._replace(line, ids) if self._may_match(line) else line for line in lines)
+        return "\n".join(
+            self.pattern.sub(replace_match, line) if self._may_match(line) else line for line in lines
+        )
 
     def _may_match(self, text: str) -> bool:
         return any(needle in text for needle in self.needles)
-
-    def _replace(self, text: str, ids: list[str]) -> str:
-        if self.name == "id":
-            ids += (match[0] for match in self.pattern.finditer(text))
-        return self.pattern.sub(f"<{self.name}>", text)
 
 
 class Masks:
@@ -156,7 +166,8 @@ class Masks:
 
     def __init__(self, conditions: Conditions = UNKNOWN) -> None:
         """Compile the masks for what is known of then and now."""
-        self._masks = _compile_masks(conditions)
+        self._masks = _compile_masks(conditions.days, conditions.kernels)
+        self._statement = conditions.statement
         further = "|".join(f"(?:{each})" for each in conditions.patterns)
         self._further = re.compile(further) if further else None
         self._left_s = BUDGET_S
@@ -167,7 +178,7 @@ class Masks:
         if self._further is not None:
             text = self._mask_further(text, self._further)
         for mask in self._masks:
-            text = mask.replace(text, ids)
+            text = mask.replace(text, ids, self._statement)
         return text, tuple(ids)
 
     def _mask_further(self, text: str, pattern: re.Pattern[str]) -> str:
@@ -231,14 +242,14 @@ def _find_fault(pattern: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _compile_masks(conditions: Conditions) -> Sequence[_Mask]:
-    days = sorted(conditions.days)
+def _compile_masks(known_days: frozenset[date], kernels: frozenset[str]) -> Sequence[_Mask]:
+    days = sorted(known_days)
     fixed = [_Mask(name, needles, re.compile(pattern)) for name, needles, pattern in _FIXED]
     return [
         *(mask for mask in fixed if mask.name in _BEFORE_DATES),
         *(
             _Mask("kernel", (each,), re.compile(rf"(?<![\w.]){re.escape(each)}(?![\w-])"))
-            for each in sorted(conditions.kernels, key=len, reverse=True)
+            for each in sorted(kernels, key=len, reverse=True)
             if "-" in each
         ),
         *(_Mask("date", _date_needles(day), re.compile(_date_pattern(day))) for day in days),

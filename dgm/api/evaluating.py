@@ -1,6 +1,7 @@
 """Evaluations of agents, and of prediction files, from a program (``dgm evaluate``)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -154,9 +155,27 @@ def grade_predictions(
     return block(lambda session: _grade(session, Path(file), benchmark, **given), on_event)
 
 
-async def _evaluate(  # noqa: PLR0913  (all have their usual value)
+async def _evaluate(
+    session: ProgramWatcher, agents: Contestants, **given: Unpack[EvaluateArguments]
+) -> EvaluationView:
+    with choose_conditions(session, **given) as chosen:
+        named = [agents] if isinstance(agents, AgentView | str | Path) else list(agents)
+        run = _run_of(named)
+        if run is not None:
+            check_performed(run)
+            if chosen.into is None:
+                check_unpacked(run.folder)
+        contestants = [_contestant_of(each) for each in named]
+        request = evaluation.make_request(run, contestants, chosen, session)
+        prepared = await evaluation.prepare(request, session)
+        with prepared.made:
+            found = prepared.report(await prepared.perform(session))
+    return EvaluationView(found, report_record(found))
+
+
+@contextmanager
+def choose_conditions(  # noqa: PLR0913  (all have their usual value)
     session: ProgramWatcher,
-    agents: Contestants,
     *,
     benchmark: str | Path | Benchmark | None = None,
     split: str = Split.HOLDOUT.value,
@@ -170,35 +189,29 @@ async def _evaluate(  # noqa: PLR0913  (all have their usual value)
     into: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     allow_paid: bool = False,
-) -> EvaluationView:
+) -> Iterator[evaluation.EvaluationChoice]:
+    """Check the arguments of an evaluation, and use its engine until the context ends.
+
+    Raises:
+        UserError: an argument is wrong.
+    """
     session.allow_paid = allow_paid
     check_amount("max_usd", max_usd)
     if not 1 <= attempts <= MOST_ATTEMPTS:
         raise UserError(f"attempts {attempts}: must be from 1 to {MOST_ATTEMPTS}")
-    named = [agents] if isinstance(agents, AgentView | str | Path) else list(agents)
-    run = _run_of(named)
-    if run is not None:
-        check_performed(run)
-        if into is None:
-            check_unpacked(run.folder)
-    chosen = evaluation.EvaluationChoice(
-        benchmark=name_of("benchmarks", benchmark),
-        split=_split_of(split),
-        tasks=tasks,
-        attempts=attempts,
-        model=model,
-        max_usd=max_usd,
-        workers=workers,
-        sandbox=sandbox,
-        into=path_of(into),
-        assignments=assignments_of(settings),
-    )
     with use_engine(engine):
-        request = evaluation.make_request(run, [_contestant_of(each) for each in named], chosen, session)
-        prepared = await evaluation.prepare(request, session)
-        with prepared.made:
-            found = prepared.report(await prepared.perform(session))
-    return EvaluationView(found, report_record(found))
+        yield evaluation.EvaluationChoice(
+            benchmark=name_of("benchmarks", benchmark),
+            split=_split_of(split),
+            tasks=tasks,
+            attempts=attempts,
+            model=model,
+            max_usd=max_usd,
+            workers=workers,
+            sandbox=sandbox,
+            into=path_of(into),
+            assignments=assignments_of(settings),
+        )
 
 
 async def _grade(  # noqa: PLR0913  (all have their usual value)

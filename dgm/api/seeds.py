@@ -1,6 +1,6 @@
 """The agents that a search can start from, for programs (``dgm agent list``, ``init``, ``check``)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,27 @@ def seed_agents() -> Records:
     return records_of(sessions.list_seed_agents())
 
 
-def init_agent(folder: str | Path, template: str = DEFAULT) -> Path:
+def init_agent(
+    folder: str | Path,
+    template: str = DEFAULT,
+    *,
+    repository: str | Path | None = None,
+    evolve: Sequence[str] = (),
+) -> Path:
     """Write a working agent into a new or empty folder, and return the folder.
 
     Args:
         folder: the new folder; its parent must be there.
         template: one that ``dgm agent init --help`` lists.
+        repository: a folder whose setup of the template's program is taken over, as with ``--import``.
+        evolve: what of that setup evolution may edit, too: ``hooks``, ``permissions``, ``mcp``.
 
     Raises:
-        UserError: there is no such template, or the folder is not empty.
+        UserError: there is no such template, the folder is not empty, or there is nothing to import.
     """
     with in_python():
-        return create_agent(Path(folder), template).folder
+        source = None if repository is None else Path(repository)
+        return create_agent(Path(folder), template, source, evolve).folder
 
 
 def check_agent(

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from dgm.cli.agent_ablate import ablate
 from dgm.cli.agent_check import check
 from dgm.cli.agent_init import init
 from dgm.cli.arguments import as_json
@@ -12,9 +13,10 @@ from dgm.cli.output import emit_json
 
 @click.group()
 def agent() -> None:
-    """Make and check an agent of your own, and list those that are shipped (dgm run --seed-agent)."""
+    """Make, check and ablate an agent of your own, and list those that are shipped (dgm run --seed-agent)."""
 
 
+agent.add_command(ablate)
 agent.add_command(init)
 agent.add_command(check)
 

@@ -1,7 +1,10 @@
 """``dgm agent init``: write a template of an agent into a new folder."""
 
 import sys
+from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,6 +12,9 @@ from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
 from dgm.show.safe import neutralise
 from dgm.show.words import count_text
+
+if TYPE_CHECKING:
+    from dgm.sessions.imported_agent import ImportedAgent
 
 
 @click.command()
@@ -19,28 +25,73 @@ from dgm.show.words import count_text
     metavar="TEMPLATE",
     default="solid",
     show_default=True,
-    help="solid, shell, anthropic, openai-agents, langchain, smolagents, mini-swe-agent or node.",
+    help="solid, shell, claude-code, codex, opencode, copilot, qwen-code, cline, aider, anthropic, openai-agents, "
+    "langchain, smolagents, mini-swe-agent or node.",
+)
+@click.option(
+    "--import",
+    "repository",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Take over what this repository holds for the template's program: instructions, skills, settings.",
+)
+@click.option(
+    "--evolve",
+    metavar="KINDS",
+    default="",
+    help="With --import: let evolution edit these, too: hooks, permissions, mcp; separated by commas.",
 )
 @as_json
-def init(folder: Path, template: str, as_json: bool) -> None:
+def init(folder: Path, template: str, repository: Path | None, evolve: str, as_json: bool) -> None:
     """Write a working agent into DIR, a new folder.
 
-    It is a start: change it into your own.
+    It is a start: change it into your own. With --import it begins with your own setup of a program.
     """
     from dgm.sessions.agent_templates import create_agent
 
-    made = create_agent(folder, template)
+    kinds = tuple(filter(None, map(str.strip, evolve.split(","))))
+    made = create_agent(folder, template, repository, kinds)
     if as_json:
         emit_json(
             {"folder": str(made.folder), "template": made.template.name, "files": made.files}
-            | {"edit": list(made.template.edit)}
+            | {"edit": list(made.template.edit), "imported": _import_record(made.imported)}
         )
         return
     where = neutralise(str(folder))
     edit = " and ".join(f"{where}/{name}" for name in made.template.edit)
+    change = "" if made.imported else f"  change it              {edit}\n"
     sys.stdout.write(
-        f"{where} holds an agent ({made.template.description}; {count_text(made.files, 'file')}). Next:\n"
-        f"  change it              {edit}\n"
+        f"{where} holds an agent ({made.template.description}; {count_text(made.files, 'file')})."
+        f"{_describe_import(made.imported) or ' '}Next:\n"
+        f"{change}"
         f"  dgm agent check {where}   says what would stop a search, before it costs anything\n"
         f"  dgm run --seed-agent {where} --model MODEL --max-usd 5\n"
     )
+
+
+def _import_record(imported: "ImportedAgent | None") -> dict[str, Any] | None:
+    if imported is None:
+        return None
+    setup = imported.setup
+    return {
+        "taken": [{"path": path, "kind": kind.value} for path, kind in setup.kinds.items()],
+        "left_out": [asdict(remark) for remark in setup.left_out],
+        "out_of_reach": [asdict(remark) for remark in setup.out_of_reach],
+        "evolves": list(imported.evolves),
+        "version": imported.version,
+        "version_remark": imported.version_remark,
+    }
+
+
+def _describe_import(imported: "ImportedAgent | None") -> str:
+    if imported is None:
+        return ""
+    setup = imported.setup
+    counts = Counter(setup.kinds.values())
+    rows = [("taken", ", ".join(f"{kind.value} {count}" for kind, count in counts.items()) + " (files)")]
+    rows += [("left out", f"{remark.path}: {remark.reason}") for remark in setup.left_out]
+    rows += [("will not work", f"{remark.path}: {remark.reason}") for remark in setup.out_of_reach]
+    rows += [("evolves", ", ".join(imported.evolves))]
+    rows += [("version", f"{imported.version} ({imported.version_remark})")]
+    lines = [f"  {name:<15}{neutralise(text)}\n" for name, text in rows]
+    return "\n" + "".join(lines)

@@ -6,7 +6,9 @@ import sys
 from dgm.analysis.budgets import Reason
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.progress import show_progress
+from dgm.cli.spending import FirstCosts
 from dgm.cli.watching import TerminalWatcher
+from dgm.config import Settings
 from dgm.search.stopping import AT_ONCE
 from dgm.sessions.evaluation_folder import EvaluationSession
 from dgm.show.evaluate_rows import EvaluationReport
@@ -14,12 +16,17 @@ from dgm.show.safe import one_line
 from dgm.show.words import count_text
 
 
-def perform_session(session: EvaluationSession, watcher: TerminalWatcher, *, quiet: bool) -> EvaluationReport:
-    """Perform what is missing, show its progress unless ``quiet``, and return the results of all sessions."""
+def perform_session(
+    session: EvaluationSession, watcher: TerminalWatcher, *, quiet: bool, settings: Settings | None = None
+) -> EvaluationReport:
+    """Perform what is missing, show its progress unless ``quiet``, and return the results of all sessions.
+
+    With the settings of the evaluation, the cost of the first evaluations is told.
+    """
     if not session.missing:
         return session.report(asyncio.run(session.perform(watcher)))
     with show_progress(session.made, quiet=quiet, names=session.called) as shown:
-        watcher.attach(shown)
+        watcher.attach(shown, FirstCosts(session.made, settings, shown.announce) if settings else None)
         try:
             over = asyncio.run(session.perform(watcher))
         except asyncio.CancelledError:

@@ -12,7 +12,6 @@ import click
 from dgm import assemble, launch
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import run_summary
-from dgm.archive.events import Recorded
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, ScoreShare, as_json, engine_option, run_argument
@@ -179,7 +178,6 @@ class SearchWatcher(TerminalWatcher):
         """Ask nothing about money if ``yes`` was given."""
         super().__init__()
         self._yes = yes
-        self._costs: FirstCosts | None = None
 
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
         """Ask if the session may cost more than the user's limit for spending unasked."""
@@ -195,14 +193,7 @@ class SearchWatcher(TerminalWatcher):
 
     def show(self, made: Run, settings: Settings, shown: RunProgress) -> None:
         """Show events of a run from now on, and the cost of its first evaluations."""
-        self.attach(shown)
-        self._costs = FirstCosts(made, settings, shown.announce)
-
-    def event(self, recorded: Recorded) -> None:
-        """Show the event."""
-        super().event(recorded)
-        if self._costs is not None:
-            self._costs.event(recorded)
+        self.attach(shown, FirstCosts(made, settings, shown.announce))
 
 
 def _dot_setting_names(flags: dict[str, Any]) -> dict[str, Any]:

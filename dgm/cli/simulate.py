@@ -17,7 +17,6 @@ from click.core import ParameterSource
 from dgm.cli.arguments import Amount, as_json
 from dgm.cli.complaint import FAILED, INTERRUPTED
 from dgm.cli.output import emit_json
-from dgm.cli.simulate_nodes import NODES, nodes_options, simulate_nodes, take_scale
 from dgm.errors import UserError
 
 if TYPE_CHECKING:
@@ -107,7 +106,6 @@ def file_option(name: str, text: str) -> Callable[[Any], Any]:
     metavar="FOLDER",
     help="Record one policy in one world as a run, for dgm status, tree, lineage, log and replay.",
 )
-@nodes_options
 @click.option("--list", "listing", is_flag=True, help="List the families of worlds and the policies.")
 @as_json
 @click.pass_context
@@ -121,7 +119,6 @@ def simulate(
     svg: Path | None,
     markdown: Path | None,
     folder: Path | None,
-    nodes: tuple[int, ...],
     listing: bool,
     as_json: bool,
     **what: Any,
@@ -129,14 +126,7 @@ def simulate(
     """Try policies in simulated worlds, and compare them in pairs: every policy meets the same worlds.
 
     What can be given several times is combined, each with each: policies, families, budgets, costs, workers.
-
-    With --nodes, simulate one head and many machines instead: what share of the slots is busy.
     """
-    scale = take_scale(what)
-    if nodes:
-        _refuse_others(context, "--nodes", "--policy", "--failures", *NODES)
-        return simulate_nodes(nodes, scale, policies, what["failures"], as_json)
-    _refuse_scale(context)
     from dgm.cli.simulate_rows import show_list, show_results, write_files
     from dgm.sessions.studies import StudyChoice, StudyResults, all_policies, build_study
 
@@ -159,18 +149,6 @@ def simulate(
         # Write the files even if the reader of the output has gone; and print before a file can fail.
         write_files(compared, svg, markdown)
     return 0
-
-
-def _refuse_scale(context: click.Context) -> None:
-    """Refuse options that have an effect with --nodes alone.
-
-    Raises:
-        UserError: there is one.
-    """
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if source is ParameterSource.COMMANDLINE and parameter.opts[0] in NODES:
-            raise UserError(f"{parameter.opts[0]}: does nothing without --nodes; name a number of nodes")
 
 
 def _refuse_others(context: click.Context, option: str, *allowed: str) -> None:

@@ -12,6 +12,7 @@ from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.evaluation.control import ControlCost
+from dgm.evaluation.evaluating import PLAN
 from dgm.report.drawing import short_number
 from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
 from dgm.show.safe import one_line
@@ -134,10 +135,15 @@ class FirstCosts:
         reach = compute_reach(
             tries_of(self._run), tree.budget, tree.spend.usd, tree.evaluations, self._workers
         )
-        self._tell(forecast_text(reach, tree.budget, tree.spend.usd, self._workers))
+        has_children = PLAN not in self._run.config
+        self._tell(
+            forecast_text(reach, tree.budget, tree.spend.usd, self._workers, has_children=has_children)
+        )
 
 
-def forecast_text(reach: BudgetReach, budget: Budget, spent_usd: float, workers: int) -> str:
+def forecast_text(
+    reach: BudgetReach, budget: Budget, spent_usd: float, workers: int, *, has_children: bool = True
+) -> str:
     """Return the forecast from the first few evaluations as one line."""
     said = f"forecast: about {money_text(reach.usd)} USD an evaluation by {count_text(reach.tries, 'try', 'tries')}"
     if reach.evaluations is None or reach.seconds is None:
@@ -149,7 +155,7 @@ def forecast_text(reach: BudgetReach, budget: Budget, spent_usd: float, workers:
     else:
         usd = money_text(reach.evaluations * reach.usd)
         much = f"the {count_text(reach.evaluations, 'evaluation')} that are left take about {usd} USD, {time}"
-    return f"{said}; {much} (making children comes on top)"
+    return f"{said}; {much}{' (making children comes on top)' if has_children else ''}"
 
 
 def money_text(usd: float) -> str:

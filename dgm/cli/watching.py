@@ -8,6 +8,7 @@ from dgm.archive.events import Recorded
 from dgm.cli.consent import ask_to_spend
 from dgm.cli.model_check import tell_checks
 from dgm.cli.progress import RunProgress, listen_for_signals
+from dgm.cli.spending import FirstCosts
 from dgm.config import Settings
 from dgm.models.auto import Offer
 from dgm.protocols import Checked
@@ -19,6 +20,7 @@ class TerminalWatcher(launch.Watcher):
 
     def __init__(self) -> None:
         self._shown: RunProgress | None = None
+        self._costs: FirstCosts | None = None
 
     def may_use(self, offer: Offer) -> bool:
         """Ask once for each provider; the answer is remembered."""
@@ -32,9 +34,9 @@ class TerminalWatcher(launch.Watcher):
         """Report the cost of each check."""
         tell_checks(settings, checks)
 
-    def attach(self, shown: RunProgress) -> None:
-        """Show events from now on."""
-        self._shown = shown
+    def attach(self, shown: RunProgress, costs: FirstCosts | None = None) -> None:
+        """Show events from now on, and the cost of the first evaluations."""
+        self._shown, self._costs = shown, costs
 
     def begins(self, search: Search) -> None:
         """Show the search; let signals stop it in good order."""
@@ -46,3 +48,5 @@ class TerminalWatcher(launch.Watcher):
         """Show the event."""
         if self._shown is not None:
             self._shown.event(recorded)
+        if self._costs is not None:
+            self._costs.event(recorded)

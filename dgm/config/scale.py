@@ -7,8 +7,6 @@ from pydantic import AfterValidator, Field
 
 from dgm.config.section import Count, Positive, Section
 
-LEAST_FACTOR = 1.5
-"""Least of ``scale.speculate``: most evaluations take less than this many times the median."""
 _REGISTRY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]+)?(/[a-z0-9._-]+)*")
 
 
@@ -18,14 +16,8 @@ def _check_registry(text: str) -> str:
     return text
 
 
-def _check_factor(value: float) -> float:
-    if 0 < value < LEAST_FACTOR:
-        raise ValueError(f"write at least {LEAST_FACTOR:g}, or 0 for never")
-    return value
-
-
 class ScaleSettings(Section):
-    """Sandboxes on the nodes of a Ray cluster; of these settings only ``speculate`` has an effect elsewhere."""
+    """Sandboxes on the nodes of a Ray cluster."""
 
     node_engine: Literal["auto", "docker", "bubblewrap"] = "auto"
     """The engine that opens sandboxes on each node; auto = docker, else bubblewrap."""
@@ -44,9 +36,3 @@ class ScaleSettings(Section):
     that no node has room for then waits for a new node. 0: nothing is asked, and the cluster is taken as it is."""
     wait_s: Positive = 3600.0
     """Maximum seconds that a sandbox waits for a node with room."""
-    speculate: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), AfterValidator(_check_factor)] = (
-        0.0
-    )
-    """An evaluation that takes more than this many times the median of those that ended before it in this session is
-    performed a second time, on another node or engine where there is one. The first result counts, and the other
-    performance is ended. A model call that both make is paid once; where they differ, each pays. 0: never."""

@@ -96,8 +96,8 @@ def model_names(given: Mapping[str, str]) -> dict[str, str]:
         "ANTHROPIC_MODEL": model,
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": model,
         "ANTHROPIC_DEFAULT_SONNET_MODEL": model,
+        # Not ..._FABLE_MODEL: by it Claude Code tells any model that it is Fable.
         "ANTHROPIC_DEFAULT_OPUS_MODEL": model,
-        "ANTHROPIC_DEFAULT_FABLE_MODEL": model,
         "LITELLM_PROXY_API_BASE": address,
         "LITELLM_PROXY_API_KEY": token,
         "AZURE_API_BASE": root,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from dgm.archive.journal import reply_of
 from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
+from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
@@ -32,17 +33,15 @@ CONTINUED = (responses.WIRE,)
 class CompletionHandler:
     """The request handler of one gateway."""
 
-    def __init__(self, caller: ModelCaller, ledger: Ledger, note: Callable[[Lease, str], None]) -> None:
+    def __init__(self, caller: ModelCaller, ledger: Ledger) -> None:
         """Create the handler.
 
         Args:
             caller: asks the models.
             ledger: knows the maximum output of each model.
-            note: is told the name of another model that the lent one answers for.
         """
         self._caller = caller
         self._ledger = ledger
-        self._note = note
 
     async def complete(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         """Answer one request for a completion.
@@ -121,11 +120,12 @@ class CompletionHandler:
 
         async with lease.pace.handle():
             if lease.role == DRY_RUN:
-                request = build_request(wire.protocol, raw, http.headers, lease.memory)
+                with collect_left_out() as names:
+                    request = build_request(wire.protocol, raw, http.headers, lease.memory)
+                lease.rehearsed.left_out.update(names)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
-                lease.rehearsed.note(
-                    wire, read_document(wire, raw), estimate_input(request.body), call.request
-                )
+                tokens = estimate_input(request.body)
+                lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
             else:
                 call = read_call(wire, raw, lease, one_price=self.has_one_price(lease))
         asked = call.request
@@ -187,8 +187,12 @@ class CompletionHandler:
         Raises:
             BadRequest: as ``ModelNames.check``.
         """
-        if lease.names.check(asked):
-            self._note(lease, asked[:80])
+        if not lease.names.check(asked):
+            return
+        if lease.role == DRY_RUN:
+            lease.rehearsed.other_models[asked[:80]] = None
+        else:
+            leave_out(f"the name {asked[:80]!r} of another model: the lent one answers")
 
     def has_one_price(self, lease: Lease) -> bool:
         """Return whether a model costs the same for inputs of every length."""

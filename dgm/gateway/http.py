@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
+KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
+"""Headers with the key of Anthropic's, Azure's and Google's clients."""
 
 
 def wire_of(http: "HttpRequest") -> Wire:
@@ -20,11 +22,11 @@ def wire_of(http: "HttpRequest") -> Wire:
 
 
 def token_of(http: "HttpRequest") -> str:
-    """Return the key that a client sends, in OpenAI's, Anthropic's or Azure's header; empty if it sends none."""
+    """Return the key that a client sends, in any provider's header; empty if it sends none."""
     scheme, _, token = http.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
-    return http.headers.get("x-api-key") or http.headers.get("api-key", "")
+    return next((http.headers[name] for name in KEY_HEADERS if http.headers.get(name)), "")
 
 
 def places_of(wire: Wire) -> Sequence[str]:

@@ -170,11 +170,6 @@ class RunJournal:
         """Record that a model billed more output tokens than the request allowed."""
         self._tell(ModelNoted(model, NoteKind.OVERRUN, overrun_warning(asked, billed)))
 
-    def note(self, model: str, words: str) -> None:
-        """Record a note about the answers of a model, unless the run has it."""
-        if words not in self._run.tree.model_facts.words.get(model, {}):
-            self._tell(ModelNoted(model, NoteKind.ANSWERS, words))
-
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Record a refusal of an agent's request, or, once for each agent, what is left out of its requests."""
         if status >= 400:

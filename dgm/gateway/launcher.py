@@ -10,6 +10,7 @@ fails; the gateway knows by that question that an agent was started.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import select
@@ -18,8 +19,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 PORT = 8377
@@ -50,8 +53,13 @@ def main() -> int:
     if problem:
         print(problem)  # noqa: T201
         return UNREACHED
-    make_repository(launch["workdir"])
-    return run(launch, environment(launch, port))
+    workdir = launch["workdir"]
+    hidden = hide(Path(workdir), launch.get("hidden", []))
+    make_repository(workdir)
+    try:
+        return run(launch, environment(launch, port))
+    finally:
+        restore(Path(workdir), hidden)
 
 
 def environment(launch: dict[str, str], port: int) -> dict[str, str]:
@@ -218,6 +226,49 @@ def make_repository(workdir: str) -> None:
             # Files count byte for byte: what the agent checks out again is what was there.
             Path(workdir, ".git", "info").mkdir(exist_ok=True)
             Path(workdir, ".git", "info", "attributes").write_text(ATTRIBUTES, encoding="ascii")
+
+
+def hide(workdir: Path, patterns: Sequence[str]) -> bytes:
+    """Takes what matches out of the workdir, so that the agent's program does not load it; returns it as an archive."""
+    paths = sorted(
+        {path for pattern in patterns for path in workdir.glob(pattern) if ".git" not in path.parts}
+    )
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        for path in paths:
+            # The files of a folder that matched are gone by now.
+            if os.path.lexists(path):
+                archive.add(path, str(path.relative_to(workdir)))
+                remove(path)
+    git = shutil.which("git")
+    if git and paths and Path(workdir, ".git").exists():
+        # Else the agent sees them as deleted, and may bring them back.
+        gone = subprocess.run([git, "ls-files", "-z", "-d"], cwd=workdir, capture_output=True, check=False)
+        mark = [git, "update-index", "-z", "--skip-worktree", "--stdin"]
+        subprocess.run(mark, cwd=workdir, input=gone.stdout, capture_output=True, check=False)
+    return held.getvalue()
+
+
+def restore(workdir: Path, hidden: bytes) -> None:
+    """Puts back what was hidden, whatever the agent has written in its place."""
+    with tarfile.open(fileobj=io.BytesIO(hidden)) as archive:
+        # Links may lead anywhere: these are the repository's own files.
+        archive.extraction_filter = lambda member, _: member
+        for member in archive:
+            place = workdir / member.name
+            # Fails where the agent has made a file of the folder around it.
+            with contextlib.suppress(OSError):
+                if not (member.isdir() and place.is_dir()):
+                    remove(place)
+                    archive.extract(member, workdir)
+
+
+def remove(path: Path) -> None:
+    """Removes a file, a link or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        path.unlink()
 
 
 class Forwarder:

@@ -104,9 +104,14 @@ class LeaseMemory:
                 return exchanges.pop(first.number)
         return None
 
-    def leave_out(self, patterns: Sequence[str]) -> None:
-        """Compare requests without what an agent's own patterns match (``dgm.volatile_text.check_patterns``)."""
-        self._learn(Conditions(patterns=tuple(patterns)))
+    def begin_job(self, volatile: Sequence[str], problem: str) -> None:
+        """Compare requests without what the agent's own patterns match, and with the ids of the problem statement.
+
+        Args:
+            volatile: the patterns (``dgm.volatile_text.check_patterns``).
+            problem: the statement; ids in it are not the agent's.
+        """
+        self._learn(Conditions(patterns=tuple(volatile), statement=problem))
 
     def are_same(self, one: AnyRequest, other: AnyRequest) -> bool:
         """Return whether two requests of the action in one form, dgm's own or a provider's, ask the same."""

@@ -55,6 +55,7 @@ MOST_LOST_S = 1800.0
 DRAIN_S = 60.0
 """Maximum seconds to wait, at the end of a session, for calls that may be billed; shorter when it ends at once."""
 DRAIN_AT_ONCE_S = 3.0
+INSTEAD_OF_GEMINI = "Gemini CLI speaks nothing else; Qwen Code, which is made from it, speaks Chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Gateway:
         self._journal = journal
         self.models = models
         self.limits = limits or CallLimits()
-        self._answering = CompletionHandler(self.caller, ledger, self._note_answer)
+        self._answering = CompletionHandler(self.caller, ledger)
         self._leases: dict[str, Lease] = {}
         self._strangers = Pace()
         self._ending: set[asyncio.Task[Any]] = set()
@@ -247,7 +248,7 @@ class Gateway:
         return Starlette(
             routes=[
                 *routes,
-                Route("/", self._greet, methods=["GET"]),
+                *(Route(path, self._greet, methods=["GET"]) for path in ("/", "/api/hello")),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
                 Route("/v1/models", self._list_models, methods=["GET"]),
@@ -321,12 +322,6 @@ class Gateway:
         lease.refuse(refusal.code, str(refusal), own=own)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
-
-    def _note_answer(self, lease: Lease, asked: str) -> None:
-        if lease.role == DRY_RUN:
-            lease.rehearsed.other_models[asked] = None
-        else:
-            self._journal.note(lease.model.name, f"agents ask for {asked!r} and are answered with this model")
 
     def _note_left_out(self, lease: Lease, names: Iterable[str]) -> None:
         new = [name for name in names if name not in lease.left_out]
@@ -406,5 +401,8 @@ class Gateway:
             return await self._refuse_key(wire)
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
-        refusal = BadRequest(f"{place} is not offered here; there are {offered}", "unknown_endpoint", 404)
+        message = f"{place} is not offered here; there are {offered}"
+        if http.url.path.startswith("/v1beta/"):
+            message = f"Google's protocol is not offered ({place}); there are {offered}. {INSTEAD_OF_GEMINI}"
+        refusal = BadRequest(message, "unknown_endpoint", 404)
         return await self._refuse(wire, lease, refusal)

@@ -32,6 +32,7 @@ KEYS = (
     "editable",
     "protected",
     "ignored",
+    "hidden",
     "trajectory",
     "volatile",
     "parts",
@@ -79,6 +80,8 @@ class Contract:
     """True if its ``package-lock.json`` names packages that its sandbox must offer."""
     ignored: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of new files that are never part of the agent's result."""
+    hidden: tuple[str, ...] = ()
+    """Patterns of a task repository's files that its program would load as instructions: it works without them."""
     trajectory: str = ""
     """Absolute path of the files in which it tells of its work (``dgm.meta.trajectories``), where ``*`` stands for any
     part of a name and ``**`` for any folders; empty: it writes none."""
@@ -133,6 +136,7 @@ def read_contract(source: Snapshot) -> Contract:
         env=_variables(agent.get("env", {})),
         npm=npm,
         ignored=_litter(agent),
+        hidden=_hidden(agent),
         trajectory=_trajectory(agent.get("trajectory", "")),
         volatile=_volatile(agent),
         parts=_parts(agent.get("parts", {})),
@@ -161,6 +165,17 @@ def _litter(table: Mapping[str, Any]) -> tuple[str, ...]:
         if "\n" in pattern or not pattern.strip() or pattern.startswith(("!", "#")):
             raise AgentFault(
                 "contract", f"{FILE}: agent.ignored: {pattern!r} is no pattern such as '.notes/' or '*.tmp'"
+            )
+    return patterns
+
+
+def _hidden(table: Mapping[str, Any]) -> tuple[str, ...]:
+    patterns = _words(table, "hidden", ())
+    for pattern in patterns:
+        if pattern.startswith("/") or {"", ".", ".."} & set(pattern.split("/")):
+            raise AgentFault(
+                "contract",
+                f"{FILE}: agent.hidden: {pattern!r} is no path such as 'AGENTS.md' or '**/AGENTS.md'",
             )
     return patterns
 

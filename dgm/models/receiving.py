@@ -103,7 +103,7 @@ class AnswerReceiver:
             self._held += event.render()
         if self.wire.protocol is WireProtocol.CHAT:
             self._held += done or Event(DONE).render()
-        self._all += self._held
+        self._all += self._clean(bytes(self._held))
         whole = reader.whole()
         if not self.wanted_stream:
             return ReceivedAnswer(self._clean(json.dumps(whole).encode()), False, whole)

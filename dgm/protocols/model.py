@@ -211,10 +211,6 @@ class Journal(Protocol):
         """Note a refusal that the agent received, or, with the status 200, what was left out of its requests."""
         ...
 
-    def note(self, model: str, words: str) -> None:
-        """Note, once a run, that agents' calls of a model are answered otherwise than they ask."""
-        ...
-
     def learned(
         self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
     ) -> None:

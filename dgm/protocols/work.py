@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dgm.conversations import Thread, main_conversation
 from dgm.domain import Snapshot
-from dgm.messages import Message, Reply, Request, WireProtocol
+from dgm.messages import Message, Reply, Request, WireProtocol, WireRequest
 from dgm.protocols.sandbox import Completed, Mount
 
 
@@ -58,6 +58,8 @@ class Job:
     processor_s: float | None = None
     """Limit of processor time for a dry run. The workbench then chooses ``time_limit_s`` and may start the agent a
     second time. An agent that is still ``timed_out`` is at fault."""
+    time_zone: str = ""
+    """Name of the agent's time zone, such as ``Pacific/Kiritimati``; empty: the image's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,12 @@ class DryCalls:
     """Estimated input tokens of its largest first turn: prompts, tools and instructions, sent again with each turn."""
     refusals: Mapping[str, str] = field(default_factory=dict)
     """Map of code to first message of its refused requests."""
+    left_out: tuple[str, ...] = ()
+    """Names of what is left out of its requests to every model."""
+    lost_in_translation: tuple[str, ...] = ()
+    """Names of what is also left out where the model is asked in another protocol."""
+    requests: tuple[WireRequest, ...] = ()
+    """The answered requests, as they pass."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,6 @@ class ReplayJournal:
         """
         raise DgmError(f"action {call.key.action}: a replay pays for no call")
 
-    def note(self, model: str, words: str) -> None:
-        """Keep nothing: the record has the note."""
-
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Keep nothing: the agent's refusals are in the record already."""
 

@@ -21,7 +21,6 @@ from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_member import Connect, EngineMember
 from dgm.sandboxes.group_images import GroupInstances, GroupTaskImages, ensure_image
-from dgm.sandboxes.performances import PerformancePlaces
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +50,6 @@ class EngineGroup:
             UserError: no engine answers.
         """
         self._members = [EngineMember(address, connect, clock) for address in addresses]
-        self._performances = PerformancePlaces()
         with ThreadPoolExecutor(len(self._members)) as threads:
             list(threads.map(EngineMember.reach, self._members))
         if not self._used:
@@ -87,7 +85,7 @@ class EngineGroup:
         member = await self._place(spec)
         label = {PLACE: secrets.token_hex(8)}
         is_open = False
-        with member.hold_place(spec.cpus), self._performances.hold(spec.labels, member.address.url):
+        with member.hold_place(spec.cpus):
             try:
                 await asyncio.to_thread(ensure_image, member, spec.image, self.task_images, self.instances)
                 placed = replace(spec, labels={**spec.labels, **label})
@@ -139,10 +137,7 @@ class EngineGroup:
                 await self._reach(member)
         if not self._used:
             raise Infrastructure(f"none of the engines answers: {self._problems}")
-        urls = [member.address.url for member in self._used]
-        apart = self._performances.keep_apart(spec.labels, (), urls)
-        free = [member for member in self._used if member.address.url not in apart]
-        return max(free, key=lambda member: (member.free_places(spec.cpus), -member.load))
+        return max(self._used, key=lambda member: (member.free_places(spec.cpus), -member.load))
 
     async def _look_at(self, member: EngineMember, label: Mapping[str, str]) -> None:
         """After a failure in an open sandbox, find out whether its engine still answers."""

@@ -10,7 +10,17 @@ from pathlib import Path
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.npm_locks import LOCK, MANIFEST, MODULES, NPM, check_lock, check_manifest, first_error, npm_flags
+from dgm.npm_locks import (
+    LOCK,
+    MANIFEST,
+    MODULES,
+    NPM,
+    check_lock,
+    check_manifest,
+    drop_missing_options,
+    first_error,
+    npm_flags,
+)
 from dgm.paths import cache_folder
 from dgm.protocols import Builder
 from dgm.sandboxes.engine_client import hold_lock
@@ -43,7 +53,8 @@ async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str =
     folder = cache_folder("packages") / f"npm-{digest.hexdigest()[:24]}"
     async with hold_lock(f"packages-{folder.name}"):
         if not folder.exists():
-            await _install({name: Entry(data) for name, data in wanted.items()}, flags, builder, folder)
+            lock = drop_missing_options(wanted[LOCK])
+            await _install({MANIFEST: Entry(wanted[MANIFEST]), LOCK: Entry(lock)}, flags, builder, folder)
     return folder
 
 

@@ -27,8 +27,6 @@ class EvaluateOrder:
     id: ActionId
     action: Evaluate
     agent: Agent
-    performance: int = 1
-    """2: the action is performed a second time while the first performance is under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ FOREIGN = ("vendor", "node_modules", "site-packages", "third_party", ".venv", "v
 """Folders of code that is not the agent's own."""
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 _MISSING = re.compile(r"No module named '([A-Za-z0-9_]+)")
+_OLDEST_PYTHON = re.compile(r"only supports >=(3\.\d+)")
 _NO_COMMAND = re.compile(r"([\w.+-]+): (?:command )?not found")
 _WIRES = (WireProtocol.MESSAGES, WireProtocol.RESPONSES, WireProtocol.CHAT)
 _SHOWN = 4
@@ -97,6 +98,8 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
         yield _judge_solve(found.solve)
         if found.solve.dry_calls is not None:
             yield from _judge_calls(found.solve.dry_calls)
+            if found.solve.calls:
+                yield _judge_repetition(found)
         yield _judge_litter(found.solve)
     elif found.solve_fault:
         yield Finding(Level.STOP, "solve", found.solve_fault, "the agent: leave the repository as it was")
@@ -110,10 +113,9 @@ def _packages_remedy(failure: str) -> str:
     if failure.startswith("agent.toml: image"):
         return 'agent.toml: image = the path of a Dockerfile that builds, or a recipe such as "python"'
     if "--python-version" in failure:
-        return (
-            "agent.toml: image = a Dockerfile with a Python that the package supports, such as FROM python:3.13-slim; "
-            "or a version of the package for the image's Python"
-        )
+        oldest = _OLDEST_PYTHON.search(failure)
+        python = f"FROM python:{oldest[1]}-slim" if oldest else "a Python that the package supports"
+        return f"agent.toml: image = a Dockerfile with {python}; or a version of the package for the image's Python"
     return "agent.toml: requires = names and versions of packages that have wheels for the image's Python"
 
 
@@ -161,6 +163,8 @@ def _judge_solve(work: Work) -> Finding:
         refused = f" ({', '.join(work.refused)})" if work.refused else ""
         said = f"a solve job never asks the model{refused}: exits {done.exit_code}: {last}"
         write = "the agent: ask OPENAI_BASE_URL or ANTHROPIC_BASE_URL for the model that the job file names"
+        if refused:
+            write = "the agent: ask for what is offered (see refused)"
         return Finding(Level.STOP, "solve", said, write)
     if done.timed_out:
         write = "the agent: end when the model calls no tool, or after a number of steps"
@@ -192,9 +196,27 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         aliases = ", ".join(f'"{name}" = "default"' for name in calls.other_models)
         write = f"for a model of another vendor, in the settings: models.aliases = {{{aliases}}}"
         yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
+    for code, refusal in calls.refusals.items():
+        if code != "model_not_found":
+            write = "the agent: leave it out, or ask for what is offered (dgm docs models)"
+            yield Finding(Level.WARNING, "refused", f"{code}: {refusal}", write)
+    lists = {"": calls.left_out, "behind another protocol: ": calls.lost_in_translation}
+    if message := "; ".join(title + ", ".join(names) for title, names in lists.items() if names):
+        yield Finding(Level.GOOD, "left out", message)
     if calls.turn_tokens:
         message = f"about {calls.turn_tokens:,} tokens a turn for prompts and tools, before any work"
         yield Finding(Level.GOOD, "prompt", message)
+
+
+def _judge_repetition(found: Inspection) -> Finding:
+    """Say whether a repetition would get the paid replies again."""
+    if not found.differs:
+        message = "the same requests a second time, in a time zone where it is another day"
+        return Finding(Level.GOOD, "repeat", message)
+    when = "on another day" if found.differs_by_day else "each time"
+    message = f"asks something else {when}: a resumed search pays again, and replays differ: {found.differs}"
+    write = 'agent.toml: volatile = ["a regular expression for it"]; or the agent: leave it out'
+    return Finding(Level.WARNING, "repeat", message, write)
 
 
 def _cannot_translate(calls: DryCalls, target: WireProtocol) -> bool:
@@ -231,6 +253,9 @@ def _judge_improve(contract: Contract, found: Inspection) -> Finding:
 
 def _last_line(output: bytes) -> str:
     lines = output.decode("utf-8", "replace").strip().splitlines()
+    if lines and lines[-1].startswith("Node.js v"):
+        # Node.js names the error above the stack, and ends with its own version.
+        lines = [line for line in lines if re.match(r"\w*Error\b", line)] or lines
     return lines[-1][:200] if lines else "no output"
 
 

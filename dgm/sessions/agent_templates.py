@@ -7,8 +7,10 @@ from pathlib import Path
 
 from dgm.archive.lock import error_of_write
 from dgm.archive.snapshots import from_folder, write_folder
+from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.paths import asset, seed_folder
+from dgm.sessions.imported_agent import ImportedAgent, import_agent
 
 LIMIT_BYTES = 4_000_000
 DEFAULT = "solid"
@@ -22,6 +24,8 @@ class AgentTemplate:
     description: str
     edit: tuple[str, ...]
     """The files that a user changes first."""
+    program: bool = False
+    """True for a program whose settings the user has already; its check is the file that such templates share."""
 
     @property
     def folder(self) -> Path:
@@ -40,7 +44,15 @@ TEMPLATES: Sequence[AgentTemplate] = (
     AgentTemplate("smolagents", "the package smolagents", ("prompts/system.md", "agent.py")),
     AgentTemplate("mini-swe-agent", "mini-swe-agent as a package", ("config.yaml", "prompts/task.md")),
     AgentTemplate("node", "JavaScript without packages", ("prompts/system.md", "agent.mjs")),
+    AgentTemplate("claude-code", "Claude Code", ("CLAUDE.md",), program=True),
+    AgentTemplate("codex", "Codex CLI", ("AGENTS.md",), program=True),
+    AgentTemplate("opencode", "OpenCode", ("AGENTS.md",), program=True),
+    AgentTemplate("copilot", "GitHub Copilot CLI", ("AGENTS.md",), program=True),
+    AgentTemplate("qwen-code", "Qwen Code", ("QWEN.md",), program=True),
+    AgentTemplate("cline", "Cline CLI", (".clinerules/how-to-work.md",), program=True),
+    AgentTemplate("aider", "aider", ("CONVENTIONS.md",), program=True),
 )
+CHECK = "check.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class NewAgent:
     folder: Path
     template: AgentTemplate
     files: int
+    imported: ImportedAgent | None = None
 
 
 def find_template(name: str) -> AgentTemplate:
@@ -67,13 +80,24 @@ def find_template(name: str) -> AgentTemplate:
     raise UserError(f"no template {name!r} ({hint}there are: {', '.join(known)})")
 
 
-def create_agent(target: Path, name: str = DEFAULT) -> NewAgent:
+def create_agent(
+    target: Path, name: str = DEFAULT, repository: Path | None = None, evolve: Sequence[str] = ()
+) -> NewAgent:
     """Write a template's files into a new or empty folder.
 
+    Args:
+        target: the folder.
+        name: of the template.
+        repository: takes over the setup that this folder holds for the template's program; None: there is none.
+        evolve: ``hooks``, ``permissions``, ``mcp``: what of that setup evolution may edit, too.
+
     Raises:
-        UserError: there is no such template, or the folder is not empty or cannot be written.
+        UserError: there is no such template, the folder is not empty or cannot be written, or the setup cannot be
+            taken over.
     """
     template = find_template(name)
+    if evolve and not repository:
+        raise UserError("--evolve: only what is imported has these kinds; give --import, too")
     if target.is_dir() and any(target.iterdir()):
         raise UserError(
             f"{target}: not empty; name a new folder, or check the agent in it: dgm agent check {target}"
@@ -82,9 +106,12 @@ def create_agent(target: Path, name: str = DEFAULT) -> NewAgent:
         raise UserError(f"{target}: not a folder; name a new one")
     if not target.absolute().parent.is_dir():
         raise UserError(f"{target}: there is no folder {target.absolute().parent}; make it first")
-    files = from_folder(template.folder, limit_bytes=LIMIT_BYTES)
+    files = dict(from_folder(template.folder, limit_bytes=LIMIT_BYTES))
+    if template.program:
+        files[CHECK] = Entry((template.folder.parent / CHECK).read_bytes())
+    imported = import_agent(files, name, repository, evolve) if repository else None
     try:
         write_folder(files, target)
     except OSError as error:
         raise error_of_write(target, error) from error
-    return NewAgent(target, template, len(files))
+    return NewAgent(target, template, len(files), imported)

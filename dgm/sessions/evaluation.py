@@ -167,7 +167,7 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
     parts = assemble.parts_of(request.settings)
     tasks = select_tasks(parts.benchmark, request.split, request.tasks)
     model = names_by_role(request.settings)["solve"]
-    folder = request.into or _folder_of(request, parts.benchmark.name, model)
+    folder = evaluation_folder(request, parts.benchmark.name)
     frozen = {
         "of": request.of,
         "benchmark": parts.benchmark.name,
@@ -189,9 +189,11 @@ async def prepare(request: EvaluationRequest, watcher: Watcher) -> EvaluationSes
         raise
 
 
-def _folder_of(request: EvaluationRequest, benchmark: str, model: str) -> Path:
-    words = [request.prefix, benchmark, _name_of(request.split), *([model] if request.named_model else [])]
-    return request.base / "-".join(map(make_slug, words))
+def evaluation_folder(request: EvaluationRequest, benchmark: str) -> Path:
+    """Return the folder of an evaluation, whether it exists or not; ``benchmark`` is the benchmark's own name."""
+    model = [names_by_role(request.settings)["solve"]] if request.named_model else []
+    words = [request.prefix, benchmark, _name_of(request.split), *model]
+    return request.into or request.base / "-".join(map(make_slug, words))
 
 
 def _name_of(split: Split | None) -> str:
@@ -203,7 +205,7 @@ async def _begin(
 ) -> EvaluationSession:
     """Enter the agents and begin a session, unless all of it was done before."""
     if made.tree.agents:
-        wanted = _make_plan(made, request, tasks)
+        wanted = make_plan(made, request, tasks)
         if len(wanted.agents) == len(request.contestants) and not EvaluationProgress(made).missing(wanted):
             return _session_of(made, request, parts, tasks, missing=False)
         # Find this out before any model is called.
@@ -221,15 +223,14 @@ async def _begin(
 def _session_of(
     made: Run, request: EvaluationRequest, parts: assemble.RunParts, tasks: Sequence[Task], *, missing: bool
 ) -> EvaluationSession:
-    wanted = _make_plan(made, request, tasks)
+    wanted = make_plan(made, request, tasks)
 
     @asynccontextmanager
     async def searching(on_event: Callable[[Recorded], None]) -> AsyncIterator[Search]:
         async with assemble.open_worker(made, request.settings, parts, on_event) as worker:
             around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
             controller = RunController(made, request.settings)
-            async with assemble.open_executor(worker, request.settings) as executor:
-                yield Search(controller, Schedule(wanted), executor, request.settings, around)
+            yield Search(controller, Schedule(wanted), worker, request.settings, around)
 
     return EvaluationSession(
         made=made,
@@ -287,7 +288,8 @@ def _find_usd_limit(made: Run, max_usd: float | None) -> float | None:
     return usd
 
 
-def _make_plan(made: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> EvaluationPlan:
+def make_plan(made: Run, request: EvaluationRequest, tasks: Sequence[Task]) -> EvaluationPlan:
+    """Return the plan of those agents that are entered in the evaluation."""
     agents = [find_entered(made, one.key) for one in request.contestants]
     return EvaluationPlan(
         tuple(agent for agent in agents if agent is not None),

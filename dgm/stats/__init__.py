@@ -6,7 +6,16 @@ takes 0.3 s to load and ``scipy.stats`` a second. A command that uses neither sh
 
 from dgm.stats.better import chance_better
 from dgm.stats.chosen import best_of_many
-from dgm.stats.paired import McNemar, mcnemar, mcnemar_power, paired_bootstrap, tasks_needed
+from dgm.stats.paired import (
+    McNemar,
+    holm,
+    matched_interval,
+    mcnemar,
+    mcnemar_power,
+    paired_bootstrap,
+    sign_flip,
+    tasks_needed,
+)
 from dgm.stats.rates import beta_quantile, clopper_pearson, lower_bound, lower_bounds, wilson
 
 __all__ = [
@@ -15,11 +24,14 @@ __all__ = [
     "beta_quantile",
     "chance_better",
     "clopper_pearson",
+    "holm",
     "lower_bound",
     "lower_bounds",
+    "matched_interval",
     "mcnemar",
     "mcnemar_power",
     "paired_bootstrap",
+    "sign_flip",
     "tasks_needed",
     "wilson",
 ]

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isclose, isfinite
+from itertools import accumulate
+from math import isclose, isfinite, sqrt
 from typing import TYPE_CHECKING
+
+from dgm.stats.rates import NORMAL_975
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,6 +143,51 @@ def paired_bootstrap(
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return float(found.low), float(found.high)
+
+
+def sign_flip(differences: Sequence[int]) -> float:
+    """Return the exact two-sided p-value of paired differences, if either sign of each is equally likely.
+
+    It is P(|S| ≥ |Σ d|) with S = Σ ±d over all signs; where none is larger than 1, that is ``mcnemar``'s ``p``. Source:
+    R. A. Fisher, The Design of Experiments (1935), section 21.
+    """
+    chances = {0: 1.0}
+    for size in map(abs, differences):
+        if size:
+            flipped: dict[int, float] = {}
+            for total, chance in chances.items():
+                flipped[total - size] = flipped.get(total - size, 0.0) + chance / 2
+                flipped[total + size] = flipped.get(total + size, 0.0) + chance / 2
+            chances = flipped
+    observed = abs(sum(differences))
+    return min(1.0, sum(chance for total, chance in chances.items() if abs(total) >= observed))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number: calling those up to α effects errs at all with probability at most α.
+
+    The i-th smallest of k is multiplied by k - i + 1; none becomes smaller than the one before it. Source: S. Holm, "A
+    simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979), p. 65.
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    raised = (min(1.0, (len(order) - rank) * p_values[at]) for rank, at in enumerate(order))
+    adjusted = dict(zip(order, accumulate(raised, max), strict=True))
+    return [adjusted[at] for at in range(len(p_values))]
+
+
+def matched_interval(differences: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval for the mean of paired differences from -1 to 1, such as those of verdicts.
+
+    It is the normal interval after half a pair of each kind (1-1, 1-0, 0-1, 0-0) was added, so that it has a width even
+    if all differences are 0. Source: A. Agresti and Y. Min, "Simple improved confidence intervals for comparing matched
+    proportions", Statistics in Medicine 24 (2005), p. 729. Without a difference it is (-1, 1).
+    """
+    if not differences:
+        return -1.0, 1.0
+    n = len(differences) + 2
+    mean = sum(differences) / n
+    half = NORMAL_975 * sqrt(((sum(each * each for each in differences) + 1) / n - mean * mean) / n)
+    return max(-1.0, mean - half), min(1.0, mean + half)
 
 
 def _check(gain: float, loss: float, alpha: float) -> None:

@@ -8,10 +8,12 @@ from dgm.config import Settings
 from dgm.domain import ActionId, Digest, Usage
 from dgm.gateway.server import Gateway
 from dgm.protocols import Benchmark, Operator, SandboxEngine, SandboxSpec
-from dgm.sandboxes.performances import ACTION, PERFORMANCE
 from dgm.worker.allowance import Allowance
 from dgm.worker.supplies import Supplies
 from dgm.worker.workbench import SandboxWorkbench
+
+ACTION = "dgm.action"
+"""Label of a sandbox with the id of its action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +31,28 @@ class WorkerContext:
     supplies: Supplies = field(default_factory=Supplies)
     """Packages of the run's agents."""
 
-    def labels(self, action: ActionId, performance: int = 1) -> Mapping[str, str]:
-        """Return the labels of the sandboxes of one performance of an action."""
-        return {**self.spec.labels, ACTION: str(action), PERFORMANCE: str(performance)}
+    def labels(self, action: ActionId) -> Mapping[str, str]:
+        """Return the labels of the sandboxes of an action."""
+        return {**self.spec.labels, ACTION: str(action)}
 
     def bench(
         self,
         action: ActionId,
         role: str | None = None,
         allowance: Allowance | None = None,
-        performance: int = 1,
     ) -> SandboxWorkbench:
-        """Return a fresh workbench for one performance of an action.
+        """Return a fresh workbench for an action.
 
         Args:
             action: the action to which the model calls belong.
             role: of the lent model; default: the kind of the job.
             allowance: limits on all jobs and questions together.
-            performance: its number.
         """
         return SandboxWorkbench(
             self.engine.open,
             self.gateway,
             action,
-            replace(self.spec, labels=self.labels(action, performance)),
+            replace(self.spec, labels=self.labels(action)),
             self.settings.limits,
             role,
             allowance,

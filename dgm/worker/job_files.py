@@ -40,12 +40,18 @@ def launch_record(job: Job, contract: Contract, supply: Supply, socket: str, tok
     """Return what the launcher is told."""
     paths = job.environment.paths if job.environment else ()
     variables = job.environment.variables if job.environment else ()
-    given = [f"{name}={value}" for name, value in ((TASK_PATHS, ":".join(paths)), *variables) if value]
+    given = [
+        f"{name}={value}"
+        for name, value in ((TASK_PATHS, ":".join(paths)), ("TZ", job.time_zone), *variables)
+        if value
+    ]
     started = start_command(job.kind.value, [*contract.command, "/job/job.json"], contract, supply)
     record = {
         "command": [*(["env", *given] if given else []), *started],
         "cwd": "/agent",
         "workdir": job.workdir,
+        # In an improve job they are the agent's own.
+        "hidden": contract.hidden if job.kind is JobKind.SOLVE else (),
         "socket": socket,
         "token": token,
         "model": model,

@@ -8,6 +8,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -22,7 +23,7 @@ from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta.vetting import Stages
 from dgm.models.builtin import DryRun
 from dgm.models.choose import AUTO, names_by_role
-from dgm.protocols import Completed, Grade, Model, SandboxEngine
+from dgm.protocols import Completed, Grade, Model, SandboxEngine, Work
 from dgm.standstill import repeat_after_standstill
 from dgm.this_machine import machine_name
 from dgm.worker.own_start import allow_seed_start, find_start_seconds, follow_seed_start
@@ -31,7 +32,17 @@ from dgm.worker.supplies import AgentSupplies
 from dgm.worker.workbench import SandboxWorkbench
 
 
-async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings: Settings) -> LimitSettings:
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the start of an agent showed."""
+
+    limits: LimitSettings
+    """The limits with room for the agent's children (``follow_seed_start``)."""
+    turn_tokens: int
+    """Estimated input tokens of its first turn: prompts, tools and instructions; 0 if it asked nothing."""
+
+
+async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings: Settings) -> Rehearsal:
     """Run an agent's self-check and one dry job, each in a sandbox that is removed afterwards.
 
     Args:
@@ -41,9 +52,6 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings:
         settings: the agent asks for the model of the role ``solve``; ``limits.check_s`` bounds the self-check and the
             dry job if it is more than ``SEED_S``.
 
-    Returns:
-        The limits with room for the agent's children (``follow_seed_start``).
-
     Raises:
         UserError: the agent cannot start; the message has its program's last output.
         Infrastructure: the sandboxes failed, which says nothing about the agent.
@@ -51,7 +59,7 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings:
     limits = settings.limits
     allowed = settings.model_copy(update={"limits": allow_seed_start(limits)})
 
-    async def start() -> float:
+    async def start() -> tuple[float, int]:
         async with open_rehearsal(source, engine, allowed, DryRun(stands_for(settings, "solve"))) as bench:
             stages = Stages(bench, bench.spec.image, allowed.limits.check_s, (), refuse_probe)
             # Side by side, because starting a sandbox takes as long as the work in it.
@@ -62,10 +70,14 @@ async def rehearse(name: str, source: Snapshot, engine: SandboxEngine, settings:
             faults = [end for end in ends if isinstance(end, BaseException)]
             for fault in sorted(faults, key=lambda one: not isinstance(one, Infrastructure)):
                 raise fault
-            return max(find_start_seconds(end) for end in ends if isinstance(end, Completed))
+            work = next((end for end in ends if isinstance(end, Work)), None)
+            done = [end for end in (ends[0], work and work.completed) if isinstance(end, Completed)]
+            calls = work.dry_calls if work else None
+            return max(map(find_start_seconds, done)), calls.turn_tokens if calls else 0
 
     try:
-        return follow_seed_start(limits, await repeat_after_standstill(start, lambda _: False))
+        seconds, tokens = await repeat_after_standstill(start, lambda _: False)
+        return Rehearsal(follow_seed_start(limits, seconds), tokens)
     except AgentFault as fault:
         raise UserError(f"{name}: the agent cannot start, so nothing was begun: {fault}") from fault
     except Infrastructure as error:

@@ -94,10 +94,6 @@ class UsageJournal:
         """Write the excess of output tokens to the log."""
         log.warning("%s: gave %d output tokens where at most %d were asked for", model, billed, asked)
 
-    def note(self, model: str, words: str) -> None:
-        """Write the note to the log."""
-        log.info("%s: %s", model, words)
-
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Write the refusal, or what was left out of a request, to the log."""
         log.info("action %d (%s): %d %s: %s", action, role, status, code, message)
@@ -133,7 +129,7 @@ async def solve(
     engine = choose(means.sandbox, means.settings)
     supplies = AgentSupplies(engine, source)
     labels = {"dgm.run": f"solve-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    spec = replace(await supplies.home_spec(labels), disk_mb=1024)
+    spec = await supplies.home_spec(labels)
     job = Job(JobKind.SOLVE, problem, source, before, spec.image, WORKDIR, means.time_limit_s)
     async with open_bench(engine, spec, means, spent, supplies) as bench, StandstillWatch() as watch:
         work = await bench.work(job)

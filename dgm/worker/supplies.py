@@ -19,6 +19,8 @@ from dgm.sandboxes.packages import packages_mount
 
 USUAL = "python"
 """Recipe of the sandboxes in which agents without an image of their own are checked and edited."""
+HOME_DISK_MB = 1024
+"""Minimum disk of these sandboxes: programs such as Copilot unpack themselves when they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +88,8 @@ class AgentSupplies(Supplies):
         """
         async with self._turn:
             home = await self._find_home()
-        if home.image.startswith(IN_ENGINE):
-            return replace(recipes.load(USUAL).spec(labels), image=home.image)
-        return recipes.load(home.image).spec(labels)
+        spec = recipes.load(USUAL if home.image.startswith(IN_ENGINE) else home.image).spec(labels)
+        return replace(spec, image=home.image, disk_mb=max(spec.disk_mb, HOME_DISK_MB))
 
     async def supply(self, spec: SandboxSpec) -> Supply:
         """Return the supply for the image of ``spec``, whose labels a sandbox gets that is asked for its Python.

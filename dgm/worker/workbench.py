@@ -128,8 +128,7 @@ class SandboxWorkbench:
     async def _work(self, job: Job, *, last: bool) -> Work:
         contract = read_contract(job.source)
         async with self._lend_model(self.role or job.kind.value, job.kind.value) as lease:
-            if contract.volatile:
-                lease.memory.leave_out(contract.volatile)
+            lease.memory.begin_job(contract.volatile, job.problem)
             if self.allowance:
                 job = replace(job, time_limit_s=self.allowance.seconds(job.time_limit_s))
             try:
@@ -142,7 +141,7 @@ class SandboxWorkbench:
             caller = self.gateway.caller
             own = await find_own_failure(caller, lease, completed, job.time_limit_s, last=last)
         calls = (lease.threads, lease.calls, tuple(lease.refused))
-        dry = lease.rehearsed.summarise(lease.refused) if self.role == DRY_RUN else None
+        dry = lease.rehearsed.summarise(lease.refused, lease.left_out) if self.role == DRY_RUN else None
         return Work(left.files, left.patch, completed, *calls, left.left_out, told, own, dry)
 
     async def ask(self, request: Request, role: str = "diagnose") -> Reply:

@@ -39,7 +39,7 @@ class Worker(WorkerContext):
         traces: dict[str, Digest] = {}
         try:
             source = await asyncio.to_thread(self.run.repository.source, order.agent.commit)
-            bench = self.bench(order.id, performance=order.performance)
+            bench = self.bench(order.id)
             attempt = Attempt(self, bench, order.action.task, bench.spec.labels, traces)
             grade = await attempt.graded(source)
         except AgentFault as fault:

@@ -115,12 +115,12 @@ MODULES = (
     "comparing",
     "sweeping",
     "studies",
-    "scaling",
     "archive",
     "suites",
     "calibrating",
     "trusting",
     "seeds",
+    "ablating",
     "sandboxes",
     "machine",
 )

@@ -15,7 +15,8 @@ from typing import Any
 
 from tests.agents import packages
 from tests.agents.plans import PLANS
-from tests.agents.running import CONVERSATIONS, MACHINE, SUITE, TASK
+from tests.agents.running import CONVERSATIONS, MACHINE, PROVIDER_OF, SUITE, TASK
+from tests.support.hosted import PROVIDERS
 from tests.support.wire_server import Style, WireServer
 from tests.support.wire_server.app import Receive, Scope, Send, WireApp
 
@@ -71,10 +72,11 @@ def _kept(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 def record(agent: str) -> list[dict[str, Any]]:
     """One conversation; a call each."""
     exchanges: list[dict[str, Any]] = []
+    model = PROVIDERS[PROVIDER_OF[agent]].own_name
     served = WireServer(
         around=lambda app: Recorder(app, exchanges),
         brain=PLANS[agent],
-        models=("default",),
+        models=(model,),
         style=Style(piece=80),
     )
     with tempfile.TemporaryDirectory() as scratch, served as server:
@@ -87,7 +89,7 @@ def record(agent: str) -> list[dict[str, Any]]:
             "problem": problem,
             "workdir": str(work),
             "evidence": None,
-            "model": "default",
+            "model": model,
         }
         Path(scratch, "job.json").write_text(json.dumps({**job, "time_limit_s": 120}))
         _run(agent, Path(scratch), server)

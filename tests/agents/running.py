@@ -26,6 +26,14 @@ OUR_KEYS = {
 }
 """What the gateway may change or add: the model's name, the output limit, what it learns the usage by, and that nothing
 is kept at the provider (so that reasoning has to come along)."""
+PROVIDER_OF = {
+    "anthropic_tools": "anthropic",
+    "langchain_anthropic": "anthropic",
+    "langchain_openai": "compatible",
+    "mini_swe_agent": "openai-chat",
+    "openai_agents": "openai",
+}
+"""Whose model each agent works with. LangChain asks OpenAI's newer models by Responses, others by Chat."""
 PASSED = ("anthropic-version", "anthropic-beta")
 MACHINE = {platform.release(): "6.1.0", platform.version(): "#1 SMP", platform.machine(): "x86_64"}
 """What agents tell of the machine, and what is recorded in its place."""
@@ -43,9 +51,9 @@ class Seen:
     headers: Mapping[str, str]
 
 
-def solve(agent: str, provider: str, sandbox: str, archive: Path) -> list[Record]:
+def solve(agent: str, sandbox: str, archive: Path) -> list[Record]:
     """Evaluates the agent; returns its calls as they came to the provider, once the task is resolved."""
-    chosen = PROVIDERS[provider]
+    chosen = PROVIDERS[PROVIDER_OF[agent]]
     with WireServer(key=KEY, models=(chosen.own_name,), brain=PLANS[agent]) as server:
         words = ["evaluate", "--seed-agent", str(packages.AGENTS / agent), "--benchmark", str(SUITE)]
         words += [

@@ -11,7 +11,7 @@ MARK = {"type": "ephemeral"}
 
 
 def test_the_tool_runner_works_as_without_dgm(sandbox, tmp_path):
-    calls = solve(AGENT, "anthropic", sandbox, tmp_path)
+    calls = solve(AGENT, sandbox, tmp_path)
     assert {call.path for call in calls} == {"/v1/messages"}
     for call in calls:
         assert call.body["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}

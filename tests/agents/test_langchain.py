@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.timeout(1500)]
 
 
 def test_structured_output_of_chat_openai_works_as_without_dgm(sandbox, tmp_path):
-    schema, function = solve("langchain_openai", "openai-chat", sandbox, tmp_path)
+    schema, function = solve("langchain_openai", sandbox, tmp_path)
     assert schema.path == function.path == "/v1/chat/completions"
     asked = schema.body["response_format"]
     assert (asked["type"], asked["json_schema"]["name"], asked["json_schema"]["strict"]) == (
@@ -22,7 +22,7 @@ def test_structured_output_of_chat_openai_works_as_without_dgm(sandbox, tmp_path
 
 
 def test_structured_output_of_chat_anthropic_works_as_without_dgm(sandbox, tmp_path):
-    schema, function = solve("langchain_anthropic", "anthropic", sandbox, tmp_path)
+    schema, function = solve("langchain_anthropic", sandbox, tmp_path)
     assert schema.path == function.path == "/v1/messages"
     assert schema.body["output_config"]["format"]["type"] == "json_schema"
     assert function.body["tool_choice"] == {"type": "tool", "name": "Edit"}

@@ -9,7 +9,7 @@ AGENT = "openai_agents"
 
 
 def test_openai_agents_work_as_without_dgm(sandbox, tmp_path):
-    calls = solve(AGENT, "openai", sandbox, tmp_path)
+    calls = solve(AGENT, sandbox, tmp_path)
     assert {call.path for call in calls} == {"/v1/responses"}
     for call in calls:
         types = [tool["type"] for tool in call.body["tools"]]

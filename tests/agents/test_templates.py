@@ -11,7 +11,7 @@ import pytest
 
 from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.builtin import command_call, finishing_call
-from dgm.sessions.agent_templates import TEMPLATES
+from dgm.sessions.agent_templates import TEMPLATES, find_template
 from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK
 from tests.support.hosted import KEY, PROVIDERS
@@ -19,9 +19,32 @@ from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
-PROVIDER_OF = {"anthropic": "anthropic", "openai-agents": "openai"}
-PROMPTS = "prompts/*.md prompt.md agent/prompts.py"
+PROVIDER_OF = {
+    "anthropic": "anthropic",
+    "openai-agents": "openai",
+    "claude-code": "anthropic",
+    "codex": "openai",
+    "opencode": "openai",
+    "copilot": "openai",
+}
+PROMPTS = "prompts/*.md prompt.md agent/prompts.py CLAUDE.md AGENTS.md QWEN.md .clinerules/how-to-work.md"
 SOLVE = "echo ready > status.txt"
+FOLDERS = {
+    "claude-code": ".claude",
+    "codex": ".codex",
+    "opencode": ".opencode",
+    "copilot": ".github",
+    "qwen-code": ".qwen",
+}
+"""Template of a program → folder with the user's skills."""
+TEAM = "TEAM RULE"
+"""Stands in each file of the tasks' repository by which a program could be told something."""
+INSTRUCTIONS = (
+    *("CLAUDE.md", "AGENTS.md", ".claude/CLAUDE.md"),
+    *(".github/copilot-instructions.md", ".github/instructions/a.instructions.md"),
+    *("QWEN.md", ".clinerules/a.md", ".cline/rules/a.md", "CONVENTIONS.md"),
+)
+SKILL = "---\nname: {name}\ndescription: {text}\n---\n{text}\n"
 
 
 class Editor:
@@ -35,7 +58,15 @@ class Editor:
             if child
             else SOLVE
         )
+        if not request.tools and "*file listing*" in text:
+            # aider has no tools: it takes whole files from the answer.
+            path, line = ("CONVENTIONS.md", f"RULE = {child[1]}") if child else ("status.txt", "ready")
+            return Reply(f"{path}\n```\n{line}\n```\n")
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
+        if not turn and any(tool.name == "exec" and not tool.parameters for tool in request.tools):
+            # Codex runs a text in JavaScript, by which it calls its other tools.
+            text = f"await tools.exec_command({json.dumps({'cmd': command})})"
+            return Reply("", (ToolCall("call_0", "exec", text),), Stop.TOOL_CALLS)
         call = finishing_call(request) if turn else command_call(request.tools, command)
         if call is None:
             return Reply("It is done.\nRationale: one more rule.")
@@ -47,14 +78,30 @@ def suite(tmp_path):
     """Two tasks, so that three agents have six evaluations."""
     folder = tmp_path / "words"
     shutil.copytree(SUITE, folder)
+    workspace = folder / "tasks" / TASK / "workspace"
+    for path in INSTRUCTIONS:
+        write(workspace / path, TEAM)
+    for above in (*FOLDERS.values(), ".agents"):
+        write(workspace / above / "skills" / "tidy" / "SKILL.md", SKILL.format(name="tidy", text=TEAM))
+        for agents in ("agent/tester.md", "agents/tester.md", "agents/tester.agent.md"):
+            write(workspace / above / agents, SKILL.format(name="tester", text=TEAM))
     shutil.copytree(folder / "tasks" / TASK, folder / "tasks" / f"{TASK}-too")
     return folder
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @pytest.mark.parametrize("name", [template.name for template in TEMPLATES])
 def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     if not shutil.which("bwrap") or (name == "node" and not shutil.which("node")):
         pytest.skip("bubblewrap or node is not installed")
+    if name == "aider" and not any(CACHE.glob("templates/dgm/packages/*/aider")):
+        pytest.skip(
+            "aider is not installed: 643 MB; dgm agent check does it with XDG_CACHE_HOME set to this cache"
+        )
     provider, mine = PROVIDERS[PROVIDER_OF.get(name, "openai-chat")], str(tmp_path / "mine")
     environment = {
         **without_keys(os.environ),
@@ -76,6 +123,9 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         return done.stdout
 
     dgm("agent", "init", mine, "--from", name)
+    if name in FOLDERS:
+        skill = tmp_path / "mine" / FOLDERS[name] / "skills" / "tidy" / "SKILL.md"
+        write(skill, SKILL.format(name="tidy", text="MY SKILL"))
     said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
     with WireServer(key=KEY, models=(provider.own_name,), brain=Editor()) as server:
@@ -85,3 +135,10 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
     assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)
+    asked = [str(request.body) for request in server.requests]
+    solving = [text for text in asked if "Child number: " not in text]
+    assert not any(TEAM in text for text in solving)
+    if name in FOLDERS:
+        assert sum("MY SKILL" in text for text in solving) >= 6
+    if find_template(name).program:
+        assert any("RULE = 1" in text for text in solving)

@@ -18,13 +18,13 @@ check = ["python3", "agent.py", "--check"]
 editable = ["agent.py"]
 """
 AGENT = """
-import json, os, sys, urllib.request
+import json, os, sys, time, urllib.request
 if "--check" in sys.argv:
     sys.exit()
 job = json.load(open(sys.argv[1]))
 if job["kind"] == "improve":
     sys.exit("it has no such mood")
-body = {"model": job["model"], "messages": [{"role": "user", "content": job["problem"]}]}
+body = {"model": job["model"], "messages": [{"role": "user", "content": time.strftime("day %j: ") + job["problem"]}]}
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
 address = os.environ["OPENAI_API_BASE"] + "/chat/completions"
 urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), headers)).read()
@@ -48,13 +48,14 @@ def test_what_only_a_try_shows_is_told_with_what_to_write(dgm, tmp_path):
     (tmp_path / "agent.py").write_text(AGENT)
     found = check(dgm, tmp_path, code=1)
     assert found["solve"] == ("ok", "")
+    assert found["repeat"][0] == "warn"
     assert found["litter"] == ("warn", 'agent.toml: ignored = ["/.history.md"]')
     assert found["improve"] == (
         "stop",
         'the agent: do an improve job as a solve job; or agent.toml: editor = "solid"',
     )
     with (tmp_path / "agent.toml").open("a") as manifest:
-        manifest.write('editor = "solid"\nignored = ["/.history.md"]\n')
+        manifest.write('editor = "solid"\nignored = ["/.history.md"]\nvolatile = ["day [0-9]+"]\n')
     mended = check(dgm, tmp_path)
     assert {level for level, _ in mended.values()} == {"ok"}
 

@@ -21,7 +21,7 @@ import json, os, sys, urllib.request
 if "--check" in sys.argv:
     sys.exit()
 job = json.load(open(sys.argv[1]))
-names = [os.environ[name] for name in ("DGM_MODEL", "OPENAI_MODEL", "ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_FABLE_MODEL")]
+names = [os.environ[name] for name in ("DGM_MODEL", "OPENAI_MODEL", "ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL")]
 assert set(names) == {job["model"], "gpt-6.2-sol"}, (names, job["model"])
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
 address = os.environ["OPENAI_API_BASE"] + "/chat/completions"
@@ -48,8 +48,10 @@ def test_children_of_an_agent_that_asks_for_the_providers_name_live_and_replay(d
     run = tmp_path / "archive" / "named"
     assert events(run, "agent_stillborn") == []
     assert len(events(run, "agent_born")) == 2
-    notes = [note["words"] for note in events(run, "model_noted") if "agents ask" in str(note["words"])]
-    assert notes == ["agents ask for 'gpt-6.2-mini' and are answered with this model"]
+    notes = [note["message"] for note in events(run, "call_refused")]
+    assert [str(note).partition("'gpt-6.2-mini'")[0] for note in notes] == [
+        f"agent {agent}: the name " for agent in (0, 1)
+    ]
     offline = replace(program, environment={})
     offline("replay", "named", "lineage", "1", "--sandbox", "bubblewrap")
     offline("replay", "named", "evaluations", "--perform", "--sandbox", "bubblewrap")

@@ -80,7 +80,6 @@ class Trial:
     seed: int = 3
     partition_s: float = 60.0
     nodes: int = 3
-    speculate: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -186,8 +185,6 @@ class Search:
             "FAULT_HEARD": str(self.heard),
         }
         settings = (f"scale.lease_s={LEASE_S}", "scale.node_engine=bubblewrap", "limits.check_s=60")
-        if trial.speculate:
-            settings = (*settings, f"scale.speculate={trial.speculate}")
         given = [*self._engine, "--workers", str(trial.workers), "--seed", str(trial.seed)]
         given += ["--max-evaluations", str(trial.evaluations), "--seed-agent", "plain"]
         given += [word for each in settings for word in ("--set", each)]
@@ -358,7 +355,6 @@ def main() -> int:
         ("workers", int, Trial.workers),
         ("seed", int, Trial.seed),
         ("partition_s", float, Trial.partition_s),
-        ("speculate", float, Trial.speculate),
     ):
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, default=default)
     given = parser.parse_args()

@@ -8,7 +8,7 @@ from dgm.domain import Entry, Snapshot, TaskId, Verdict
 from dgm.errors import AgentFault
 from dgm.meta.contract import OWN_EDITOR, read_contract
 from dgm.meta.vetting.record import StageRecord
-from dgm.protocols import Completed, Grade, Job, JobKind, Workbench
+from dgm.protocols import Completed, Grade, Job, JobKind, Work, Workbench
 
 DRY_RUN = "This is a dry run: change nothing and say DONE."
 DRY_WORKSPACE: Snapshot = {"README.md": Entry(b"An empty project.\n")}
@@ -77,14 +77,14 @@ class Stages:
             return f"took more than {self._check_s:g} s of processor time (limits.check_s)"
         return f"did not end within {done.seconds:.0f} s, at a second try: it waits for something"
 
-    async def start_solve(self, source: Snapshot) -> Completed | None:
+    async def start_solve(self, source: Snapshot) -> Work | None:
         """Start a solve job whose model says DONE at once; the agent must reach its first request.
 
         The agent's use of the answer is not judged: many agents expect another form than DONE. An agent that is still
         running at the time limit, and has asked nothing, is only reported in the log.
 
         Returns:
-            How the job ended; None if what it left cannot be used.
+            What the agent left; None if that cannot be used.
 
         Raises:
             AgentFault: stage ``start``: the agent's program fails before it asks its model.
@@ -96,10 +96,10 @@ class Stages:
             log.info("the dry run left what cannot be used (%s): %s", fault.stage, fault)
             return None
         if work.calls or work.refused or work.completed.exit_code == 0:
-            return work.completed
+            return work
         if work.completed.timed_out:
             log.warning("the agent did not ask its model within %.0f s of a dry run", work.completed.seconds)
-            return work.completed
+            return work
         why = last_line(work.completed.output)
         raise AgentFault("start", f"a job exits {work.completed.exit_code} before it asks the model: {why}")
 

@@ -5,7 +5,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dgm.archive.live_nodes import NodeState
 from dgm.config import ScaleSettings, Settings
@@ -14,7 +14,6 @@ from dgm.protocols import SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.engine_address import find_cluster, find_named_engine
-from dgm.sandboxes.performances import PerformancePlaces
 from dgm.sandboxes.ray.cache import pack_for_nodes
 from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
 from dgm.sandboxes.ray.hosts import Host, HostPool, Wish
@@ -75,7 +74,6 @@ class RayEngine:
         self._session: ClusterSession | None = None
         self._hosts = HostPool(cluster, grows=scale.demand > 0)
         self._counts = NodeCounts()
-        self._performances = PerformancePlaces()
         self._plans = ImagePlans(scale)
         self._digests: dict[str, ImageDigests] = {}
         self._images = ImagePlaces(self._digests)
@@ -120,7 +118,7 @@ class RayEngine:
             sandbox: RemoteSandbox | None = None
             try:
                 node = placed.host.node
-                with self._counts.hold_slot(node), self._performances.hold(spec.labels, node):
+                with self._counts.hold_slot(node):
                     if planned is not None:
                         await self._make_image(session, placed, planned)
                     sandbox = await self._open(session, placed, spec)
@@ -163,8 +161,6 @@ class RayEngine:
         tries = 0
         while tries < _TRIES:
             wish, left_s = await self._wish(session, needs, planned), ends - time.monotonic()
-            large = [node for node, use in session.uses.items() if needs.fit(use.node)]
-            wish = replace(wish, avoid=self._performances.keep_apart(spec.labels, wish.avoid, large))
             waits_s = min(left_s, _LOOK_AGAIN_S) if wish.avoid else left_s
             try:
                 host = await self._hosts.take(session, wish, waits_s)

@@ -27,7 +27,6 @@ class MemoryJournal:
         self.cut = []
         self.lost = []
         self.taught = []
-        self.notes = {}
         self.then = UNKNOWN
 
     def exchanges(self, action):
@@ -58,9 +57,6 @@ class MemoryJournal:
 
     def learned(self, model, abilities, words, usage=None):
         self.taught.append((model, words))
-
-    def note(self, model, words):
-        self.notes[words] = model
 
     def refuse(self, action, role, status, code, message):
         self.refused.append((action, role, status, code, message))

@@ -159,6 +159,9 @@ def _turns(messages: Sequence[Any], reading: Reading) -> list[Message]:
     for at, item in enumerate(messages):
         record = checks.record(item, f"messages.{at}")
         role = record.get("role")
+        if role == "system" and at:
+            turns += _system(record.get("content"), reading)
+            continue
         if role not in ("user", "assistant"):
             raise Refused(
                 400, f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".'

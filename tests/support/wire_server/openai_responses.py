@@ -87,7 +87,9 @@ def _output(asked: Asked, reply: Reply) -> list[dict[str, Any]]:
     for index, call in enumerate(reply.calls):
         kind = asked.kinds.get(call.name)
         if kind:
-            items.append(client_tools.responses_item(kind, call, f"{asked.digest[:30]}{index:02d}"))
+            space = asked.namespaces.get(call.name)
+            item = client_tools.responses_item(kind, call, f"{asked.digest[:30]}{index:02d}")
+            items.append({**item, "namespace": space} if space else item)
             continue
         items.append(
             {

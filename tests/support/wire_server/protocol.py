@@ -40,6 +40,8 @@ class Asked:
     """Of OpenAI's endpoints: types of the tools that are no functions, by name."""
     schema: JsonObject | None = None
     """What the answer has to be JSON of; ``{}``: any object."""
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    """Of Responses: the namespaces of tools, by name."""
 
 
 @dataclass(frozen=True, slots=True)

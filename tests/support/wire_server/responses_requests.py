@@ -33,13 +33,20 @@ def parse(data: JsonObject, digest: str) -> Asked:
         message = f"Previous response with id '{name}' not found."
         raise Refused(400, message, "previous_response_not_found", "previous_response_id")
     model = checks.text(data.get("model"), "model")
+    items = _items(data.get("input"))
     offered = _tools(data.get("tools"))
+    namespaces: dict[str, str] = {}
+    for at, item in enumerate(items):
+        if item.get("type") == "additional_tools":
+            for space in checks.listed(item.get("tools"), f"input[{at}].tools"):
+                inner = _tools(space.get("tools"))
+                offered += inner
+                namespaces |= {tool.name: space["name"] for tool, _ in inner}
     tools = tuple(tool for tool, _ in offered)
     stated = data.get("instructions")
     head = (Message(Role.SYSTEM, checks.text(stated, "instructions")),) if stated else ()
     reasoning = data.get("reasoning") or {}
     limit = data.get("max_output_tokens")
-    items = _items(data.get("input"))
     request = Request(
         messages=(*head, *_turns(items, stored=data.get("store") is not False)),
         tools=tools,
@@ -64,6 +71,7 @@ def parse(data: JsonObject, digest: str) -> Asked:
         _echo(data),
         {tool.name: kind for tool, kind in offered if kind != "function"},
         structured.responses(data),
+        namespaces=namespaces,
     )
 
 
@@ -125,6 +133,8 @@ def _turns(items: Sequence[JsonObject], *, stored: bool) -> list[Message]:
             said[1].append((_call if kind == "function_call" else client_tools.responses_call)(item, place))
         elif kind == "message":
             turns.append(_said(item, place))
+        elif kind == "additional_tools":
+            continue
         elif kind == "function_call_output":
             turns.append(_result(item, place))
         elif str(kind).removesuffix("_output") in client_tools.CALLS:

@@ -1,6 +1,8 @@
 """``dgm agent init`` and the templates: each is an agent, small enough to be read, and documented."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -12,7 +14,7 @@ from dgm.meta.contract import read_contract
 from dgm.paths import asset
 from dgm.sessions.agent_templates import TEMPLATES
 
-WRAPPER_LINES = 40
+WRAPPER_LINES, PROGRAM_LINES = 40, 20
 NAMES = [template.name for template in TEMPLATES]
 
 
@@ -33,17 +35,15 @@ def test_a_template_is_an_agent_whose_first_files_may_change(name, tmp_path, cap
 
 
 def test_every_folder_of_templates_is_offered():
-    assert {*NAMES} == {"solid", *(path.name for path in asset("archive", "templates").iterdir())}
+    folders = [path.name for path in asset("archive", "templates").iterdir() if path.is_dir()]
+    assert {*NAMES} == {"solid", *folders}
 
 
-def test_wrappers_are_short():
-    found = [
-        file
-        for name in ("agent.py", "agent.mjs", "run.sh")
-        for file in asset("archive", "templates").glob(f"*/{name}")
-    ]
-    assert len(found) == len(TEMPLATES) - 1
-    assert [file for file in found if len(file.read_text().splitlines()) > WRAPPER_LINES] == []
+@pytest.mark.parametrize("template", TEMPLATES[1:], ids=NAMES[1:])
+def test_wrappers_are_short(template):
+    (wrapper,) = [file for name in ("agent.py", "agent.mjs", "run.sh") for file in template.folder.glob(name)]
+    limit = PROGRAM_LINES if template.program else WRAPPER_LINES
+    assert len(wrapper.read_text().splitlines()) <= limit
 
 
 def test_what_to_do_next_is_printed(tmp_path, capsys):
@@ -51,6 +51,54 @@ def test_what_to_do_next_is_printed(tmp_path, capsys):
     said = capsys.readouterr().out
     assert f"{tmp_path}/mine/run.sh and {tmp_path}/mine/prompt.md" in said
     assert f"dgm agent check {tmp_path}/mine " in said
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Instructions, and a local file that is left out; no program of it is installed."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    folder = tmp_path / "repository"
+    (folder / ".claude/skills/a").mkdir(parents=True)
+    (folder / "CLAUDE.md").write_text("x")
+    (folder / ".claude/skills/a/SKILL.md").write_text("x")
+    (folder / ".claude/skills/.env").write_text("x")
+    return folder
+
+
+def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
+    run(tmp_path / "mine", "--from", "claude-code", "--import", repository, "--json")
+    imported = json.loads(capsys.readouterr().out)["imported"]
+    assert imported["taken"] == [
+        {"path": "CLAUDE.md", "kind": "instructions"},
+        {"path": ".claude/skills/a/SKILL.md", "kind": "skills"},
+    ]
+    assert [remark["path"] for remark in imported["left_out"]] == [".claude/skills/.env"]
+    assert "CLAUDE.md" in imported["evolves"]
+    run(tmp_path / "more", "--from", "claude-code", "--import", repository)
+    printed = capsys.readouterr().out
+    assert "instructions 1, skills 1" in printed
+    assert ".claude/skills/.env: " in printed
+    assert f"{imported['version']} ({imported['version_remark']})" in printed
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--import", "repository"),
+        ("--from", "claude-code", "--import", "none"),
+        ("--from", "codex", "--import", "repository"),
+        ("--from", "claude-code", "--evolve", "hooks"),
+        ("--from", "claude-code", "--import", "repository", "--evolve", "hooks,all"),
+    ],
+)
+def test_a_setup_that_cannot_be_imported_is_refused_in_one_line(repository, tmp_path, capsys, words):
+    run(
+        tmp_path / "mine",
+        *(tmp_path / word if word in ("repository", "none") else word for word in words),
+        code=2,
+    )
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "mine").exists()
 
 
 def test_an_empty_folder_is_filled(tmp_path):
@@ -96,3 +144,28 @@ def test_a_program_makes_and_checks_an_agent(tmp_path):
     assert [(row["level"], row["part"]) for row in done.findings] == [("stop", "manifest")]
     with pytest.raises(dgm_errors.UserError, match="not a folder"):
         dgm.check_agent(tmp_path / "none")
+
+
+@pytest.mark.starts_processes
+@pytest.mark.parametrize(
+    ("large", "given"),
+    [(20_000, ["a.py", "large.py", "src/b.py"]), (90_000, ["src/b.py"])],
+)
+def test_aider_gets_a_small_repository_or_the_files_that_the_task_names(large, given, tmp_path):
+    files = {
+        "a.py": b"a" * 10_001,
+        "src/b.py": b"b",
+        "large.py": b"c" * large,
+        ".env": b"d",
+        "e.png": b"\0",
+        "f": b"x" * 100_001,
+    }
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    subprocess.run("git init -q && git add -A", shell=True, cwd=tmp_path, check=True)
+    program = asset("archive", "templates", "aider", "settings", "files.py")
+    done = subprocess.run(
+        [sys.executable, program, "Mend b.py."], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert sorted(filter(None, done.stdout.split("\0"))) == given

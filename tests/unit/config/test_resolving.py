@@ -3,6 +3,7 @@
 import pytest
 
 from dgm.config import Settings, resolve
+from dgm.config.earlier import restore_old_defaults
 from dgm.errors import UserError
 
 
@@ -115,3 +116,9 @@ def test_a_setting_that_nothing_reads_is_refused(assignments, key, message):
 )
 def test_a_setting_that_is_read_or_is_the_default_is_taken(assignments):
     resolve(None, assignments, {})
+
+
+def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_run():
+    record = {"vetting": {}, "scale": {"speculate": 3.0, "lease_s": 9.0}}
+    assert restore_old_defaults(record) == {"vetting": {}, "scale": {"lease_s": 9.0}}
+    assert record["scale"]["speculate"] == 3.0

@@ -55,6 +55,13 @@ def test_the_usual_names_say_what_the_launcher_said():
     assert {env[name] for name in ("OPENAI_MODEL", "OPENAI_DEFAULT_MODEL", "ANTHROPIC_MODEL")} == {"default"}
 
 
+def test_no_model_is_said_to_be_fable():
+    names = [
+        name for name in agent_start.complete(LAUNCHED, "solve") if name.startswith("ANTHROPIC_DEFAULT_")
+    ]
+    assert names == [f"ANTHROPIC_DEFAULT_{family}_MODEL" for family in ("HAIKU", "SONNET", "OPUS")]
+
+
 def test_what_the_launcher_set_stands():
     env = agent_start.complete({**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}, "solve")
     assert {**LAUNCHED, "XDG_CACHE_HOME": "/elsewhere"}.items() <= env.items()

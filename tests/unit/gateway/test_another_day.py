@@ -50,7 +50,7 @@ def prompt(day, kernel, session, task="Fix what is due on 2027-03-01 within 30 s
     )
 
 
-def perform(folder, lent, bodies, volatile=()):
+def perform(folder, lent, bodies, volatile=(), problem=""):
     """The status codes and texts of one performance of the action."""
 
     async def scenario():
@@ -59,7 +59,7 @@ def perform(folder, lent, bodies, volatile=()):
                 run.append(RunStarted(Budget(), (TaskId("t"),), kernel="6.8.0-45-generic"))
             async with lent(folder.parent / "g", journal=Kept(run)) as opened:
                 with opened.lend(ACTION, "solve") as lease:
-                    lease.memory.leave_out(volatile)
+                    lease.memory.begin_job(volatile, problem)
                     async with client(opened, lease.token) as http:
                         answers = [await http.post("/chat/completions", json=body) for body in bodies]
         return [
@@ -140,6 +140,18 @@ def test_each_of_two_requests_that_differ_in_an_id_of_the_task_gets_its_own_answ
     one, other = (chat(f"Read record {uuid.uuid4()}.") for _ in range(2))
     perform(tmp_path / "run", to(provider), [one, other])
     assert perform(tmp_path / "run", to(provider), [other, one]) == [(200, "second"), (200, "first")]
+
+
+def test_a_paid_reply_about_one_id_of_the_statement_does_not_answer_for_another(tmp_path):
+    provider = Provider(whole("first"), whole("second"))
+    one, other = uuid.uuid4(), uuid.uuid4()
+    problem = f"Merge the records {one} and {other}."
+    perform(tmp_path / "run", to(provider), [chat(f"Read {one}.")], problem=problem)
+    asked = [chat(f"Read {other}."), chat(f"Read {one}.")]
+    assert perform(tmp_path / "run", to(provider), asked, problem=problem) == [
+        (200, "second"),
+        (200, "first"),
+    ]
 
 
 def test_an_agents_own_pattern_is_left_out(tmp_path):

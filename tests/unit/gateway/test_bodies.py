@@ -128,9 +128,9 @@ def test_another_encoding_is_refused_by_its_name(tmp_path, encoding):
     [
         ("gzip", b"{}", "the body is not gzip"),
         ("zstd", b"{}", "the body is not zstd"),
-        ("gzip", gzip.compress(b"x" * 999)[:-9], "the body is not whole as gzip"),
+        ("gzip", gzip.compress(b"x" * 999, mtime=0)[:-9], "the body is not whole as gzip"),
         ("gzip", b"", "the body is not whole as gzip"),
-        ("gzip", gzip.compress(b" " * 5_000_000), "the body is larger than 4000000 bytes"),
+        ("gzip", gzip.compress(b" " * 5_000_000, mtime=0), "the body is larger than 4000000 bytes"),
         ("zstd", zstd(b" " * 5_000_000), "the body is larger than 4000000 bytes"),
         ("deflate", zlib.compress(b"[" * 900_000), "the body is nested deeper than 64"),
     ],

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from dgm.config import ProviderSettings
+from dgm.gateway.server import LendingRules
 from dgm.messages import WireProtocol
 from dgm.models.hosted import HostedModel, Retries
 from dgm.models.throttle import Throttle
@@ -32,6 +33,7 @@ OURS = (
 )
 """What the gateway sets by itself."""
 PASSED_HEADERS = ("anthropic-version", "anthropic-beta")
+RULES = LendingRules(any_name=True)
 PIECE = 57
 """Bytes at a time, so that events are cut anywhere."""
 
@@ -50,10 +52,11 @@ def replying(exchange):
     return step
 
 
-def hosted(script):
+def hosted(script, asked):
+    """The provider's own model, for which an agent asks by the name of a sibling."""
     throttle = Throttle("any", ProviderSettings(concurrency=1))
     retries = Retries(1, 0.0, asyncio.sleep, rng=Random(1))
-    return HostedModel("openai-compatible/own", "own", script, throttle, retries)
+    return HostedModel(f"openai-compatible/{asked}-own", f"{asked}-own", script, throttle, retries)
 
 
 def protocol_of(exchange):
@@ -64,12 +67,12 @@ def protocol_of(exchange):
 @pytest.mark.parametrize("agent", AGENTS)
 def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
     exchanges = load(agent)
-    protocol = protocol_of(exchanges[0])
+    protocol, name = protocol_of(exchanges[0]), json.loads(exchanges[0]["request"])["model"]
 
     async def scenario():
         script = Script(*(replying(one) for one in exchanges), protocol=protocol)
         told = []
-        async with lending(tmp_path / "g", hosted(script)) as opened:
+        async with lending(tmp_path / "g", hosted(script, name), rules=RULES) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     for one in exchanges:
@@ -81,7 +84,7 @@ def test_conversation_arrives_and_comes_back_as_it_was(tmp_path, agent):
     script, told = asyncio.run(asyncio.wait_for(scenario(), 60))
     for one, body, headers, answer in zip(exchanges, script.bodies, script.headers, told, strict=True):
         sent = json.loads(one["request"])
-        assert body["model"] == "own"
+        assert body["model"] == f"{name}-own"
         assert WIRES[protocol].output_limit(body) is not None
         assert {name: value for name, value in body.items() if name not in OURS} == {
             name: value for name, value in sent.items() if name not in OURS

@@ -27,11 +27,11 @@ async def answer_clock(reader, writer):
     writer.close()
 
 
-async def launch(opened, token, command, tmp_path, time_limit_s=20.0, path=None):
+async def launch(opened, token, command, tmp_path, time_limit_s=20.0, path=None, hidden=()):
     if opened is None and path is None:
         path = tmp_path / "clock.sock"
         async with await asyncio.start_unix_server(answer_clock, path):
-            return await launch(None, token, command, tmp_path, time_limit_s, path)
+            return await launch(None, token, command, tmp_path, time_limit_s, path, hidden)
     workdir = tmp_path / "repo"
     workdir.mkdir(exist_ok=True)
     record = {
@@ -42,6 +42,7 @@ async def launch(opened, token, command, tmp_path, time_limit_s=20.0, path=None)
         "socket": str(opened.folder / opened.socket_name) if opened else str(path),
         "token": token,
         "time_limit_s": time_limit_s,
+        "hidden": list(hidden),
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -132,6 +133,58 @@ def test_repository_that_is_there_is_left_alone(tmp_path):
     (tmp_path / "repo" / ".git").mkdir(parents=True)
     run(tmp_path, "pass")
     assert list((tmp_path / "repo" / ".git").iterdir()) == []
+
+
+HIDDEN = ("**/AGENTS.md", ".qwen")
+INSTRUCTIONS = {"AGENTS.md": "mine", "docs/AGENTS.md": "docs", ".qwen/skills/a/SKILL.md": "skill"}
+
+
+def write_instructions(repo):
+    for name, text in {**INSTRUCTIONS, "docs/a.md": "a"}.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+    (repo / "CLAUDE.md").symlink_to("AGENTS.md")
+
+
+def files_of(repo):
+    return {str(path.relative_to(repo)): path.read_text() for path in repo.rglob("*.md")}
+
+
+@pytest.mark.parametrize("has_git", [False, True])
+def test_an_agent_works_without_what_is_hidden_and_leaves_it_as_it_was(tmp_path, has_git):
+    repo = tmp_path / "repo"
+    write_instructions(repo)
+    if has_git:
+        git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b"]
+        for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "start"]):
+            subprocess.run([*git, *words], check=True)
+    text = """
+        import subprocess
+        subprocess.run("find . -name '*.md' -not -path './.git/*'; git status --short", shell=True, cwd="repo")
+    """
+    code, output = run(tmp_path, text, hidden=(*HIDDEN, "CLAUDE.md"))
+    assert (code, output) == (0, "./docs/a.md\n")
+    assert files_of(repo) == {**INSTRUCTIONS, "docs/a.md": "a", "CLAUDE.md": "mine"}
+    assert (repo / "CLAUDE.md").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("import pathlib; pathlib.Path('repo/AGENTS.md').write_text('changed')", []),
+        ("import pathlib; pathlib.Path('repo/.qwen').write_text('a file')", []),
+        (
+            "import shutil; shutil.rmtree('repo/docs'); open('repo/docs', 'w')",
+            ["docs/AGENTS.md", "docs/a.md"],
+        ),
+        ("import time; time.sleep(60)", []),
+    ],
+)
+def test_what_was_hidden_is_back_whatever_the_agent_does(tmp_path, text, gone):
+    write_instructions(tmp_path / "repo")
+    run(tmp_path, text, hidden=HIDDEN, time_limit_s=3.0)
+    left = {name: text for name, text in {**INSTRUCTIONS, "docs/a.md": "a"}.items() if name not in gone}
+    assert files_of(tmp_path / "repo") == {**left, "CLAUDE.md": "mine"}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,10 @@ def test_names_of_sibling_models_are_answered_with_the_lent_one_and_noted_once(t
     statuses, _, asked = ask(tmp_path, names, journal=journal)
     assert statuses == [200] * 6
     assert asked == {"gpt-6.2-sol"}
-    assert [words.split("'")[1] for words in journal.notes] == ["gpt-6.2-mini", "codex-mini-latest"]
+    assert [(status, words.split("'")[1]) for *_, status, _, words in journal.refused] == [
+        (200, "gpt-6.2-mini"),
+        (200, "codex-mini-latest"),
+    ]
 
 
 def test_the_name_of_another_vendor_is_refused_with_the_setting_that_allows_it(tmp_path):

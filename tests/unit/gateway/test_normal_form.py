@@ -44,6 +44,15 @@ def test_other_text_is_a_difference(one, other):
     assert not FORMS.are_same(request(one), request(other))
 
 
+def test_ids_of_the_problem_statement_are_compared():
+    one, other = "0198c7d2-0000-7000-8000-00000000000a", "0198c7d2-0000-7000-8000-00000000000b"
+    forms = NormalForms(Conditions(DAYS.days, statement=f"Merge {one} and {other}."))
+    assert forms.first_difference(request(f"Read {one}"), request(f"Read {other}"))
+    assert FORMS.are_same(request(f"Read {one}"), request(f"Read {other}"))
+    made_up = [f"Read {one} in session {number}198c7d2-0000-7000-8000-00000000000c" for number in (1, 2)]
+    assert forms.are_same(*map(request, made_up))
+
+
 def test_difference_shows_its_place_and_both_sides():
     text = first_difference(request("x" * 100 + "left"), request("x" * 100 + "right"))
     assert text == "messages[1].text: 'xxxxxxxxxxleft' against 'xxxxxxxxxxright' (character 100)"

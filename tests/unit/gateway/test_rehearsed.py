@@ -21,7 +21,7 @@ def rehearse(folder, *bodies):
             with opened.lend(ActionId(1), DRY_RUN) as lease:
                 async with client(opened, lease.token) as http:
                     statuses = [(await http.post("/responses", json=body)).status_code for body in bodies]
-                return lease.rehearsed.summarise(lease.refused), statuses
+                return lease.rehearsed.summarise(lease.refused, lease.left_out), statuses
 
     return asyncio.run(scenario())
 
@@ -32,6 +32,15 @@ def test_calls_that_translate_are_told_with_their_tokens(tmp_path):
     assert calls.untranslatable == {WireProtocol.RESPONSES: ""}
     assert 1_000 < calls.turn_tokens < 1_100
     assert (calls.other_models, calls.refusals) == ((), {})
+
+
+def test_the_calls_are_kept_as_they_pass_and_what_is_left_out_is_named(tmp_path):
+    asked = {"model": "gpt-6.2-sol", "input": "hello", "client_metadata": {"a": "b"}}
+    calls, _ = rehearse(tmp_path, {**asked, "mood": 1}, asked)
+    assert (calls.left_out, calls.lost_in_translation) == (("mood",), ("client_metadata",))
+    (one, other) = calls.requests
+    assert one == other
+    assert one.body.items() >= asked.items()
 
 
 def test_what_no_translation_carries_is_told_though_the_dry_model_answers(tmp_path):

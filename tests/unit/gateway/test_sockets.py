@@ -62,13 +62,13 @@ def test_an_odd_connection_is_answered_without_a_librarys_warning(tmp_path, capl
     assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_look_without_a_key_is_answered_with_nothing(tmp_path, method):
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("HEAD", "/"), ("GET", "/api/hello")])
+def test_a_look_without_a_key_is_answered_with_nothing(tmp_path, method, path):
     async def scenario():
         async with gateway(tmp_path / "g") as opened:
             transport = httpx2.AsyncHTTPTransport(uds=str(opened.folder / opened.socket_name))
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as http:
-                return await http.request(method, "/"), await http.request(method, "/v1/models")
+                return await http.request(method, path), await http.request(method, "/v1/models")
 
     seen, refused = asyncio.run(asyncio.wait_for(scenario(), 60))
     assert (seen.status_code, seen.content, refused.status_code) == (200, b"", 401)

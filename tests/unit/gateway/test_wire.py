@@ -245,7 +245,11 @@ def test_unknown_path_is_not_found(tmp_path):
                         "/messages/batches", json={}, headers={"anthropic-version": "2023-06-01"}
                     )
                     got = await http.get("/chat/completions")
+                    http.headers = {"x-goog-api-key": lease.token}
+                    google = await http.post("http://gateway/v1beta/models/m:generateContent", json={})
         assert (nothing.status_code, tokens.status_code, got.status_code) == (404, 404, 404)
+        assert (google.status_code, google.json()["error"]["code"]) == (404, "unknown_endpoint")
+        assert "Qwen Code" in google.json()["error"]["message"]
         assert nothing.json()["error"]["code"] == "unknown_endpoint"
         assert tokens.json()["error"]["type"] == "not_found_error"
 

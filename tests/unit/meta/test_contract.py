@@ -137,6 +137,8 @@ def test_the_dockerfile_of_the_own_image_is_protected():
         ('image = "docker/Dockerfile"', "agent.image: there is no file 'docker/Dockerfile'"),
         ('trajectory = "/etc/passwd"', "agent.trajectory: '/etc/passwd': expected a file below /tmp"),
         ('trajectory = "../x"', "agent.trajectory: '../x': expected a file below /tmp"),
+        ('hidden = ["/AGENTS.md"]', "agent.hidden: '/AGENTS.md' is no path"),
+        ('hidden = ["a/../b"]', "agent.hidden: 'a/../b' is no path"),
         ('volatile = ["(a+)+b"]', "agent.volatile: '(a+)+b' repeats a group"),
         ("volatile = ['[']", "agent.volatile: '[' is no regular expression"),
         ("image = 3", "agent.image must be a Dockerfile's path or a recipe's name"),
@@ -173,6 +175,10 @@ def test_packages_of_a_lock_are_installed_unless_the_folder_has_them(path, insta
 )
 def test_a_trajectory_is_below_the_agents_folder_or_at_its_absolute_path(given, found):
     assert read_contract(with_lines(f'trajectory = "{given}"')).trajectory == found
+
+
+def test_patterns_of_what_is_hidden_are_kept():
+    assert read_contract(with_lines('hidden = ["**/AGENTS.md", ".qwen"]')).hidden == ("**/AGENTS.md", ".qwen")
 
 
 def test_patterns_of_what_is_volatile_are_kept():

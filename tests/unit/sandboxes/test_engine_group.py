@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-from dataclasses import replace
 
 import pytest
 
@@ -216,17 +215,3 @@ def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
     group = group_of(a=a, b=b)
     with pytest.raises(UserError, match=r"^ssh://b: the engine has no image own:1$"):
         group.task_images.check("own:1")
-
-
-def test_a_second_performance_is_on_another_engine():
-    async def go():
-        small, large = FakeEngine(cpus=2), FakeEngine(cpus=6)
-        group = group_of(a=small, b=large)
-        labels = {**SPEC.labels, "dgm.action": "7"}
-        async with (
-            group.open(replace(SPEC, labels={**labels, "dgm.performance": "1"})),
-            group.open(replace(SPEC, labels={**labels, "dgm.performance": "2"})),
-        ):
-            assert (small.opened, large.opened) == (1, 1)
-
-    asyncio.run(go())

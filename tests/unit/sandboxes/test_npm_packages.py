@@ -7,7 +7,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.npm_locks import check_lock, check_manifest, first_error, keep_registry_specs
+from dgm.npm_locks import check_lock, check_manifest, drop_missing_options, first_error, keep_registry_specs
 from dgm.sandboxes.npm_packages import ensure_npm_packages
 from tests.support.folder_builder import FolderBuilder
 
@@ -117,6 +117,16 @@ def test_what_overrides_hold_at_any_depth_is_left_out(spec):
 def test_what_is_no_lock_is_said(data):
     with pytest.raises(UserError, match=r"package-lock.json: .*make it anew"):
         check_lock(data)
+
+
+def test_optional_packages_that_the_registry_did_not_have_are_left_out():
+    """``npm ci`` refuses a lock that names them without an entry."""
+    main = {**GOOD, "optionalDependencies": {"a-linux": "1.0.0", "a-windows": "1.0.0"}}
+    locked = {"a": main, "b/node_modules/a-linux": GOOD, "c": {**GOOD, "dependencies": {"d": "1"}}}
+    found = json.loads(drop_missing_options(lock(**locked)))
+    assert found == json.loads(
+        lock(**{**locked, "a": {**main, "optionalDependencies": {"a-linux": "1.0.0"}}})
+    )
 
 
 def source():

@@ -146,6 +146,30 @@ def test_an_agent_that_speaks_two_protocols_of_which_one_does_not_translate():
     assert "works behind: messages. Others" in judge_calls(untranslatable=calls)["protocol"].said
 
 
+def test_each_refusal_and_what_is_left_out_is_told_once():
+    parts = judge_calls(
+        refusals={"unsupported_tool": "no 'mcp'", "model_not_found": "no"},
+        left_out=("mood", "a"),
+        lost_in_translation=("effort",),
+    )
+    assert (parts["refused"].level, parts["refused"].said) == (Level.WARNING, "unsupported_tool: no 'mcp'")
+    assert (parts["left out"].level, parts["left out"].said) == (
+        Level.GOOD,
+        "mood, a; behind another protocol: effort",
+    )
+    assert not {"refused", "left out"} & judge_calls().keys()
+
+
+@pytest.mark.parametrize(("by_day", "when"), [(True, "on another day"), (False, "each time")])
+def test_a_repetition_that_asks_something_else_is_told_with_what_makes_it_the_same(by_day, when):
+    work = replace(SOLVED, dry_calls=DryCalls({}))
+    finding = find("repeat", solve=work, differs="call 1: 'a' against 'b'", differs_by_day=by_day)
+    assert finding.level is Level.WARNING
+    assert when in finding.said
+    assert "volatile" in finding.write
+    assert find("repeat", solve=work).level is Level.GOOD
+
+
 def test_a_pinned_model_is_told_with_the_alias_to_set():
     finding = judge_calls(other_models=("gpt-4o",))["alias"]
     assert (finding.level, finding.write) == (
@@ -167,8 +191,17 @@ def test_the_tokens_of_a_turn_are_told():
 
 
 def test_packages_for_a_newer_python_are_told_with_the_image_to_set():
-    failure = PackagesInstalled("cannot be installed: the `--python-version` value (>=3.11) is not supported")
-    assert "a Dockerfile with a Python" in find("packages", packages=failure).write
+    failure = "the `--python-version` value (>=3.11) is not supported"
+    for cause, image in [
+        (" (a==1 only supports >=3.12, <3.13)", "FROM python:3.12-slim"),
+        ("", "a Python that"),
+    ]:
+        assert image in find("packages", packages=PackagesInstalled(failure + cause)).write
+
+
+def test_the_error_of_a_program_of_node_is_told():
+    output = b"node:internal\n\nError: Cannot find module 'x'\n    at a\n  code: 1\n}\n\nNode.js v20.20.2\n"
+    assert "exits 1: Error: Cannot find module 'x'" in find("start", start=Completed(1, output)).said
 
 
 def test_an_agent_that_does_not_start_is_told_which_install_scripts_were_not_run():

@@ -12,11 +12,14 @@ from dgm.domain import Tally
 from dgm.stats import (
     beta_quantile,
     clopper_pearson,
+    holm,
     lower_bound,
     lower_bounds,
+    matched_interval,
     mcnemar,
     mcnemar_power,
     paired_bootstrap,
+    sign_flip,
     tasks_needed,
     wilson,
 )
@@ -257,3 +260,45 @@ def test_bootstrap_refuses_what_is_no_number(wrong: float) -> None:
 def test_bootstrap_wants_a_sample_and_a_confidence(sample: list[float], confidence: float) -> None:
     with pytest.raises(ValueError, match="paired_bootstrap"):
         paired_bootstrap(sample, confidence)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 0), (1, 0), (6, 0), (3, 3), (9, 2), (40, 21)])
+def test_flipping_signs_of_single_tasks_is_mcnemars_test(gained: int, lost: int) -> None:
+    assert sign_flip([1] * gained + [-1] * lost + [0] * 5) == pytest.approx(
+        mcnemar(gained, lost).p, rel=1e-12
+    )
+
+
+def test_flipping_signs_counts_all_signs() -> None:
+    sizes = (3, 1, 2, 0, 1)
+    sums = [
+        abs(sum(sign * size for sign, size in zip(signs, sizes, strict=True)))
+        for signs in product((1, -1), repeat=5)
+    ]
+    for observed in ([3, 1, 2, 0, 1], [3, -1, 2, 0, -1], [3, -1, -2, 0, 1]):
+        expected = sum(total >= abs(sum(observed)) for total in sums) / len(sums)
+        assert sign_flip(observed) == pytest.approx(expected, rel=1e-12)
+
+
+def test_holm_raises_each_p_by_its_rank() -> None:
+    # 4 · 0.005, 3 · 0.01, then 2 · 0.03 for both of the rest, as 1 · 0.04 would be less.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_matched_intervals_cover_the_difference() -> None:
+    """By the exact distribution of gains and losses on 12 tasks."""
+    n = 12
+    for gain, loss in [(0.0, 0.0), (0.1, 0.0), (0.1, 0.1), (0.3, 0.1), (0.5, 0.0), (0.25, 0.25), (0.6, 0.2)]:
+        covered = 0.0
+        for gained, lost in product(range(n + 1), repeat=2):
+            if gained + lost <= n:
+                low, high = matched_interval([1] * gained + [-1] * lost + [0] * (n - gained - lost))
+                ways = comb(n, gained) * comb(n - gained, lost)
+                chance = ways * gain**gained * loss**lost * (1 - gain - loss) ** (n - gained - lost)
+                covered += chance * (low <= gain - loss <= high)
+        assert covered > 0.92, (gain, loss, covered)
+    assert matched_interval([]) == (-1.0, 1.0)
+    # b = 5, c = 1 of 10: (5.5 - 1.5) / 12 ± 1.96 √((7 - 16 / 12) / 144).
+    assert matched_interval([1] * 5 + [-1] + [0] * 4) == pytest.approx((-0.0555, 0.7222), abs=2e-4)

@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry, Usage
 from dgm.errors import AgentFault
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import Message, Reply, Request, RequestRefused, Role
@@ -104,7 +105,7 @@ class Place:
     takes_tools, token, failure, threads, refused = True, "dgm-0", None, (), ()
     names = ModelNames("scripted")
     calls, usage = 2, Usage(2, 15, 5, 0.01)
-    caller, reached = None, True
+    caller, reached, memory = None, True, LeaseMemory()
 
     def __init__(self):
         self.now, self.lent, self.times = 0.0, [], []

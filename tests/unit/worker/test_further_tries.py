@@ -12,6 +12,7 @@ from dgm.config import Settings
 from dgm.domain import ActionId, Agent, AgentId, Entry, Evaluate, Task, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
 from dgm.sandboxes import tarball
@@ -34,7 +35,7 @@ class Place:
     limits, takes_tools = CallLimits(calls=80), True
     names = ModelNames("scripted")
     token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
-    caller, reached = None, True
+    caller, reached, memory = None, True, LeaseMemory()
 
     def __init__(self, *written):
         self.written = list(written)

@@ -1,5 +1,6 @@
-"""What the job file says of the lent model: how many calls, and whether to act by tools or by text."""
+"""What the job file says of the lent model, and what the launcher is told to hide."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.model_names import ModelNames
 from dgm.meta.contract import Contract
-from dgm.worker.job_files import job_terms
+from dgm.protocols import Job, JobKind
+from dgm.worker.job_files import Supply, job_terms, launch_record
 
 
 def terms(actions, takes_tools):
@@ -31,3 +33,10 @@ def test_the_form_of_actions_is_told_where_it_is_known(actions, takes_tools, tol
         "calls": 7,
         **({"actions": told} if told else {}),
     }
+
+
+@pytest.mark.parametrize(("kind", "hidden"), [(JobKind.SOLVE, ["AGENTS.md"]), (JobKind.IMPROVE, [])])
+def test_instructions_are_hidden_in_a_task_and_not_in_the_agents_own_source(kind, hidden):
+    job = Job(kind, "", {}, {}, "image", "/work/repo", 1.0)
+    contract = Contract(("run",), ("check",), hidden=("AGENTS.md",))
+    assert json.loads(launch_record(job, contract, Supply(), "", "", ""))["hidden"] == hidden

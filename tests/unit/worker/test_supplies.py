@@ -50,7 +50,7 @@ def test_an_image_without_a_python_is_named():
 def test_an_agent_with_an_image_is_at_home_there_and_brings_its_files_elsewhere():
     supplies = AgentSupplies(Engine(), agent('image = "node"'))
     home = asyncio.run(supplies.home_spec({"dgm.run": "r"}))
-    assert (home.image, home.labels) == ("node", {"dgm.run": "r"})
+    assert (home.image, home.labels, home.disk_mb) == ("node", {"dgm.run": "r"}, 1024)
     assert asyncio.run(supplies.supply(home)).runtime == ""
     assert asyncio.run(supplies.supply(SandboxSpec("docker:task"))).runtime == "node"
 

@@ -11,6 +11,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.gateway.lease import CallLimits
+from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, InImage, Job, JobKind, Mount, SandboxSpec
 from dgm.worker.supplies import Supplies, Supply
@@ -27,7 +28,7 @@ class Place:
     limits, takes_tools = CallLimits(calls=80), True
     names = ModelNames("scripted")
     token, failure, threads, calls, refused = "dgm-0", None, (), 0, ()
-    caller, reached = None, True
+    caller, reached, memory = None, True, LeaseMemory()
     idle = Completed(0, b"")
     """How a program ends that does nothing."""
 

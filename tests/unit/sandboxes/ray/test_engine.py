@@ -273,15 +273,3 @@ def test_a_session_ends_well_while_a_lease_is_lost():
         assert isinstance(ended, asyncio.CancelledError)
 
     perform(test, a=1, b=1, c=1)
-
-
-def test_a_second_performance_is_on_another_node():
-    async def test(cluster, engine):
-        labels = {**SPEC.labels, "dgm.action": "7"}
-        async with (
-            engine.open(replace(SPEC, labels={**labels, "dgm.performance": "1"})),
-            engine.open(replace(SPEC, labels={**labels, "dgm.performance": "2"})),
-        ):
-            assert len(set(cluster.started)) == 2
-
-    perform(test, a=4, b=4)

@@ -1,0 +1,159 @@
+"""``dgm agent ablate``: say which parts of an agent help, hurt, or only cost tokens."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
+from dgm.cli.output import emit_json
+from dgm.cli.spending import TRIES, money_text, yes_option
+from dgm.domain import Split
+from dgm.errors import UserError
+from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect, PartEffect, fewest_tasks, tasks_to_show
+from dgm.show.safe import neutralise
+from dgm.show.words import count_text, p_text, usd_text
+
+if TYPE_CHECKING:
+    from dgm.sessions.ablation import Ablation, AblationPlan
+
+HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "verdict")
+
+
+@click.command()
+@click.argument("agent", metavar="AGENT")
+@click.option(
+    "--benchmark", help="The suite whose tasks it tries (default: the run's; starter without a run)."
+)
+@click.option(
+    "--split",
+    type=click.Choice([split.value for split in Split]),
+    default=Split.SEARCH.value,
+    show_default=True,
+    help="Which tasks.",
+)
+@click.option(
+    "--task", "--tasks", "tasks", multiple=True, metavar="TASK", help="Only this task; may be repeated."
+)
+@click.option(
+    "--part", "only", multiple=True, metavar="PATTERN", help="Only these parts, such as 'CLAUDE.md#*'."
+)
+@click.option(
+    "--attempts",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Times that each task is tried.",
+)
+@click.option("--model", help="The model it works with (default: the run's; auto without a run).")
+@click.option("--max-usd", type=Amount(), help="Money for all of it, earlier sessions included.")
+@click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once.")
+@sandbox_option()
+@engine_option
+@click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in.")
+@click.option(
+    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.calls."
+)
+@yes_option
+@as_json
+def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags: Any) -> int:
+    """Say which sections, skills, sub-agents, hooks and MCP servers of AGENT help, hurt, or only cost tokens.
+
+    AGENT (a folder, a shipped agent, or RUN/AGENT) tries each task as it is, and without each of its parts. First it
+    is started without each part, for nothing, and the price is told. The same command goes on where it ended and pays
+    for nothing twice.
+    """
+    from dgm.cli.evaluation import perform_session, report_missing
+    from dgm.cli.watching import TerminalWatcher
+    from dgm.sessions import ablation
+    from dgm.sessions.evaluation import EvaluationChoice
+
+    watcher = TerminalWatcher()
+    chosen = EvaluationChoice(split=Split(split), **flags)
+
+    def begins(part: str) -> None:
+        sys.stderr.write(f"starting {neutralise(agent)}{f' without {neutralise(part)}' if part else ''} …\n")
+
+    plan = asyncio.run(ablation.plan_ablation(agent, only, chosen, watcher, begins))
+    _confirm(plan, yes=yes)
+    session = asyncio.run(ablation.begin_ablation(plan, watcher))
+    with session.made:
+        report = perform_session(session, watcher, quiet=as_json, settings=plan.request.settings)
+    result = ablation.judge_ablation(plan, report)
+    if as_json:
+        emit_json(result.record())
+    else:
+        sys.stdout.write("\n".join([*_rows(result), f"recorded in {report.folder}"]) + "\n")
+    return report_missing(report)
+
+
+def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
+    """Tell what the ablation takes, and ask where it would spend money without a limit.
+
+    Raises:
+        UserError: the answer is no, or there is no terminal to ask on.
+    """
+    if not plan.missing:
+        return
+    parts, fewest = len(plan.parts), fewest_tasks(max(1, len(plan.parts)))
+    sys.stderr.write(
+        f"{count_text(parts + 1, 'agent')} × {count_text(plan.tasks, 'task')} × "
+        f"{count_text(plan.request.attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
+        f"{plan.missing:,} of them still to do; a first turn is about {plan.turns[''] or 0:,} tokens\n"
+        f"with {count_text(parts, 'part')} an effect shows if {fewest} tasks or more change in the same direction; a "
+        f"difference of {100 * DIFFERENCE:.0f} points takes about {tasks_to_show(max(1, parts))} tasks\n"
+    )
+    if plan.tasks < fewest:
+        sys.stderr.write("these tasks are too few to show any effect: give more, or fewer parts (--part)\n")
+    if not plan.price:
+        return
+    turn = plan.price.most(plan.turns[""] or 0, 0)
+    price = (
+        f"price: {money_text(turn)} USD for the input of a first turn; by the limits one evaluation costs at most "
+        f"{money_text(plan.usd_each)} USD, and all {plan.missing:,} cost "
+        f"{money_text(plan.missing * plan.usd_each)} USD; what they really cost is told after {TRIES} evaluations"
+    )
+    if yes or not plan.needs_consent:
+        limit = f"; it ends at {usd_text(plan.usd_limit)} USD" if plan.usd_limit else ""
+        sys.stderr.write(f"{price}{limit}\n")
+    elif not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(f"{price}; nothing was spent; set --max-usd, or add --yes")
+    elif not click.confirm(f"{price}; go on?", default=False, err=True):
+        raise UserError("not confirmed: nothing was spent; set --max-usd to spend less")
+
+
+def _rows(result: "Ablation") -> Iterator[str]:
+    """Yield the table of all parts and its explanation."""
+    rows = [HEADS, *map(_cells, result.effects)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for part, *figures, verdict in rows:
+        cells = [cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=False)]
+        yield "  ".join([part.ljust(widths[0]), *cells, verdict])
+    judged = [each for each in result.effects if each.effect is not Effect.NEEDED]
+    yield "difference: percentage points of tasks resolved with the part minus without it; 95 % for this part alone"
+    parts = count_text(len(judged), "part")
+    yield f"p: exact paired test over tasks, adjusted for {parts} (Holm); up to {LEVEL} counts as an effect"
+    if any(each.effect is Effect.NOT_SHOWN for each in judged):
+        yield (
+            f"'{Effect.NOT_SHOWN}' does not mean that there is none: a difference of {100 * DIFFERENCE:.0f} points "
+            f"takes about {result.tasks_needed} tasks to show, and here are {max(each.tasks for each in judged)}"
+        )
+
+
+def _cells(each: PartEffect) -> tuple[str, ...]:
+    part = neutralise(each.part)
+    if each.effect is Effect.NEEDED:
+        return part, "–", "–", "–", "–", "–", each.effect
+    low, high = (100 * end for end in each.interval)
+    return (
+        part,
+        f"{each.with_part}/{each.pairs}",
+        f"{each.without_part}/{each.pairs}",
+        f"{100 * each.difference:+.0f} ({low:+.0f} to {high:+.0f})",
+        p_text(each.p).removeprefix("p ").removeprefix("= "),
+        f"{each.tokens:,}",
+        each.effect,
+    )

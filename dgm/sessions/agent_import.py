@@ -1,0 +1,272 @@
+"""Import of a user's setup of a coding agent from a repository: what is taken, left out, and out of reach.
+
+Only the repository is read, and nothing of it is run. Credentials and values of environment variables are left out.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dgm.bounded_reading import parse_json
+from dgm.domain import Entry
+from dgm.errors import UserError
+from dgm.folders import FILE, PROGRAM, read_file
+from dgm.publish.scrubbing import LocalIdentity, Scrubber
+from dgm.sessions.agent_setups import AgentSetup, Kind
+from dgm.toml_files import format_key, format_value, parse_toml
+
+FILE_BYTES, MAX_BYTES, MAX_FILES, MAX_DEPTH = 1_000_000, 3_000_000, 400, 10
+SERVER_FILES = 50
+"""Maximum number of files in the folder of an MCP server's program; of a larger one the program alone is taken."""
+_SKIPPED = frozenset({".git", "__pycache__", "node_modules", ".venv", ".DS_Store"})
+_LOCAL = re.compile(
+    r".*\.local\.\w+|\.env(\..*)?|.*\.(pem|key|p12|pfx)|\.?credentials(\.json)?|auth\.json|\.netrc|id_(rsa|ed25519)"
+)
+_VALUES = frozenset({"env", "environment", "set", "headers", "http_headers"})
+"""Keys of maps whose values are of one machine, or secret."""
+_SECRET = re.compile(r"(?i)(api[-_]?key|token|secret|password|credentials?)$")
+_RUNNERS = frozenset({"python3", "python", "node", "sh", "bash"})
+_DOWNLOADERS = frozenset(
+    {"npx", "uvx", "uv", "bunx", "bun", "pnpm", "yarn", "pipx", "deno", "docker", "podman"}
+)
+_USUAL = _RUNNERS | {"git", "test", "[", "echo", "cat", "grep", "sed", "awk", "cd", "exit", "true", "env"}
+"""Programs that a hook may call without a remark."""
+_MENTION = re.compile(r"(?<![\w`])@((?:[\w.-]+/)*[\w.-]*\w)")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_WEB = re.compile(rb"\bWeb(?:Search|Fetch)\b|\bweb_?(?:search|fetch)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A thing that was left out, or that does not work in a sandbox."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ImportedSetup:
+    """A user's setup as files of an agent's folder."""
+
+    files: dict[str, Entry] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    """Path of each file → its kind."""
+    left_out: list[Remark] = field(default_factory=list)
+    out_of_reach: list[Remark] = field(default_factory=list)
+    """What cannot work in a sandbox."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Path → content of the JSON settings that were taken."""
+
+
+def import_setup(repository: Path, setup: AgentSetup) -> ImportedSetup:
+    """Return what a repository holds for one program.
+
+    Raises:
+        UserError: the folder is none, holds nothing for the program, or too much, or its settings cannot be read.
+    """
+    if not repository.is_dir():
+        raise UserError(f"{repository}: not a folder; name the repository with your agent's files")
+    result = _Importer(repository.resolve(), setup).run()
+    if not result.files:
+        wanted = ", ".join(path for paths in setup.paths.values() for path in paths)
+        raise UserError(f"{repository}: holds nothing of {setup.program}; looked for {wanted}")
+    return result
+
+
+class _Importer:
+    """The import of one setup."""
+
+    def __init__(self, root: Path, setup: AgentSetup) -> None:
+        self._root = root
+        self._setup = setup
+        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).needles(()))
+        self._result = ImportedSetup()
+
+    def run(self) -> ImportedSetup:
+        """Take the files of all kinds, and those that they name."""
+        result = self._result
+        for kind, paths in self._setup.paths.items():
+            for path in paths:
+                for file in self._list_files(path):
+                    self._take(file, kind)
+        for name, kind in list(result.kinds.items()):
+            if kind in (Kind.PERMISSIONS, Kind.MCP) and name.endswith(".yml"):
+                self._clean_lines(name)
+            elif kind in (Kind.PERMISSIONS, Kind.MCP) and name.endswith((".json", ".toml")):
+                self._clean_settings(name)
+            elif kind is Kind.INSTRUCTIONS and name.endswith(".md"):
+                self._follow_mentions(name)
+        for name, kind in result.kinds.items():
+            if kind is not Kind.PERMISSIONS and _WEB.search(result.files[name].data):
+                self._warn(name, "it names web tools; a sandbox has no network")
+        return result
+
+    def _leave_out(self, path: str, reason: str) -> None:
+        self._result.left_out.append(Remark(path, reason))
+
+    def _warn(self, path: str, reason: str) -> None:
+        self._result.out_of_reach.append(Remark(path, reason))
+
+    def _list_files(self, name: str, depth: int = 0) -> Iterator[str]:
+        path = self._root / name
+        real = path.resolve()
+        if not real.exists():
+            if path.is_symlink():
+                self._leave_out(name, "a link that leads nowhere")
+        elif not real.is_relative_to(self._root):
+            self._leave_out(name, "a link that leads out of the repository")
+        elif path.is_symlink() and path.parent.resolve().is_relative_to(real):
+            self._leave_out(name, "a link to a folder around it")
+        elif real.is_dir() and depth < MAX_DEPTH:
+            for item in sorted({item.name for item in real.iterdir()} - _SKIPPED):
+                yield from self._list_files(f"{name}/{item}", depth + 1)
+        elif _LOCAL.fullmatch(path.name):
+            self._leave_out(name, "settings of one machine, or credentials")
+        elif not real.is_file() or real.stat().st_size > FILE_BYTES:
+            self._leave_out(name, f"no file of at most {FILE_BYTES:,} bytes")
+        else:
+            yield name
+
+    def _take(self, name: str, kind: Kind) -> None:
+        result, path = self._result, (self._root / name).resolve()
+        data = read_file(path, FILE_BYTES)
+        clean = self._scrubber.clean(data)
+        if clean != data:
+            self._leave_out(name, "what looks like a key; <key> stands in its place")
+        result.files[name] = Entry(clean, PROGRAM if os.access(path, os.X_OK) else FILE)
+        result.kinds[name] = kind
+        if (
+            len(result.files) > MAX_FILES
+            or sum(len(entry.data) for entry in result.files.values()) > MAX_BYTES
+        ):
+            raise UserError(
+                f"{self._root / name}: more than {MAX_FILES} files or {MAX_BYTES:,} bytes up to here; "
+                "move away what the agent does not need"
+            )
+
+    def _follow_mentions(self, name: str) -> None:
+        text = _CODE.sub("", self._result.files[name].data.decode("utf-8", "replace"))
+        for mention in _MENTION.findall(text):
+            target = os.path.normpath(PurePosixPath(name).parent / mention)
+            if target.startswith("..") or target in self._result.files or not (self._root / target).is_file():
+                continue
+            for file in self._list_files(target):
+                self._take(file, Kind.INSTRUCTIONS)
+                self._follow_mentions(file)
+
+    def _clean_lines(self, name: str) -> None:
+        """Leave keys at the top of a YAML file out, with the indented lines and lists below them."""
+        entry, kept, drops = self._result.files[name], [], False
+        for line in entry.data.decode("utf-8", "replace").splitlines(keepends=True):
+            if key := re.match(r"([\w-]+)\s*:", line):
+                drops = key[1] in self._setup.left_out or bool(_SECRET.search(key[1]))
+                if drops:
+                    self._leave_out(name, f"{key[1]}: dgm sets it, or it is not for a sandbox")
+            kept += [] if drops else [line]
+        self._result.files[name] = Entry("".join(kept).encode(), entry.mode)
+
+    def _clean_settings(self, name: str) -> None:
+        entry = self._result.files[name]
+        table = _read_settings(name, entry.data)
+        before = json.dumps(table, default=str)
+        for key in self._setup.left_out:
+            if table.pop(key, None) is not None:
+                self._leave_out(name, f"{key}: dgm sets it, or it is not for a sandbox")
+        servers = table.get(self._setup.servers)
+        servers = servers if isinstance(servers, dict) else {}
+        for server, words in list(servers.items()):
+            if reason := self._judge_server(words):
+                del servers[server]
+                self._warn(name, f"MCP server {server} is left out: {reason}")
+        self._drop_values(name, table, "")
+        for command in _find_commands(table.get("hooks")):
+            self._judge_hook(name, command)
+        if json.dumps(table, default=str) != before:
+            self._result.files[name] = Entry(_write_settings(name, table, entry.data), entry.mode)
+        if name.endswith(".json"):
+            self._result.settings[name] = table
+
+    def _drop_values(self, name: str, table: dict[str, Any], where: str) -> None:
+        for key, value in list(table.items()):
+            values = isinstance(value, dict) and key in _VALUES
+            if values or (isinstance(value, str) and _SECRET.search(key)):
+                del table[key]
+                self._leave_out(name, f"values of {where}{key}: {', '.join(value) if values else key}")
+            elif isinstance(value, dict):
+                self._drop_values(name, value, f"{where}{key}.")
+
+    def _judge_server(self, server: object) -> str:
+        """Return why a server cannot start in a sandbox; take its program's files if it can."""
+        table = server if isinstance(server, dict) else {}
+        command, arguments = table.get("command") or [], table.get("args") or []
+        words = [*(command if isinstance(command, list) else [command]), *arguments]
+        if not words or not all(isinstance(word, str) for word in words):
+            return "a sandbox has no network" if table.get("url") else "it has no command"
+        program, files = (
+            PurePosixPath(words[0]).name,
+            [name for word in words if (name := self._find_file(word))],
+        )
+        if program in _DOWNLOADERS:
+            return f"{program} downloads programs or is missing in a sandbox; put the program into the repository"
+        if not files or (program not in _RUNNERS and not self._find_file(words[0])):
+            return f"{' '.join(words)} is no program of the repository"
+        for file in files:
+            folder = str(PurePosixPath(file).parent)
+            nearby = [] if folder == "." else list(self._list_files(folder))
+            for name in {*(nearby if len(nearby) <= SERVER_FILES else ()), file} - {*self._result.files}:
+                self._take(name, Kind.MCP)
+        return ""
+
+    def _find_file(self, word: str) -> str:
+        """Return the path of a file of the repository that a word of a command names, or an empty text."""
+        for variable in self._setup.project:
+            word = word.removeprefix(f"{variable}/")
+        path = (self._root / word).resolve()
+        inside = not word.startswith(("-", "/", "~")) and path.is_relative_to(self._root)
+        return os.path.normpath(word) if inside and path.is_file() else ""
+
+    def _judge_hook(self, name: str, command: str) -> None:
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            words = command.split()
+        for number, word in enumerate(words):
+            if word.startswith(("~", "$HOME", "/")) and not word.startswith(("/bin/", "/usr/bin/", "/dev/")):
+                self._warn(name, f"a hook calls {word}, a path of this machine")
+            elif self._setup.has(word.removeprefix("./")):
+                hint = f"; begin it with {project[0]}/" if (project := self._setup.project) else ""
+                self._warn(name, f"a hook calls {word}, which a sandbox hides{hint}")
+            elif number == 0 and "/" not in word and word not in _USUAL:
+                self._warn(name, f"a hook calls {word}, which an image of tasks may lack")
+
+
+def _find_commands(value: object) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(value.get("command"), str):
+        yield value["command"]
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _find_commands(inner)
+
+
+def _read_settings(name: str, data: bytes) -> dict[str, Any]:
+    try:
+        table = parse_json(data) if name.endswith(".json") else parse_toml(data)
+    except ValueError as error:
+        raise UserError(f"{name}: cannot be read: {error}; mend it before you import it") from error
+    if not isinstance(table, dict):
+        raise UserError(f"{name}: expected a table at its top; mend it before you import it")
+    return table
+
+
+def _write_settings(name: str, table: dict[str, Any], before: bytes) -> bytes:
+    """Return settings as text; JSON is indented as it was, so that a patch of it applies to the user's file, too."""
+    if name.endswith(".toml"):
+        return "".join(
+            f"{format_key([key])} = {format_value(value)}\n" for key, value in table.items()
+        ).encode()
+    indent = re.search(rb"\n([ \t]+)", before)
+    return (json.dumps(table, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,167 @@
+"""The check of imported settings: a child that grants itself more than the user did is refused."""
+
+import json
+import os
+
+import pytest
+
+from dgm.sessions.agent_templates import create_agent
+from dgm.sessions.imported_agent import CHECK, RECORD, load_check
+
+SETTINGS = {
+    "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "sh $CLAUDE_PROJECT_DIR/.claude/hooks/a.sh"}]}]
+    },
+    "includeCoAuthoredBy": False,
+}
+SERVERS = {"mcpServers": {"notes": {"command": "python3", "args": ["notes.py"]}}}
+SKILL = "---\nname: a\ndescription: A.\nallowed-tools: Bash(ls:*)\n---\nDo it.\n"
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    repository = tmp_path / "repository"
+    files = {
+        "CLAUDE.md": "x\n\n---\n\ny",
+        ".claude/settings.json": json.dumps(SETTINGS),
+        ".mcp.json": json.dumps(SERVERS),
+        "notes.py": "",
+        ".claude/skills/a/SKILL.md": SKILL,
+    }
+    for name, text in files.items():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text(text)
+    create_agent(tmp_path / "mine", "claude-code", repository, ("permissions", "mcp"))
+    return tmp_path / "mine"
+
+
+def faults_of(mine):
+    record = json.loads((mine / RECORD).read_text())
+    return [fault.split(":")[0] for fault in load_check(mine / CHECK).find_faults(mine, record)]
+
+
+def changed(table, path, value):
+    copy = json.loads(json.dumps(table))
+    *outer, last = path.split(".")
+    inner = copy
+    for key in outer:
+        inner = inner[key]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return copy
+
+
+def test_an_agent_as_imported_passes(mine):
+    assert faults_of(mine) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "passes"),
+    [
+        ("permissions.allow", ["Edit"], True),
+        ("permissions.allow", None, True),
+        ("permissions.allow", ["Bash(ls:*)", "Edit", "Bash"], False),
+        ("permissions.allow", ["Bash"], False),
+        ("permissions.allow", "Bash", False),
+        ("permissions.deny", ["Read(./secret)", "WebFetch"], True),
+        ("permissions.deny", [], False),
+        ("permissions.deny", None, False),
+        ("permissions.ask", ["Bash(git push:*)"], True),
+        ("permissions.additionalDirectories", ["/"], False),
+        ("permissions.defaultMode", "bypassPermissions", False),
+        ("permissions.defaultMode", None, False),
+        ("permissions", None, False),
+        ("hooks", None, False),
+        ("hooks.Stop", [], False),
+        ("hooks.PreToolUse", [{"hooks": [{"type": "command", "command": "true"}]}], False),
+        ("env", {"A": "b"}, False),
+        ("apiKeyHelper", "sh x", False),
+        ("includeCoAuthoredBy", True, False),
+    ],
+)
+def test_settings_may_only_become_stricter(mine, path, value, passes):
+    (mine / ".claude/settings.json").write_text(json.dumps(changed(SETTINGS, path, value)))
+    assert faults_of(mine) == ([] if passes else [".claude/settings.json"])
+
+
+@pytest.mark.parametrize(
+    ("servers", "passes"),
+    [
+        ({}, True),
+        ({"notes": {"command": "python3", "args": ["notes.py", "--all"]}}, False),
+        ({**SERVERS["mcpServers"], "more": {"command": "sh"}}, False),
+        ([], False),
+    ],
+)
+def test_servers_may_only_go(mine, servers, passes):
+    (mine / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    assert faults_of(mine) == ([] if passes else [".mcp.json"])
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"x"', None])
+def test_settings_that_are_gone_or_unreadable_are_refused(mine, text):
+    path = mine / ".claude/settings.json"
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    assert faults_of(mine) == [".claude/settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "passes"),
+    [
+        ("skills/a/SKILL.md", SKILL.replace("A.", "Another.").replace("Do", "Undo"), True),
+        ("skills/a/SKILL.md", SKILL.replace("ls", "rm"), False),
+        ("skills/a/SKILL.md", SKILL.replace("ls:*)", "ls:*)\n  - Write"), False),
+        ("skills/a/SKILL.md", None, True),
+        ("skills/b/SKILL.md", "---\nname: b\ndescription: >\n  B\n  b: c\n---\nDo it.\n", True),
+        ("skills/b/SKILL.md", "Do it.\n\n---\nallowed-tools: Bash\n---\n", True),
+        ("skills/b/SKILL.md", "---\nname: b\nallowed-tools: Bash\n---\n", False),
+        ("skills/b/SKILL.md", '---\n"allowed-tools": Bash\n---\n', False),
+        ("skills/b/SKILL.md", "---\n{allowed-tools: Bash}\n---\n", False),
+        ("skills/b/SKILL.md", "\ufeff\n---\nhooks:\n  Stop: x\n---\n", False),
+        ("skills/b/SKILL.md", "--- # x\nhooks: x\n---\n", False),
+        ("skills/b/SKILL.md", "---\nname: b\nallowed-tools: Bash\n", False),
+        ("skills/b/SKILL.MD", "---\nallowed-tools: Bash\n---\n", False),
+        ("commands/c.md", "---\ndescription: c\nallowed-tools: Bash\n---\n", False),
+        ("agents/d.md", "---\nname: d\ndescription: d\nmodel: haiku\n---\nLook.\n", True),
+        ("agents/d.md", "---\nname: d\npermissionMode: bypassPermissions\n---\n", False),
+        ("agents/d.md", "---\nname: d\nmcpServers: [x]\n---\n", False),
+        ("agents/d.md", "---\nname: d\nname: e\nhooks : x\n---\n", False),
+        ("agents/d.md", "---\nname: d\n<<: {hooks: x}\n---\n", False),
+    ],
+)
+def test_front_matter_grants_nothing_new(mine, name, text, passes):
+    path = mine / ".claude" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    assert faults_of(mine) == ([] if passes else [f".claude/{name}"])
+
+
+def test_packages_are_not_looked_at(mine):
+    (mine / "node_modules/x").mkdir(parents=True)
+    (mine / "node_modules/x/README.md").write_text("---\nhooks: x\n---\n")
+    assert faults_of(mine) == []
+
+
+@pytest.mark.starts_processes
+def test_the_check_runs_what_follows_only_if_nothing_is_weaker(mine, tmp_path):
+    import subprocess
+    import sys
+
+    def check():
+        words = [sys.executable, "-I", CHECK, sys.executable, "-c", "open('ran', 'w')"]
+        return subprocess.run(words, cwd=mine, env={**os.environ, "PATH": "/bin"}, check=False).returncode
+
+    assert (check(), (mine / "ran").exists()) == (0, True)
+    (mine / "ran").unlink()
+    (mine / ".mcp.json").unlink()
+    assert (check(), (mine / "ran").exists()) == (1, False)
