@@ -431,8 +431,9 @@ class HostedModel:
                 return RequestRefused(
                     code, message, own=fault.own, kept=fault.kept, status=status, content=content
                 )
-            case Repair(_, message):  # it was made already, and did not help
-                return self._error_of_fault(TellAgent(UNSUPPORTED, message), sending)
+            case Repair(_, message, output_limit):  # it was made already, and did not help
+                code = UNSUPPORTED if output_limit is None else "context_length_exceeded"
+                return self._error_of_fault(TellAgent(code, message), sending)
             case UserMustAct(message, key) if key and self._access.key_env:
                 return ProviderRefuses(
                     f"{self.name}: the key in {self._access.key_env} is refused: {message}"

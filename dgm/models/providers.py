@@ -86,20 +86,20 @@ class Provider:
         """
         api = self.settings(models).api
         if api is None or len(self.routes) == 1:
-            return next(one for one in self.routes if re.search(one.models, own_name, re.IGNORECASE))
-        for one in self.routes:
-            if one.protocol == api:
-                return one
-        spoken = " and ".join(f"'{one.protocol}'" for one in self.routes)
+            return next(route for route in self.routes if re.search(route.models, own_name, re.IGNORECASE))
+        for route in self.routes:
+            if route.protocol == api:
+                return route
+        spoken = " and ".join(f"'{route.protocol}'" for route in self.routes)
         raise UserError(f"models.{self.section}.api = '{api}': {self.name} speaks {spoken}")
 
     def takes_form(self, models: ModelsSettings, own_name: str) -> bool:
         """Return whether a model may be asked to answer by a JSON schema: by the settings, else as documented."""
-        said = self.settings(models).answer_schema
-        if isinstance(said, bool):
-            return said
+        wanted = self.settings(models).answer_schema
+        if isinstance(wanted, bool):
+            return wanted
         documented = bool(self.forms) and re.match(self.forms, own_name) is not None
-        return said.get(own_name, documented)
+        return wanted.get(own_name, documented)
 
     def key_variable(self, models: ModelsSettings) -> str:
         """Return the name of the environment variable that holds its key."""
@@ -223,7 +223,7 @@ VERTEX = Provider(
     ),
 )
 PROVIDERS: Mapping[str, Provider] = {
-    one.name: one for one in (OPENAI, ANTHROPIC, COMPATIBLE, AZURE, BEDROCK, VERTEX)
+    provider.name: provider for provider in (OPENAI, ANTHROPIC, COMPATIBLE, AZURE, BEDROCK, VERTEX)
 }
 
 _OWN = ("base_url", "key_env", "extra_headers", "extra_body", "profile", "project")
@@ -273,8 +273,8 @@ def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -
     """
     settings, route = provider.settings(models), provider.route(models, own_name)
     model = f"{provider.name}/{own_name}"
-    given = provider.base_url(models, os.environ)
-    if not given and not route.address:
+    address = provider.base_url(models, os.environ)
+    if not address and not route.address:
         example = "https://my-resource.openai.azure.com" if provider is AZURE else "http://127.0.0.1:8000/v1"
         name = f"models.{provider.section}.base_url"
         raise UserError(
@@ -282,11 +282,11 @@ def open_connection(provider: Provider, models: ModelsSettings, own_name: str) -
         )
     match settings:
         case BedrockSettings():
-            return _open_bedrock(settings, route, model, given)
+            return _open_bedrock(settings, route, model, address)
         case VertexSettings():
-            return _open_vertex(settings, route, model, given)
+            return _open_vertex(settings, route, model, address)
     key, variable = _read_first_key(provider, settings, route)
-    url, _, query = (given or route.address).partition("?")
+    url, _, query = (address or route.address).partition("?")
     key_header = ""
     if isinstance(settings, AzureSettings):
         url, query = _find_azure_address(settings, route, own_name, url, query)
@@ -336,7 +336,7 @@ def _find_azure_address(
     return f"{root}/openai{below}", urlencode({_AZURE_VERSION: version, **more})
 
 
-def _open_bedrock(settings: BedrockSettings, route: Route, model: str, given: str | None) -> Connection:
+def _open_bedrock(settings: BedrockSettings, route: Route, model: str, address: str | None) -> Connection:
     from dgm.models.signing import AwsSigner, find_aws_region, require_packages
 
     require_packages(("botocore", "boto3"), "bedrock", model)
@@ -350,7 +350,7 @@ def _open_bedrock(settings: BedrockSettings, route: Route, model: str, given: st
     more = (os.environ.get(name, "").strip() for name in _AWS_SECRETS)
     plan = ConnectionPlan(
         route.protocol,
-        (given or route.address.format(region=region)).rstrip("/"),
+        (address or route.address.format(region=region)).rstrip("/"),
         key=key,
         key_env=variable,
         secrets=tuple(secret for secret in (key, *more) if secret),
@@ -361,7 +361,7 @@ def _open_bedrock(settings: BedrockSettings, route: Route, model: str, given: st
     return Connection(plan, settings)
 
 
-def _open_vertex(settings: VertexSettings, route: Route, model: str, given: str | None) -> Connection:
+def _open_vertex(settings: VertexSettings, route: Route, model: str, address: str | None) -> Connection:
     from dgm.models.signing import GoogleToken, require_packages
 
     require_packages(("google.auth", "requests"), "vertex", model)
@@ -376,13 +376,13 @@ def _open_vertex(settings: VertexSettings, route: Route, model: str, given: str 
             missing = f"models.vertex.{name} is not set (nor {' or '.join(variables)})"
             raise UserError(f"model '{model}': {missing}")
     region = values["region"]
-    own = route.address.format(host="" if region == "global" else f"{region}-", **values)
+    usual = route.address.format(host="" if region == "global" else f"{region}-", **values)
     is_claude = route.protocol is MESSAGES
-    if given and is_claude:
-        given = f"{given.rstrip('/')}/projects/{values['project']}/locations/{region}"
+    if address and is_claude:
+        address = f"{address.rstrip('/')}/projects/{values['project']}/locations/{region}"
     plan = ConnectionPlan(
         route.protocol,
-        given or own,
+        address or usual,
         list_path="",
         auth=GoogleToken(),
         is_vertex=is_claude,

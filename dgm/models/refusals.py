@@ -95,9 +95,9 @@ def read_refusal(status: int, content: object, headers: Mapping[str, str] | None
     lower = {name.lower(): value for name, value in (headers or {}).items()}
     if kind := lower.get("x-amzn-errortype", ""):
         codes.add(kind.partition(":")[0])
-    told = [one for one in dict.fromkeys(texts) if not _EMPTY.fullmatch(one)]
-    told = told or list(dict.fromkeys(_sentences(body))) or texts
-    message = (": ".join(told) or text.strip() or "(the answer is empty)")[:_LONGEST_TEXT]
+    sentences = [text for text in dict.fromkeys(texts) if not _EMPTY.fullmatch(text)]
+    sentences = sentences or list(dict.fromkeys(_sentences(body))) or texts
+    message = (": ".join(sentences) or text.strip() or "(the answer is empty)")[:_LONGEST_TEXT]
     named = tuple(dict.fromkeys(places))
     return ProviderRefusal(status, body, message, frozenset(codes), lower, text[:_LONGEST_TEXT], named)
 
@@ -198,12 +198,12 @@ def reset_time(headers: Mapping[str, str], now: datetime | None = None) -> float
 
     These are ``x-ratelimit-reset-requests``, ``anthropic-ratelimit-tokens-reset`` and the like.
     """
-    found = []
+    resets = []
     for name, value in headers.items():
         remaining = headers.get(name.replace("reset", "remaining"), "")
         if _RESET.search(name) and re.fullmatch(r"0+(\.0+)?", remaining):
-            found.append(_until(value, now or datetime.now(UTC)))
-    return max((seconds for seconds in found if seconds is not None), default=None)
+            resets.append(_until(value, now or datetime.now(UTC)))
+    return max((seconds for seconds in resets if seconds is not None), default=None)
 
 
 def _until(value: str, now: datetime) -> float | None:

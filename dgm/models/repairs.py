@@ -46,7 +46,7 @@ _ADVICE = re.compile(
 )
 """Words after which a sentence says what would be accepted."""
 _STREAM_REFUSED = re.compile(
-    r"to stream\b|(?:not|n.t) support (?:tools? \w+ in )?stream(?:ing|ed)?\b(?![ _]options)|in streaming mode"
+    r"verified to stream\b|(?:not|n.t) support (?:tools? \w+ in )?stream(?:ing|ed)?\b(?![ _]options)|in streaming mode"
     r"|stream(?:ing)?(?: mode| with tools)? is not supported|unsupported parameter: .stream\b",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ _OUTPUT_COUNTED = re.compile(r"requested|current length|completion|output", re.I
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRepair:
+class ProposedRepair:
     """A change that the next try makes."""
 
     change: Abilities
@@ -83,20 +83,20 @@ class FoundRepair:
     """Output tokens that fit this request."""
 
 
-def find_repair(refusal: ProviderRefusal, asked: JsonObject, protocol: WireProtocol) -> FoundRepair | None:
+def find_repair(refusal: ProviderRefusal, asked: JsonObject, protocol: WireProtocol) -> ProposedRepair | None:
     """Return the repair that a refusal asks for; None: there is none."""
     if fitting := _find_room(refusal.message, asked):
         return fitting
     streams = bool(asked.get("stream"))
     if streams and _STREAM_REFUSED.search(refusal.message):
-        return FoundRepair(Abilities(settings={"stream": False}, dropped=frozenset(("stream_options",))))
+        return ProposedRepair(Abilities(settings={"stream": False}, dropped=frozenset(("stream_options",))))
     if not streams and _STREAM_WANTED.search(refusal.message):
-        return FoundRepair(Abilities(settings={"stream": True}))
+        return ProposedRepair(Abilities(settings={"stream": True}))
     if (
         re.search(r"set reasoning_effort to .?none", refusal.message)
         and asked.get("reasoning_effort") != "none"
     ):
-        return FoundRepair(Abilities(settings={"reasoning_effort": "none"}))
+        return ProposedRepair(Abilities(settings={"reasoning_effort": "none"}))
     named = _named_paths(refusal, asked)
     if not named:
         return None
@@ -111,7 +111,7 @@ def find_repair(refusal: ProviderRefusal, asked: JsonObject, protocol: WireProto
             change = change.learn(Abilities(renamed={path: other}))
         else:
             change = change.learn(Abilities(dropped=frozenset((path,))))
-    return FoundRepair(change) if change != Abilities() else None
+    return ProposedRepair(change) if change != Abilities() else None
 
 
 def find_unsupported(refusal: ProviderRefusal, asked: JsonObject) -> str:
@@ -137,13 +137,13 @@ def _named_paths(refusal: ProviderRefusal, asked: JsonObject) -> list[str]:
     places = [path for path in _MENTIONS if path in refusal.places and _holds(asked, path)]
     if places:
         return places
-    found = []
+    mentions = []
     for path, mention in _MENTIONS.items():
         if _holds(asked, path) and (
             match := re.search(rf"(?<![\w.])(?:{mention})(?!\w)", sentence, re.IGNORECASE)
         ):
-            found.append((match.start(), path))
-    return [path for _, path in sorted(found)]
+            mentions.append((match.start(), path))
+    return [path for _, path in sorted(mentions)]
 
 
 def _refusing_sentence(refusal: ProviderRefusal) -> str:
@@ -156,7 +156,7 @@ def _refusing_sentence(refusal: ProviderRefusal) -> str:
     return refusal.message if sure else ""
 
 
-def _find_room(message: str, asked: JsonObject) -> FoundRepair | None:
+def _find_room(message: str, asked: JsonObject) -> ProposedRepair | None:
     """Return the output limit that fits, by the sizes that a refusal gives."""
     wished = next((asked[name] for name in _LIMITS if isinstance(asked.get(name), int)), None)
     if wished is None:
@@ -165,10 +165,10 @@ def _find_room(message: str, asked: JsonObject) -> FoundRepair | None:
     if context is None:
         most = _first_number(_MOST_OUTPUT, message) if _LIMIT_NAMED.search(message) else None
         if most is not None and SMALLEST_ROOM <= most < wished:
-            return FoundRepair(Abilities(max_output=most), most)
+            return ProposedRepair(Abilities(max_output=most), most)
         if wished <= SMALLEST_ROOM or not _LIMIT_TOO_LARGE.search(message):
             return None
-        return FoundRepair(Abilities(max_output=wished // 2), wished // 2)
+        return ProposedRepair(Abilities(max_output=wished // 2), wished // 2)
     stated = _first_number(_PROMPT, message)
     if stated is None and not _OUTPUT_COUNTED.search(message):
         return None  # the prompt alone is too long
@@ -178,7 +178,7 @@ def _find_room(message: str, asked: JsonObject) -> FoundRepair | None:
     room = context - prompt - prompt // 50
     if room < SMALLEST_ROOM:
         return None
-    return FoundRepair(Abilities(context=context), room if room < wished else wished // 2)
+    return ProposedRepair(Abilities(context=context), room if room < wished else wished // 2)
 
 
 def _first_number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -97,6 +97,16 @@ def test_request_that_is_too_long_for_its_output_is_asked_again_for_what_fits():
     assert bench.heard.lessons[0][1]["context"] == 1000
 
 
+def test_a_request_for_which_nothing_fits_is_told_to_be_too_long():
+    said = "This model's maximum context length is 1000 tokens. However, you requested 300 input tokens."
+    bench = Bench(*(answer(400, said) for _ in range(30)))
+    with pytest.raises(RequestRefused) as caught:
+        bench.ask(max_tokens=500)
+    assert (caught.value.code, caught.value.kept) == ("context_length_exceeded", True)
+    limits = [body["max_tokens"] for body in bench.script.bodies]
+    assert limits[:3] == [500, 250, 125] and limits == sorted(limits, reverse=True)
+
+
 def test_request_that_is_too_long_alone_is_told():
     said = "This model's maximum context length is 8 tokens. However, your messages resulted in 900 tokens."
     bench = Bench(*(answer(400, said, code="context_length_exceeded") for _ in range(9)))
