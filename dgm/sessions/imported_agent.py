@@ -105,7 +105,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
     for kind, paths in setup.paths.items():
         patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/" for path in paths]
     for name, kind in imported.kinds.items():
-        if not setup.has(name):
+        if not setup.has(name, kind):
             patterns.setdefault(kind, []).append(name)
     return patterns
 
