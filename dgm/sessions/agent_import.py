@@ -77,7 +77,10 @@ def import_setup(repository: Path, setup: AgentSetup) -> ImportedSetup:
     """
     if not repository.is_dir():
         raise UserError(f"{repository}: not a folder; name the repository with your agent's files")
-    result = _Importer(repository.resolve(), setup).run()
+    try:
+        result = _Importer(repository.resolve(), setup).run()
+    except OSError as error:
+        raise UserError(f"{error.filename or repository}: cannot be read: {error.strerror}") from error
     if not result.files:
         wanted = ", ".join(path for paths in setup.paths.values() for path in paths)
         raise UserError(f"{repository}: holds nothing of {setup.program}; looked for {wanted}")
@@ -244,7 +247,7 @@ class _Importer:
         for variable in self._setup.project:
             word = word.removeprefix(f"{variable}/")
         path = self._root / word
-        if word.startswith(("-", "/", "~")) or not os.path.isfile(path):
+        if word.startswith(("-", "/", "~")) or not _is_file(path):
             return ""
         return os.path.normpath(word) if path.resolve().is_relative_to(self._root) else ""
 
@@ -263,6 +266,10 @@ class _Importer:
                 self._warn(name, f"a hook calls {word}, which a sandbox hides{hint}")
             elif number == 0 and "/" not in word and word not in _USUAL:
                 self._warn(name, f"a hook calls {word}, which an image of tasks may lack")
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  (``Path.is_file`` raises for a text that can be no path)
 
 
 def _hide_secrets(value: Any) -> Any:  # noqa: ANN401  (any JSON)

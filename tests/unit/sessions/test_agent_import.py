@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -296,6 +297,17 @@ def test_what_cannot_be_imported_is_refused_in_one_line(tmp_path, files, message
     with pytest.raises(UserError, match=message) as refused:
         import_claude(tmp_path, files)
     assert "\n" not in str(refused.value)
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    write(tmp_path, {"CLAUDE.md": "x", ".claude/skills/a.md": "x"})
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(UserError, match="skills: cannot be read"):
+        import_setup(tmp_path, load_setups()["claude-code"])
 
 
 def test_a_missing_folder_is_refused(tmp_path):
