@@ -163,11 +163,7 @@ class _Importer:
         text = _CODE.sub("", self._result.files[name].data.decode("utf-8", "replace"))
         for mention in _MENTION.findall(text):
             target = os.path.normpath(PurePosixPath(name).parent / mention)
-            if (
-                target.startswith("..")
-                or target in self._result.files
-                or not os.path.isfile(self._root / target)
-            ):
+            if target.startswith("..") or target in self._result.files or not _is_file(self._root / target):
                 continue
             for file in self._list_files(target):
                 self._take(file, Kind.INSTRUCTIONS)
