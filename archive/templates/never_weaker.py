@@ -31,7 +31,6 @@ FREE = {
         "version",
         "compatibility",
         "user-invocable",
-        "disable-model-invocation",
     ),
     *("temperature", "top_p", "mode", "agent", "applyTo", "alwaysApply"),
 }
@@ -43,10 +42,11 @@ def find_weaker(old, new, where=""):
     if where in MAY_SHRINK or where in MAY_GROW:
         old, new = (type(old or new or [])() if value is None else value for value in (old, new))
         least, most = (new, old) if where in MAY_SHRINK else (old, new)
-        if isinstance(least, dict) and isinstance(most, dict):
+        if where in ("mcpServers", "mcp") and isinstance(least, dict) and isinstance(most, dict):
             return "" if all(key in most and most[key] == least[key] for key in least) else where
+        # With other values than texts, programs drop the whole file.
         fits = isinstance(least, list) and isinstance(most, list) and all(item in most for item in least)
-        return "" if fits else where
+        return "" if fits and all(isinstance(item, str) or item in old for item in new) else where
     if where == "permissions":
         old, new = old or {}, new or {}
     if isinstance(old, dict) and isinstance(new, dict):
@@ -59,21 +59,26 @@ def find_weaker(old, new, where=""):
 
 def read_front_matter(text):
     """Return key → text of what may grant something in the front matter of Markdown."""
-    lines = text.lstrip("\ufeff \t\r\n").splitlines()
-    if not lines or not lines[0].startswith("---"):
+    lines = re.sub(r"^[\s\ufeff]+", "", text).split("\n")
+    if not lines[0].startswith("---"):
         return {}
     found, key = {}, ""
-    for line in lines[1:]:
-        if line.strip() == "---":
+    for number, line in enumerate(lines):
+        # Programs do not agree on other line breaks, and on an end that is indented.
+        if len(line.splitlines()) > 1:
+            raise ValueError("front matter: a line break that is none everywhere: " + ascii(line))
+        if number == 0:
+            continue
+        if line.rstrip() == "---":
             return {key: value for key, value in found.items() if key not in FREE}
         start = re.match(r"([\w-]+):", line)
         if start:
             key = start[1]
             if key in found:
                 raise ValueError("the key " + key + " stands there twice")
-        elif line.strip() and line[0] not in " -#":
+        elif line.strip() and not line.startswith(("  ", "-", "#")):
             raise ValueError("front matter: not a line of the form key: value: " + line)
-        found[key] = found.get(key, "") + line + "\n"
+        found[key] = found.get(key, "") + line.rstrip("\r") + "\n"
     raise ValueError("its front matter has no end")
 
 
@@ -86,7 +91,7 @@ def find_faults(root, imported):
             where = str(error)
         if where:
             yield f"{name}: must stay as strict as it was: {where}"
-    for path in sorted(root.rglob("*")):
+    for path in sorted(filter(Path.is_file, root.rglob("*"))):
         name = path.relative_to(root).as_posix()
         old = imported["front_matter"].get(name, {})
         if old is None or path.suffix.lower() not in (".md", ".mdc") or name.startswith("node_modules/"):

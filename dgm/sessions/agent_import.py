@@ -65,8 +65,6 @@ class ImportedSetup:
     left_out: list[Remark] = field(default_factory=list)
     out_of_reach: list[Remark] = field(default_factory=list)
     """What cannot work in a sandbox."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Path → content of the JSON settings that were taken."""
 
 
 def import_setup(repository: Path, setup: AgentSetup) -> ImportedSetup:
@@ -198,8 +196,6 @@ class _Importer:
             self._judge_hook(name, command)
         if json.dumps(table, default=str) != before or entry.data.startswith(codecs.BOM_UTF8):
             self._result.files[name] = Entry(_write_settings(name, table, entry.data), entry.mode)
-        if name.endswith(".json"):
-            self._result.settings[name] = table
 
     def _drop_values(self, name: str, table: dict[str, Any], where: str) -> None:
         for key, value in list(table.items()):

@@ -179,3 +179,11 @@ def test_a_program_of_a_hook_within_a_skill_evolves_only_on_request(tmp_path, ev
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert contract.may_change(program) == bool(evolve)
     assert contract.may_change(".claude/skills/s/SKILL.md")
+
+
+def test_a_skill_of_codex_gets_no_servers(tmp_path):
+    skill = ".codex/skills/s/SKILL.md"
+    create_agent(tmp_path / "mine", "codex", write(tmp_path / "repository", {skill: "x"}))
+    contract = read_contract(from_folder(tmp_path / "mine"))
+    assert contract.may_change(skill)
+    assert not contract.may_change(".codex/skills/s/agents/openai.yaml")

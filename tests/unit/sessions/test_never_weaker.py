@@ -69,6 +69,8 @@ def test_an_agent_as_imported_passes(mine):
         ("permissions.allow", "Bash", False),
         ("permissions.deny", ["Read(./secret)", "WebFetch"], True),
         ("permissions.deny", [], False),
+        ("permissions.deny", ["Read(./secret)", 5], False),
+        ("permissions.ask", {"a": 1}, False),
         ("permissions.deny", None, False),
         ("permissions.ask", ["Bash(git push:*)"], True),
         ("permissions.additionalDirectories", ["/"], False),
@@ -133,6 +135,13 @@ def test_settings_that_are_gone_or_unreadable_are_refused(mine, text):
         ("agents/d.md", "---\nname: d\npermissionMode: bypassPermissions\n---\n", False),
         ("agents/d.md", "---\nname: d\nmcpServers: [x]\n---\n", False),
         ("agents/d.md", "---\nname: d\nname: e\nhooks : x\n---\n", False),
+        ("agents/d.md", "---\ndescription: |\n  a\n  ---\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\u2028---\u2028\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\u2028hooks: x\n---\n", False),
+        ("agents/d.md", "\u00a0---\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\n hooks: x\n---\n", False),
+        ("agents/d.md", "---\nname: d\ndisable-model-invocation: false\n---\n", False),
+        ("agents/d.md", "---\nname: d\n---\nA line\u2028and\x0canother.\n", True),
         ("agents/d.md", "---\nname: d\n<<: {hooks: x}\n---\n", False),
     ],
 )
@@ -144,6 +153,25 @@ def test_front_matter_grants_nothing_new(mine, name, text, passes):
     else:
         path.write_text(text)
     assert faults_of(mine) == ([] if passes else [f".claude/{name}"])
+
+
+def test_line_ends_of_another_system_change_nothing(mine):
+    (mine / ".claude/skills/a/SKILL.md").write_bytes(SKILL.replace("\n", "\r\n").encode())
+    assert faults_of(mine) == []
+
+
+def test_a_folder_with_the_name_of_a_file_is_not_read(mine):
+    (mine / ".claude/skills/b.md").mkdir()
+    assert faults_of(mine) == []
+
+
+def test_settings_of_the_template_are_checked_where_the_user_has_none(tmp_path):
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository/CLAUDE.md").write_text("x")
+    create_agent(tmp_path / "mine", "claude-code", tmp_path / "repository", ("permissions", "mcp"))
+    (tmp_path / "mine/.mcp.json").write_text(json.dumps(SERVERS))
+    (tmp_path / "mine/.claude/settings.json").write_text(json.dumps(SETTINGS))
+    assert faults_of(tmp_path / "mine") == [".claude/settings.json", ".mcp.json"]
 
 
 def test_packages_are_not_looked_at(mine):
