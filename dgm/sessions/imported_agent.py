@@ -104,6 +104,17 @@ def _add_check(files: dict[str, Entry], setup: AgentSetup) -> list[str]:
     return [name for name, grants in front_matter.items() if grants is None]
 
 
+def accept_settings(files: Snapshot) -> Snapshot:
+    """Return an agent whose check takes its settings as they are now, such as one without a hook."""
+    if RECORD not in files:
+        return files
+    record = parse_json(files[RECORD].data)
+    settings = {name: parse_json(files[name].data) for name in record["settings"]}
+    if settings == record["settings"]:
+        return files
+    return {**files, RECORD: Entry(json.dumps({**record, "settings": settings}, indent=1).encode())}
+
+
 def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
     """Return kind → patterns of its files, those that are taken from other places by their paths."""
     patterns: dict[Kind, list[str]] = {}

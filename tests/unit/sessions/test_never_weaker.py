@@ -5,8 +5,11 @@ import os
 
 import pytest
 
+from dgm.archive.snapshots import from_folder
+from dgm.meta.contract import read_contract
+from dgm.meta.removable_parts import remove_each_part
 from dgm.sessions.agent_templates import create_agent
-from dgm.sessions.imported_agent import CHECK, RECORD, load_check
+from dgm.sessions.imported_agent import CHECK, RECORD, accept_settings, load_check
 
 SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},
@@ -172,6 +175,18 @@ def test_settings_of_the_template_are_checked_where_the_user_has_none(tmp_path):
     (tmp_path / "mine/.mcp.json").write_text(json.dumps(SERVERS))
     (tmp_path / "mine/.claude/settings.json").write_text(json.dumps(SETTINGS))
     assert faults_of(tmp_path / "mine") == [".claude/settings.json", ".mcp.json"]
+
+
+def test_an_agent_without_a_hook_or_server_is_accepted_to_be_compared(mine):
+    whole = dict(from_folder(mine))
+    without = remove_each_part(whole, read_contract(whole))
+    hook, server = ".claude/settings.json#Stop a.sh", ".mcp.json#notes"
+    assert {hook, server} <= without.keys()
+    assert accept_settings(whole) is whole
+    for part, source in without.items():
+        for name, entry in accept_settings(source).items():
+            (mine / name).write_bytes(entry.data)
+        assert faults_of(mine) == [], part
 
 
 def test_packages_are_not_looked_at(mine):
