@@ -171,11 +171,11 @@ class _Importer:
         """Leave keys at the top of a YAML file out, with the indented lines and lists below them."""
         entry, kept, drops = self._result.files[name], [], False
         for line in entry.data.decode("utf-8", "replace").splitlines(keepends=True):
-            if key := re.match(r"([\w-]+)\s*:", line):
+            if key := re.match(r"[\"']?([\w-]+)[\"']?\s*:", line):
                 drops = key[1] in self._setup.left_out or bool(_SECRET.search(key[1]))
                 if drops:
                     self._leave_out(name, f"{key[1]}: dgm sets it, or it is not for a sandbox")
-            kept += [] if drops else [line]
+            kept += [] if drops else [_hide_secrets(line)]
         self._result.files[name] = Entry("".join(kept).encode(), entry.mode)
 
     def _clean_settings(self, name: str) -> None:

@@ -273,9 +273,9 @@ def test_web_tools_are_out_of_reach(tmp_path):
         ),
         (
             "aider",
-            {".aider.conf.yml": "openai-api-key: a\ndark-mode: true\n"},
+            {".aider.conf.yml": "openai-api-key: a\n'api-key':\n- b\nlint-cmd: TOKEN=hunter2 lint\n"},
             ".aider.conf.yml",
-            "dark-mode: true\n",
+            "lint-cmd: TOKEN=<key> lint\n",
         ),
     ],
 )
