@@ -91,10 +91,14 @@ def find_faults(root, imported):
             where = str(error)
         if where:
             yield f"{name}: must stay as strict as it was: {where}"
-    for path in sorted(filter(Path.is_file, root.rglob("*"))):
+    for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         old = imported["front_matter"].get(name, {})
-        if old is None or path.suffix.lower() not in (".md", ".mdc") or name.startswith("node_modules/"):
+        if name.startswith("node_modules/"):
+            continue
+        if path.is_symlink():
+            yield f"{name}: must be no link"
+        if old is None or path.suffix.lower() not in (".md", ".mdc") or not path.is_file():
             continue
         try:
             new = read_front_matter(path.read_text("utf-8"))

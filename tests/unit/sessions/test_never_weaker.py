@@ -163,6 +163,11 @@ def test_line_ends_of_another_system_change_nothing(mine):
     assert faults_of(mine) == []
 
 
+def test_a_link_is_refused(mine):
+    (mine / ".claude/skills/b").symlink_to("/nowhere")
+    assert faults_of(mine) == [".claude/skills/b"]
+
+
 def test_a_folder_with_the_name_of_a_file_is_not_read(mine):
     (mine / ".claude/skills/b.md").mkdir()
     assert faults_of(mine) == []
