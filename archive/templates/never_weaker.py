@@ -39,6 +39,8 @@ FREE = {
 
 def find_weaker(old, new, where=""):
     """Return the first key at which settings are not as strict as they were, or an empty text."""
+    if old == new:
+        return ""
     if where in MAY_SHRINK or where in MAY_GROW:
         old, new = (type(old or new or [])() if value is None else value for value in (old, new))
         least, most = (new, old) if where in MAY_SHRINK else (old, new)
@@ -54,7 +56,7 @@ def find_weaker(old, new, where=""):
             find_weaker(old.get(key), new.get(key), f"{where}.{key}".lstrip(".")) for key in {**old, **new}
         )
         return next(filter(None, faults), "")
-    return "" if old == new else where or "its form"
+    return where or "its form"
 
 
 def read_front_matter(text):

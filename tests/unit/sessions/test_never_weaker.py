@@ -107,6 +107,12 @@ def test_servers_may_only_go(mine, servers, passes):
     assert faults_of(mine) == ([] if passes else [".mcp.json"])
 
 
+def test_odd_settings_pass_as_they_are(mine):
+    find_weaker = load_check(mine / CHECK).find_weaker
+    assert find_weaker({"mcp": True}, {"mcp": True}) == ""
+    assert find_weaker({"mcp": True}, {"mcp": {}}) == "mcp"
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', None])
 def test_settings_that_are_gone_or_unreadable_are_refused(mine, text):
     path = mine / ".claude/settings.json"
