@@ -96,7 +96,7 @@ def find_faults(root, imported):
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         old = imported["front_matter"].get(name, {})
-        if name.startswith("node_modules/"):
+        if name.partition("/")[0] == "node_modules":
             continue
         if path.is_symlink():
             yield f"{name}: must be no link"
