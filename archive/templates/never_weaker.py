@@ -31,7 +31,6 @@ FREE = {
         "version",
         "compatibility",
         "user-invocable",
-        "disable-model-invocation",
     ),
     *("temperature", "top_p", "mode", "agent", "applyTo", "alwaysApply"),
 }
@@ -40,13 +39,16 @@ FREE = {
 
 def find_weaker(old, new, where=""):
     """Return the first key at which settings are not as strict as they were, or an empty text."""
+    if old == new:
+        return ""
     if where in MAY_SHRINK or where in MAY_GROW:
         old, new = (type(old or new or [])() if value is None else value for value in (old, new))
         least, most = (new, old) if where in MAY_SHRINK else (old, new)
-        if isinstance(least, dict) and isinstance(most, dict):
+        if where in ("mcpServers", "mcp") and isinstance(least, dict) and isinstance(most, dict):
             return "" if all(key in most and most[key] == least[key] for key in least) else where
+        # With other values than texts, programs drop the whole file.
         fits = isinstance(least, list) and isinstance(most, list) and all(item in most for item in least)
-        return "" if fits else where
+        return "" if fits and all(isinstance(item, str) or item in old for item in new) else where
     if where == "permissions":
         old, new = old or {}, new or {}
     if isinstance(old, dict) and isinstance(new, dict):
@@ -54,26 +56,31 @@ def find_weaker(old, new, where=""):
             find_weaker(old.get(key), new.get(key), f"{where}.{key}".lstrip(".")) for key in {**old, **new}
         )
         return next(filter(None, faults), "")
-    return "" if old == new else where or "its form"
+    return where or "its form"
 
 
 def read_front_matter(text):
     """Return key → text of what may grant something in the front matter of Markdown."""
-    lines = text.lstrip("\ufeff \t\r\n").splitlines()
-    if not lines or not lines[0].startswith("---"):
+    lines = re.sub(r"^[\s\ufeff]+", "", text).split("\n")
+    if not lines[0].startswith("---"):
         return {}
     found, key = {}, ""
-    for line in lines[1:]:
-        if line.strip() == "---":
+    for number, line in enumerate(lines):
+        # Programs do not agree on other line breaks, and on an end that is indented.
+        if len(line.splitlines()) > 1:
+            raise ValueError("front matter: a line break that is none everywhere: " + ascii(line))
+        if number == 0:
+            continue
+        if line.rstrip() == "---":
             return {key: value for key, value in found.items() if key not in FREE}
         start = re.match(r"([\w-]+):", line)
         if start:
             key = start[1]
             if key in found:
                 raise ValueError("the key " + key + " stands there twice")
-        elif line.strip() and line[0] not in " -#":
+        elif line.strip() and not line.startswith(("  ", "-", "#")):
             raise ValueError("front matter: not a line of the form key: value: " + line)
-        found[key] = found.get(key, "") + line + "\n"
+        found[key] = found.get(key, "") + line.rstrip("\r") + "\n"
     raise ValueError("its front matter has no end")
 
 
@@ -89,7 +96,11 @@ def find_faults(root, imported):
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         old = imported["front_matter"].get(name, {})
-        if old is None or path.suffix.lower() not in (".md", ".mdc") or name.startswith("node_modules/"):
+        if name.partition("/")[0] == "node_modules":
+            continue
+        if path.is_symlink():
+            yield f"{name}: must be no link"
+        if old is None or path.suffix.lower() not in (".md", ".mdc") or not path.is_file():
             continue
         try:
             new = read_front_matter(path.read_text("utf-8"))

@@ -7,8 +7,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any
 
 from dgm.domain import Entry, Snapshot
@@ -44,13 +46,41 @@ class PrivilegeChange:
 
 
 def find_privilege_changes(before: Snapshot, after: Snapshot) -> list[PrivilegeChange]:
-    """Return the changed hooks, permissions, MCP servers and environment variables of two sources, by path."""
+    """Return the changed hooks, permissions, MCP servers and environment variables of two sources, by path.
+
+    Programs that hooks and MCP servers start, and files of the same kind beside them, are among them.
+    """
     paths = [path for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
-    return sorted(change for path in paths for change in _compare(path, before.get(path), after.get(path)))
+    changes = [change for path in paths for change in _compare(path, before.get(path), after.get(path))]
+    listed = {change.path for change in changes}
+    started = _find_programs(before) | _find_programs(after)
+    for path in paths:
+        file = PurePosixPath(path)
+        if path not in listed and (file.parent, file.suffix) in started:
+            whole = _describe_whole(before.get(path), after.get(path))
+            changes.append(PrivilegeChange(path, "program of a hook or MCP server", whole))
+    return sorted(changes)
+
+
+def _find_programs(source: Snapshot) -> set[tuple[PurePosixPath, str]]:
+    """Return the folder and the suffix of each file that a hook or an MCP server of a source names."""
+    commands = ""
+    for path, entry in source.items():
+        if _matches(path, _FILES):
+            with suppress(ValueError, RecursionError):
+                entries = _list_entries(_read_settings(path, entry))
+                commands += "".join(value for kind, _, value in entries if kind in ("hook", "MCP server"))
+    words = re.findall(r"[\w./-]+", commands)
+    paths = [PurePosixPath(path) for path in source if any(f"/{word}".endswith(f"/{path}") for word in words)]
+    return {(path.parent, path.suffix) for path in paths}
+
+
+def _describe_whole(before: Entry | None, after: Entry | None) -> str:
+    return "added" if before is None else "removed" if after is None else "changed"
 
 
 def _compare(path: str, before: Entry | None, after: Entry | None) -> Iterator[PrivilegeChange]:
-    whole = "added" if before is None else "removed" if after is None else "changed"
+    whole = _describe_whole(before, after)
     if _matches(path, _PROGRAMS):
         yield PrivilegeChange(path, "hook", whole)
     elif _matches(path, _FILES):

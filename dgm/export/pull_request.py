@@ -36,7 +36,9 @@ def write_pr_text(run: Run, agent: Agent, target: Path) -> int:
     privileges = find_privilege_changes(run.source(SEED), run.source(agent.id))
     template = Template(files("dgm.export").joinpath("pull_request.md").read_text(encoding="utf-8"))
     text = template.substitute(
-        title=step_title(steps[0]) if len(steps) == 1 else f"Evolve the agent in {len(steps)} steps",
+        title=inline_code(step_title(steps[0]))
+        if len(steps) == 1
+        else f"Evolve the agent in {len(steps)} steps",
         steps="\n".join(map(_step_line, steps)),
         privileges="\n".join(map(_privilege_line, privileges)) or "None of them changed.",
         evidence="\n".join(f"- {_escape_markup(line)}" for line in _list_evidence(run, agent)),
@@ -55,7 +57,8 @@ def _step_line(step: LineageStep) -> str:
     reason = " ".join(agent.rationale.split()) or f"a change by {agent.operator}"
     names = ", ".join(map(inline_code, changed_files(step.patch)))
     result = f"agent {agent.id} resolved {resolved_text(step.own)}"
-    return f"- {_escape_markup(reason)}\n  - {result}; it changes {names}"
+    # As code, because words such as "fixes #1" and "@team" act on a repository.
+    return f"- {inline_code(reason)}\n  - {result}; it changes {names}"
 
 
 def _privilege_line(change: PrivilegeChange) -> str:

@@ -149,7 +149,7 @@ def prepare(protocol: WireProtocol, body: JsonObject) -> JsonObject:
         if sent.get("tools"):
             sent["tools"] = [
                 {**tool, "environment": {"type": "local"}}
-                if tool.get("type") == "shell" and tool.get("environment") is None
+                if tool.get("type") == "shell" and not tool.get("environment")
                 else tool
                 for tool in sent["tools"]
             ]
@@ -251,6 +251,7 @@ _VALUES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("model", lambda value: isinstance(value, str), "a text"),
     ("stream", lambda value: isinstance(value, bool), "true or false"),
     ("stream_options", lambda value: isinstance(value, dict), "an object"),
+    ("include", lambda value: isinstance(value, list), "a list"),
     *((key, _is_whole, "a whole number above 0") for key in LIMITS),
     ("n", lambda value: _is_whole(value, MAX_CHOICES), f"a whole number from 1 to {MAX_CHOICES}"),
     ("service_tier", TIERS.__contains__, f"one of {', '.join(TIERS)}: {UNPRICED}"),
@@ -297,7 +298,7 @@ def _check_turns(turns: Any, rules: Rules) -> None:  # noqa: ANN401  (what a str
 def _check_item(item: JsonObject, rules: Rules, place: str) -> None:
     kind = item.get("type") or ("item_reference" if "id" in item and "role" not in item else "message")
     _check_kind(kind, rules.content, place)
-    if kind == "additional_tools":
+    if kind == "additional_tools" or item.get("tools") is not None:
         _keep_tools(item.get("tools"), rules, f"{place}.tools")
     if kind == "compaction" and not item.get("encrypted_content"):
         raise BadRequest(f"{place}.encrypted_content is missing: {STORED}", "unsupported_content")
@@ -397,7 +398,7 @@ _NAMESPACED = Rules(
 def _check_callers(tool: dict[str, Any], place: str, deferred: bool) -> None:
     callers = tool.get("allowed_callers")
     if callers not in (None, [], ["direct"]):
-        if "direct" not in callers:
+        if not isinstance(callers, list) or "direct" not in callers:
             raise BadRequest(
                 f"{place}.allowed_callers must name 'direct': {PROVIDER_SIDE}", "unsupported_tool"
             )

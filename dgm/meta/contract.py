@@ -172,7 +172,10 @@ def _litter(table: Mapping[str, Any]) -> tuple[str, ...]:
 def _hidden(table: Mapping[str, Any]) -> tuple[str, ...]:
     patterns = _words(table, "hidden", ())
     for pattern in patterns:
-        if pattern.startswith("/") or {"", ".", ".."} & set(pattern.split("/")):
+        parts = pattern.split("/")
+        if pattern.startswith("/") or any(
+            part in ("", ".", "..") or ("**" in part and part != "**") for part in parts
+        ):
             raise AgentFault(
                 "contract",
                 f"{FILE}: agent.hidden: {pattern!r} is no path such as 'AGENTS.md' or '**/AGENTS.md'",

@@ -40,6 +40,7 @@ from dgm.sessions.evaluation import (
     read_contestant,
 )
 from dgm.sessions.evaluation_folder import EvaluationSession, select_tasks
+from dgm.sessions.imported_agent import accept_settings
 from dgm.show.evaluate_rows import EvaluationReport, report_record
 from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
@@ -144,6 +145,8 @@ async def plan_ablation(
         Contestant(f"without {part}", trees[part], partial(_return_source, without[part]), vetted=True)
         for part in kept
     ]
+    if not kept:
+        raise UserError(f"{agent}: it does not start without any one of its parts: nothing to compare")
     request = replace(request, contestants=[replace(complete, vetted=True), *variants])
     solver = solver_price(request.settings)
     evaluations = len(request.contestants) * len(tasks) * request.attempts
@@ -226,7 +229,7 @@ def _choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[
         if not any(fnmatchcase(part, pattern) for part in without):
             raise UserError(f"--part {pattern}: fits no part of {agent}; there are {', '.join(without)}")
     return {
-        part: rest
+        part: accept_settings(rest)
         for part, rest in without.items()
         if not only or any(fnmatchcase(part, pattern) for pattern in only)
     }

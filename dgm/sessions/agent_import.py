@@ -3,6 +3,7 @@
 Only the repository is read, and nothing of it is run. Credentials and values of environment variables are left out.
 """
 
+import codecs
 import json
 import os
 import re
@@ -30,6 +31,11 @@ _LOCAL = re.compile(
 _VALUES = frozenset({"env", "environment", "set", "headers", "http_headers"})
 """Keys of maps whose values are of one machine, or secret."""
 _SECRET = re.compile(r"(?i)(api[-_]?key|token|secret|password|credentials?)$")
+_WRITTEN_SECRET = re.compile(
+    r"(?i)((?:\bbearer |\w*(?:api_?key|token|secret|password)=|--?[\w-]*(?:api-?key|token|secret|password)[= ]"
+    r"|(?<!\S)-u (?=\S+:))[\"']?)(?![$<{`-])[^\s\"'$]{6,}"
+)
+"""A secret within a command, behind its name; one that a variable holds is none."""
 _RUNNERS = frozenset({"python3", "python", "node", "sh", "bash"})
 _DOWNLOADERS = frozenset(
     {"npx", "uvx", "uv", "bunx", "bun", "pnpm", "yarn", "pipx", "deno", "docker", "podman"}
@@ -59,8 +65,6 @@ class ImportedSetup:
     left_out: list[Remark] = field(default_factory=list)
     out_of_reach: list[Remark] = field(default_factory=list)
     """What cannot work in a sandbox."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Path → content of the JSON settings that were taken."""
 
 
 def import_setup(repository: Path, setup: AgentSetup) -> ImportedSetup:
@@ -71,7 +75,10 @@ def import_setup(repository: Path, setup: AgentSetup) -> ImportedSetup:
     """
     if not repository.is_dir():
         raise UserError(f"{repository}: not a folder; name the repository with your agent's files")
-    result = _Importer(repository.resolve(), setup).run()
+    try:
+        result = _Importer(repository.resolve(), setup).run()
+    except OSError as error:
+        raise UserError(f"{error.filename or repository}: cannot be read: {error.strerror}") from error
     if not result.files:
         wanted = ", ".join(path for paths in setup.paths.values() for path in paths)
         raise UserError(f"{repository}: holds nothing of {setup.program}; looked for {wanted}")
@@ -94,7 +101,8 @@ class _Importer:
             for path in paths:
                 for file in self._list_files(path):
                     self._take(file, kind)
-        for name, kind in list(result.kinds.items()):
+        # Programs of servers and hooks are theirs, whether or not instructions mention them.
+        for name, kind in sorted(result.kinds.items(), key=lambda item: item[1] is Kind.INSTRUCTIONS):
             if kind in (Kind.PERMISSIONS, Kind.MCP) and name.endswith(".yml"):
                 self._clean_lines(name)
             elif kind in (Kind.PERMISSIONS, Kind.MCP) and name.endswith((".json", ".toml")):
@@ -153,7 +161,7 @@ class _Importer:
         text = _CODE.sub("", self._result.files[name].data.decode("utf-8", "replace"))
         for mention in _MENTION.findall(text):
             target = os.path.normpath(PurePosixPath(name).parent / mention)
-            if target.startswith("..") or target in self._result.files or not (self._root / target).is_file():
+            if target.startswith("..") or target in self._result.files or not _is_file(self._root / target):
                 continue
             for file in self._list_files(target):
                 self._take(file, Kind.INSTRUCTIONS)
@@ -163,11 +171,11 @@ class _Importer:
         """Leave keys at the top of a YAML file out, with the indented lines and lists below them."""
         entry, kept, drops = self._result.files[name], [], False
         for line in entry.data.decode("utf-8", "replace").splitlines(keepends=True):
-            if key := re.match(r"([\w-]+)\s*:", line):
+            if key := re.match(r"[\"']?([\w-]+)[\"']?\s*:", line):
                 drops = key[1] in self._setup.left_out or bool(_SECRET.search(key[1]))
                 if drops:
                     self._leave_out(name, f"{key[1]}: dgm sets it, or it is not for a sandbox")
-            kept += [] if drops else [line]
+            kept += [] if drops else [_hide_secrets(line)]
         self._result.files[name] = Entry("".join(kept).encode(), entry.mode)
 
     def _clean_settings(self, name: str) -> None:
@@ -186,10 +194,8 @@ class _Importer:
         self._drop_values(name, table, "")
         for command in _find_commands(table.get("hooks")):
             self._judge_hook(name, command)
-        if json.dumps(table, default=str) != before:
+        if json.dumps(table, default=str) != before or entry.data.startswith(codecs.BOM_UTF8):
             self._result.files[name] = Entry(_write_settings(name, table, entry.data), entry.mode)
-        if name.endswith(".json"):
-            self._result.settings[name] = table
 
     def _drop_values(self, name: str, table: dict[str, Any], where: str) -> None:
         for key, value in list(table.items()):
@@ -199,12 +205,17 @@ class _Importer:
                 self._leave_out(name, f"values of {where}{key}: {', '.join(value) if values else key}")
             elif isinstance(value, dict):
                 self._drop_values(name, value, f"{where}{key}.")
+            elif (clean := _hide_secrets(value)) != value:
+                table[key] = clean
+                self._leave_out(name, f"{where}{key}: what looks like a secret; <key> stands in its place")
 
     def _judge_server(self, server: object) -> str:
         """Return why a server cannot start in a sandbox; take its program's files if it can."""
         table = server if isinstance(server, dict) else {}
         command, arguments = table.get("command") or [], table.get("args") or []
-        words = [*(command if isinstance(command, list) else [command]), *arguments]
+        words = [
+            word for part in (command, arguments) for word in (part if isinstance(part, list) else [part])
+        ]
         if not words or not all(isinstance(word, str) for word in words):
             return "a sandbox has no network" if table.get("url") else "it has no command"
         program, files = (
@@ -214,21 +225,23 @@ class _Importer:
         if program in _DOWNLOADERS:
             return f"{program} downloads programs or is missing in a sandbox; put the program into the repository"
         if not files or (program not in _RUNNERS and not self._find_file(words[0])):
-            return f"{' '.join(words)} is no program of the repository"
+            return f"{' '.join(words)[:200]} is no program of the repository"
         for file in files:
             folder = str(PurePosixPath(file).parent)
             nearby = [] if folder == "." else list(self._list_files(folder))
             for name in {*(nearby if len(nearby) <= SERVER_FILES else ()), file} - {*self._result.files}:
                 self._take(name, Kind.MCP)
+            self._result.kinds[file] = Kind.MCP
         return ""
 
     def _find_file(self, word: str) -> str:
         """Return the path of a file of the repository that a word of a command names, or an empty text."""
         for variable in self._setup.project:
             word = word.removeprefix(f"{variable}/")
-        path = (self._root / word).resolve()
-        inside = not word.startswith(("-", "/", "~")) and path.is_relative_to(self._root)
-        return os.path.normpath(word) if inside and path.is_file() else ""
+        path = self._root / word
+        if word.startswith(("-", "/", "~")) or not _is_file(path):
+            return ""
+        return os.path.normpath(word) if path.resolve().is_relative_to(self._root) else ""
 
     def _judge_hook(self, name: str, command: str) -> None:
         try:
@@ -236,6 +249,8 @@ class _Importer:
         except ValueError:
             words = command.split()
         for number, word in enumerate(words):
+            if (file := self._find_file(word)) in self._result.files:
+                self._result.kinds[file] = Kind.HOOKS
             if word.startswith(("~", "$HOME", "/")) and not word.startswith(("/bin/", "/usr/bin/", "/dev/")):
                 self._warn(name, f"a hook calls {word}, a path of this machine")
             elif self._setup.has(word.removeprefix("./")):
@@ -243,6 +258,26 @@ class _Importer:
                 self._warn(name, f"a hook calls {word}, which a sandbox hides{hint}")
             elif number == 0 and "/" not in word and word not in _USUAL:
                 self._warn(name, f"a hook calls {word}, which an image of tasks may lack")
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113  (``Path.is_file`` raises for a text that can be no path)
+
+
+def _hide_secrets(value: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """Return a value of settings with placeholders for the secrets in its texts and lists of arguments."""
+    if isinstance(value, dict):
+        return {key: _hide_secrets(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        named = [
+            False,
+            *(isinstance(word, str) and word[:1] == "-" and _SECRET.search(word) for word in value),
+        ]
+        return [
+            "<key>" if name and isinstance(word, str) and word[:1] not in "$<" else _hide_secrets(word)
+            for name, word in zip(named, value, strict=False)
+        ]
+    return _WRITTEN_SECRET.sub(r"\1<key>", value) if isinstance(value, str) else value
 
 
 def _find_commands(value: object) -> Iterator[str]:

@@ -69,7 +69,7 @@ def import_agent(
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
     evolved += _choose_kinds(evolve, patterns, setup)
-    unclear = _add_check(files, imported)
+    unclear = _add_check(files, setup)
     contract = read_contract(files)
     chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
     used = [path for path in chosen if any(name.startswith(path) for name in files)]
@@ -83,8 +83,13 @@ def import_agent(
     return ImportedAgent(imported, evolves, version, remark)
 
 
-def _add_check(files: dict[str, Entry], imported: ImportedSetup) -> list[str]:
+def _add_check(files: dict[str, Entry], setup: AgentSetup) -> list[str]:
     """Add the check that nothing becomes weaker; return the files of which it cannot tell."""
+    settings = {
+        name: parse_json(entry.data)
+        for name, entry in files.items()
+        if name.endswith(".json") and setup.has(name, Kind.PERMISSIONS, Kind.MCP)
+    }
     program = asset("archive", "templates", Path(CHECK).name)
     read_front_matter = load_check(program).read_front_matter
     front_matter: dict[str, Any] = {}
@@ -93,10 +98,21 @@ def _add_check(files: dict[str, Entry], imported: ImportedSetup) -> list[str]:
             front_matter[name] = read_front_matter(files[name].data.decode("utf-8"))
         except ValueError:
             front_matter[name] = None
-    record = {"settings": imported.settings, "front_matter": front_matter}
+    record = {"settings": settings, "front_matter": front_matter}
     files[RECORD] = Entry(json.dumps(record, indent=1).encode())
     files[CHECK] = Entry(program.read_bytes())
     return [name for name, grants in front_matter.items() if grants is None]
+
+
+def accept_settings(files: Snapshot) -> Snapshot:
+    """Return an agent whose check takes its settings as they are now, such as one without a hook."""
+    if RECORD not in files:
+        return files
+    record = parse_json(files[RECORD].data)
+    settings = {name: parse_json(files[name].data) for name in record["settings"]}
+    if settings == record["settings"]:
+        return files
+    return {**files, RECORD: Entry(json.dumps({**record, "settings": settings}, indent=1).encode())}
 
 
 def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
@@ -105,7 +121,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
     for kind, paths in setup.paths.items():
         patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/" for path in paths]
     for name, kind in imported.kinds.items():
-        if not setup.has(name):
+        if not setup.has(name, kind):
             patterns.setdefault(kind, []).append(name)
     return patterns
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dgm.gateway.translation.reading import keep_functions
+from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import JsonObject, Tool, ToolCall
 from dgm.wires.values import records
 
@@ -21,13 +22,15 @@ def with_plain_functions(body: JsonObject) -> tuple[JsonObject, list[JsonObject]
     """Return a request with functions as its only tools and calls, and its tools as the agent knows them.
 
     Raises:
-        BadRequest: it has tools, and none is a function or a custom tool.
+        BadRequest: it has tools, and none is a function or a custom tool, or one has no name.
     """
     items = records(body.get("input"))
     additional = [tool for item in items if item.get("type") == "additional_tools" for tool in _flatten(item)]
     tools = keep_functions([*_flatten(body), *additional], ("function", "custom"))
+    if not all(isinstance(tool.get("name"), str) for tool in tools):
+        raise BadRequest("tools: a tool has no name", "unsupported_tool")
     named = name_tools(tools)
-    names = {(tool.get("namespace"), tool.get("name")): name for name, tool in named.items()}
+    names = {(str(tool.get("namespace")), str(tool.get("name"))): name for name, tool in named.items()}
     plain = {**body, "tools": [_as_function(name, tool) for name, tool in named.items()]}
     if isinstance(body.get("input"), list):
         plain["input"] = [
@@ -56,10 +59,10 @@ def _as_function(name: str, tool: JsonObject) -> JsonObject:
     return function
 
 
-def _as_plain_call(item: JsonObject, names: Mapping[tuple[object, object], str]) -> JsonObject:
+def _as_plain_call(item: JsonObject, names: Mapping[tuple[str, str], str]) -> JsonObject:
     if item.get("type") not in ("function_call", "custom_tool_call"):
         return item
-    name = names.get((item.get("namespace"), item.get("name")), item.get("name"))
+    name = names.get((str(item.get("namespace")), str(item.get("name"))), item.get("name"))
     if item["type"] == "function_call":
         return {**item, "name": name}
     arguments = json.dumps({"input": item.get("input")}, ensure_ascii=False)

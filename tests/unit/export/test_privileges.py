@@ -112,3 +112,21 @@ def test_changes_of_several_files_come_by_path():
         PrivilegeChange(".claude/hooks/x", "hook", "added"),
         PrivilegeChange(".mcp.json", "MCP server", "added", "mcpServers.a = 1"),
     ]
+
+
+def test_programs_of_hooks_and_servers_are_listed_wherever_they_stand():
+    hook = {"hooks": {"Stop": [{"command": "sh $CLAUDE_PROJECT_DIR/.claude/skills/s/end.sh"}]}}
+    servers = {"mcpServers": {"notes": {"command": "python3", "args": ["./tools/notes.py"]}}}
+    kept = {SETTINGS: as_json(hook), ".mcp.json": as_json(servers)}
+    programs = [".claude/skills/s/end.sh", "tools/notes.py"]
+    others = [".claude/skills/s/SKILL.md", "tools/README.md", "src/notes.py"]
+    sources = [
+        {path: Entry(text.encode()) for path, text in (kept | dict.fromkeys(programs + others, text)).items()}
+        for text in ("old", "new")
+    ]
+    del sources[1]["tools/notes.py"]
+    sources[1]["tools/more.py"] = Entry(b"new")
+    listed = [(change.path, change.change) for change in find_privilege_changes(*sources)]
+    assert listed == [
+        *((".claude/skills/s/end.sh", "changed"), ("tools/more.py", "added"), ("tools/notes.py", "removed"))
+    ]

@@ -22,9 +22,9 @@ def test_the_text_names_each_step_and_its_files(paid_folder, tmp_path):
     lines = (tmp_path / "pr.md").read_text().splitlines()
     assert lines[0] == "# Evolve the agent in 2 steps"
     assert lines[4:8] == [
-        "- shorter",
+        "- `shorter`",
         "  - agent 1 resolved 0 of 1 (95 % interval: 0–79%); it changes `agent.toml`",
-        "- shorter",
+        "- `shorter`",
         "  - agent 2 resolved 0 of 0; it changes `agent.toml`",
     ]
     assert lines[lines.index("## Hooks, permissions and MCP servers") + 2] == "None of them changed."
@@ -72,6 +72,7 @@ def test_changes_of_hooks_have_their_own_section(examined_folder, tmp_path):
     with Run.open(examined_folder) as run:
         write_pr_text(run, run.tree.agents[1], tmp_path / "pr.md")
     lines = (tmp_path / "pr.md").read_text().splitlines()
+    assert re.fullmatch("# `.+`", lines[0])
     section = lines[lines.index("## Hooks, permissions and MCP servers") + 2 :]
     assert section[: section.index("")] == [
         '- added permission in `.claude/settings.json`: `permissions.allow = "Bash(make test)"`',

@@ -181,6 +181,12 @@ NEW = {
     "picture that was made": (items({"type": "image_generation_call", "id": "i"}), "'image_generation_call'"),
     "search of files": (items({"type": "file_search_call", "id": "f"}), "'file_search_call' is not offered"),
     "tools that were found": (items({"type": "tool_search_output", "tools": []}), "'tool_search_output'"),
+    "provider's tool in an update": (
+        items({"type": "configuration_update", "tools": [{"type": "web_search"}]}),
+        "input[0].tools[0]: 'web_search' is not offered",
+    ),
+    "callers a number": (tools({**TOOL, "allowed_callers": 5}), "allowed_callers must name 'direct'"),
+    "include an object": ({"include": {"web_search_call.results": 1}}, "include must be a list"),
     "compaction by its id": (items({"type": "compaction", "id": "cmp_1"}), "encrypted_content"),
     "compaction now": (items({"type": "compaction_trigger"}), "'compaction_trigger' is not offered"),
     "compaction later": (
@@ -238,5 +244,5 @@ def test_nothing_is_stored_and_reasoning_travels():
 
 
 def test_shell_without_an_environment_is_the_agents_own():
-    sent = allowed.prepare(PROTOCOL, {"input": "go", "tools": [{"type": "shell"}, TOOL]})
+    sent = allowed.prepare(PROTOCOL, {"input": "go", "tools": [{"type": "shell", "environment": {}}, TOOL]})
     assert sent["tools"] == [{"type": "shell", "environment": {"type": "local"}}, TOOL]

@@ -137,6 +137,8 @@ REFUSED = {
     "stored conversation": ({"conversation": "conv_1"}, "conversation is not offered"),
     "stored prompt": ({"prompt": {"id": "p"}}, "prompt is not offered"),
     "background": ({"background": True}, "background is not offered"),
+    "tool without a name": ({"tools": [{"type": "function"}]}, "a tool has no name"),
+    "tool whose name is a list": ({"tools": [{"type": "custom", "name": ["x"]}]}, "a tool has no name"),
     "form of the answer": (
         {"text": {"format": {"type": "json_schema", "schema": {}}}},
         "text.format has no counterpart",
@@ -144,6 +146,12 @@ REFUSED = {
     "sources of a search": ({"include": ["web_search_call.action.sources"]}, "include[0]"),
     "choice of a provider's tool": ({"tool_choice": {"type": "file_search"}}, "'file_search' is not offered"),
 }
+
+
+def test_a_call_of_an_odd_name_is_read():
+    call = {"type": "function_call", "call_id": "c", "name": {"a": 1}, "namespace": [], "arguments": "{}"}
+    [message] = parse(input=[call, {"role": "user", "content": "go"}]).request.messages[:1]
+    assert message.calls[0].id == "c"
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -139,6 +139,7 @@ def test_the_dockerfile_of_the_own_image_is_protected():
         ('trajectory = "../x"', "agent.trajectory: '../x': expected a file below /tmp"),
         ('hidden = ["/AGENTS.md"]', "agent.hidden: '/AGENTS.md' is no path"),
         ('hidden = ["a/../b"]', "agent.hidden: 'a/../b' is no path"),
+        ('hidden = ["**AGENTS.md"]', "agent.hidden: '**AGENTS.md' is no path"),
         ('volatile = ["(a+)+b"]', "agent.volatile: '(a+)+b' repeats a group"),
         ("volatile = ['[']", "agent.volatile: '[' is no regular expression"),
         ("image = 3", "agent.image must be a Dockerfile's path or a recipe's name"),

@@ -2,11 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dgm.errors import UserError
 from dgm.launch import Watcher
+from dgm.sessions import ablation
 from dgm.sessions.ablation import plan_ablation
 from dgm.sessions.evaluation import EvaluationChoice
 
@@ -41,3 +43,18 @@ def test_an_agent_of_no_run_is_told(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
     with pytest.raises(UserError, match="no run 'first'"):
         asyncio.run(plan_ablation("first/best", (), EvaluationChoice(), Watcher()))
+
+
+def test_nothing_is_paid_where_every_part_is_needed(tmp_path: Path, monkeypatch):
+    async def rehearse(name, source, engine, settings):
+        if b"One" not in source["CLAUDE.md"].data:
+            raise UserError("it cannot start")
+        return SimpleNamespace(turn_tokens=1)
+
+    monkeypatch.setattr(ablation, "rehearse", rehearse)
+    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path / "archive"))
+    (tmp_path / "agent").mkdir()
+    for name, text in {"agent.toml": MANIFEST, "CLAUDE.md": "## One\na\n"}.items():
+        (tmp_path / "agent" / name).write_text(text)
+    with pytest.raises(UserError, match="nothing to compare"):
+        asyncio.run(plan_ablation(str(tmp_path / "agent"), (), EvaluationChoice(model="offline"), Watcher()))

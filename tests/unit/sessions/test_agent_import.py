@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +104,55 @@ def test_credentials_and_values_of_variables_are_left_out_and_named(tmp_path):
     assert [
         name for name in ("apiKeyHelper", "SERVICE", "DEBUG", "authToken", "NOTES") if name not in left_out
     ] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("curl -H 'Authorization: Bearer 0123456789'", "curl -H 'Authorization: Bearer <key>'"),
+        ("API_TOKEN=hunter2 run --password hunter2", "API_TOKEN=<key> run --password <key>"),
+        ("curl -u admin:hunter2 https://a.example", "curl -u <key> https://a.example"),
+        ("TOKEN=$GITHUB_TOKEN python3 -u check.py", "TOKEN=$GITHUB_TOKEN python3 -u check.py"),
+        ("echo token budget: password reset", "echo token budget: password reset"),
+    ],
+)
+def test_secrets_in_commands_and_arguments_are_replaced(tmp_path, command, kept):
+    hook = {"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}
+    server = {"mcpServers": {"a": {"command": "python3", "args": ["a.py", "--token", "hunter2", "x"]}}}
+    files = {".claude/settings.json": hook, ".mcp.json": server, "a.py": "x"}
+    setup = import_claude(tmp_path, files)
+    assert json.loads(setup.files[".claude/settings.json"].data)["hooks"]["Stop"][0]["hooks"] == [
+        {"command": kept}
+    ]
+    assert json.loads(setup.files[".mcp.json"].data)["mcpServers"]["a"]["args"] == [
+        *("a.py", "--token", "<key>", "x")
+    ]
+
+
+@pytest.mark.parametrize("words", [["a.py\0x"], ["-c", "x" * 5000], 5])
+def test_arguments_that_are_no_paths_name_no_file(tmp_path, words):
+    files = {"CLAUDE.md": "x", ".mcp.json": {"mcpServers": {"a": {"command": "python3", "args": words}}}}
+    [remark] = import_claude(tmp_path, files).out_of_reach
+    assert len(remark.reason) < 300
+
+
+def test_programs_of_servers_and_hooks_are_theirs_wherever_they_stand(tmp_path):
+    files = {
+        "CLAUDE.md": "see @a.py",
+        ".claude/skills/s/hook.sh": "x",
+        ".claude/settings.json": {
+            "hooks": {"Stop": [{"command": "sh $CLAUDE_PROJECT_DIR/.claude/skills/s/hook.sh"}]}
+        },
+        ".mcp.json": {"mcpServers": {"a": {"command": "python3", "args": ["a.py"]}}},
+        "a.py": "x",
+    }
+    kinds = import_claude(tmp_path, files).kinds
+    assert (kinds["a.py"], kinds[".claude/skills/s/hook.sh"]) == ("mcp", "hooks")
+
+
+def test_settings_with_a_byte_order_mark_are_written_without_it(tmp_path):
+    (tmp_path / ".mcp.json").write_bytes(b'\xef\xbb\xbf{"a": 1}')
+    assert json.loads(import_claude(tmp_path, {}).files[".mcp.json"].data.decode("utf-8")) == {"a": 1}
 
 
 def test_a_key_in_any_file_is_replaced(tmp_path):
@@ -223,9 +273,9 @@ def test_web_tools_are_out_of_reach(tmp_path):
         ),
         (
             "aider",
-            {".aider.conf.yml": "openai-api-key: a\ndark-mode: true\n"},
+            {".aider.conf.yml": "openai-api-key: a\n'api-key':\n- b\nlint-cmd: TOKEN=hunter2 lint\n"},
             ".aider.conf.yml",
-            "dark-mode: true\n",
+            "lint-cmd: TOKEN=<key> lint\n",
         ),
     ],
 )
@@ -247,6 +297,17 @@ def test_what_cannot_be_imported_is_refused_in_one_line(tmp_path, files, message
     with pytest.raises(UserError, match=message) as refused:
         import_claude(tmp_path, files)
     assert "\n" not in str(refused.value)
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
+    write(tmp_path, {"CLAUDE.md": "x", ".claude/skills/a.md": "x"})
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(UserError, match="skills: cannot be read"):
+        import_setup(tmp_path, load_setups()["claude-code"])
 
 
 def test_a_missing_folder_is_refused(tmp_path):

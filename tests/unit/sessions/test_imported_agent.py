@@ -168,3 +168,22 @@ def test_hooks_below_an_editable_folder_evolve_only_on_request(tmp_path, evolve)
     create_agent(tmp_path / "mine", "cline", write(tmp_path / "repository", {hook: "x"}), evolve)
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert contract.may_change(hook) == bool(evolve)
+
+
+@pytest.mark.parametrize("evolve", [(), ("hooks",)])
+def test_a_program_of_a_hook_within_a_skill_evolves_only_on_request(tmp_path, evolve):
+    program = ".claude/skills/s/hook.sh"
+    settings = {"hooks": {"Stop": [{"hooks": [{"command": f"sh $CLAUDE_PROJECT_DIR/{program}"}]}]}}
+    files = {program: "x", ".claude/settings.json": json.dumps(settings), ".claude/hooks/a.sh": "x"}
+    create_agent(tmp_path / "mine", "claude-code", write(tmp_path / "repository", files), evolve)
+    contract = read_contract(from_folder(tmp_path / "mine"))
+    assert contract.may_change(program) == bool(evolve)
+    assert contract.may_change(".claude/skills/s/SKILL.md")
+
+
+def test_a_skill_of_codex_gets_no_servers(tmp_path):
+    skill = ".codex/skills/s/SKILL.md"
+    create_agent(tmp_path / "mine", "codex", write(tmp_path / "repository", {skill: "x"}))
+    contract = read_contract(from_folder(tmp_path / "mine"))
+    assert contract.may_change(skill)
+    assert not contract.may_change(".codex/skills/s/agents/openai.yaml")

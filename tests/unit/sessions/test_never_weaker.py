@@ -5,8 +5,11 @@ import os
 
 import pytest
 
+from dgm.archive.snapshots import from_folder
+from dgm.meta.contract import read_contract
+from dgm.meta.removable_parts import remove_each_part
 from dgm.sessions.agent_templates import create_agent
-from dgm.sessions.imported_agent import CHECK, RECORD, load_check
+from dgm.sessions.imported_agent import CHECK, RECORD, accept_settings, load_check
 
 SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},
@@ -69,6 +72,8 @@ def test_an_agent_as_imported_passes(mine):
         ("permissions.allow", "Bash", False),
         ("permissions.deny", ["Read(./secret)", "WebFetch"], True),
         ("permissions.deny", [], False),
+        ("permissions.deny", ["Read(./secret)", 5], False),
+        ("permissions.ask", {"a": 1}, False),
         ("permissions.deny", None, False),
         ("permissions.ask", ["Bash(git push:*)"], True),
         ("permissions.additionalDirectories", ["/"], False),
@@ -102,6 +107,12 @@ def test_servers_may_only_go(mine, servers, passes):
     assert faults_of(mine) == ([] if passes else [".mcp.json"])
 
 
+def test_odd_settings_pass_as_they_are(mine):
+    find_weaker = load_check(mine / CHECK).find_weaker
+    assert find_weaker({"mcp": True}, {"mcp": True}) == ""
+    assert find_weaker({"mcp": True}, {"mcp": {}}) == "mcp"
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', None])
 def test_settings_that_are_gone_or_unreadable_are_refused(mine, text):
     path = mine / ".claude/settings.json"
@@ -133,6 +144,13 @@ def test_settings_that_are_gone_or_unreadable_are_refused(mine, text):
         ("agents/d.md", "---\nname: d\npermissionMode: bypassPermissions\n---\n", False),
         ("agents/d.md", "---\nname: d\nmcpServers: [x]\n---\n", False),
         ("agents/d.md", "---\nname: d\nname: e\nhooks : x\n---\n", False),
+        ("agents/d.md", "---\ndescription: |\n  a\n  ---\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\u2028---\u2028\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\u2028hooks: x\n---\n", False),
+        ("agents/d.md", "\u00a0---\nhooks: x\n---\n", False),
+        ("agents/d.md", "---\ndescription: a\n hooks: x\n---\n", False),
+        ("agents/d.md", "---\nname: d\ndisable-model-invocation: false\n---\n", False),
+        ("agents/d.md", "---\nname: d\n---\nA line\u2028and\x0canother.\n", True),
         ("agents/d.md", "---\nname: d\n<<: {hooks: x}\n---\n", False),
     ],
 )
@@ -144,6 +162,42 @@ def test_front_matter_grants_nothing_new(mine, name, text, passes):
     else:
         path.write_text(text)
     assert faults_of(mine) == ([] if passes else [f".claude/{name}"])
+
+
+def test_line_ends_of_another_system_change_nothing(mine):
+    (mine / ".claude/skills/a/SKILL.md").write_bytes(SKILL.replace("\n", "\r\n").encode())
+    assert faults_of(mine) == []
+
+
+def test_a_link_is_refused(mine):
+    (mine / ".claude/skills/b").symlink_to("/nowhere")
+    assert faults_of(mine) == [".claude/skills/b"]
+
+
+def test_a_folder_with_the_name_of_a_file_is_not_read(mine):
+    (mine / ".claude/skills/b.md").mkdir()
+    assert faults_of(mine) == []
+
+
+def test_settings_of_the_template_are_checked_where_the_user_has_none(tmp_path):
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository/CLAUDE.md").write_text("x")
+    create_agent(tmp_path / "mine", "claude-code", tmp_path / "repository", ("permissions", "mcp"))
+    (tmp_path / "mine/.mcp.json").write_text(json.dumps(SERVERS))
+    (tmp_path / "mine/.claude/settings.json").write_text(json.dumps(SETTINGS))
+    assert faults_of(tmp_path / "mine") == [".claude/settings.json", ".mcp.json"]
+
+
+def test_an_agent_without_a_hook_or_server_is_accepted_to_be_compared(mine):
+    whole = dict(from_folder(mine))
+    without = remove_each_part(whole, read_contract(whole))
+    hook, server = ".claude/settings.json#Stop a.sh", ".mcp.json#notes"
+    assert {hook, server} <= without.keys()
+    assert accept_settings(whole) is whole
+    for part, source in without.items():
+        for name, entry in accept_settings(source).items():
+            (mine / name).write_bytes(entry.data)
+        assert faults_of(mine) == [], part
 
 
 def test_packages_are_not_looked_at(mine):
