@@ -41,7 +41,7 @@ _FIXED = (
     ),
     ("id", (), r"a(?<=\ba)[0-9a-f]{16}\b"),
     ("id", ("ses_", "msg_", "prt_", "req_"), r"\b(?:ses|msg|prt|req)_[0-9A-Za-z]{16,40}\b"),
-    ("id", ("hunk ID: ",), r"[Cc]hunk ID: [0-9a-f]{6}\b"),
+    ("id", ("hunk ID: ", "hunk_id"), r"[Cc]hunk(?: ID: |_id\W{1,6})[0-9a-f]{6}\b"),
     ("id", ("background with ID: ",), r"background with ID: [0-9a-z]{6,12}\b"),
     ("id", ("<task-id>",), r"<task-id>[0-9a-z]{6,12}(?=</task-id>)"),
     ("id", ("/tasks/",), r"/tasks/[0-9a-z]{6,12}(?=\.output\b)"),

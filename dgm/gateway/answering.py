@@ -17,10 +17,11 @@ from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.translation import responses
-from dgm.gateway.translation.wire import Wire, WireAnswer
+from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
 from dgm.wires import WIRES
+from dgm.wires.values import records
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -124,6 +125,10 @@ class CompletionHandler:
                     request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 lease.rehearsed.left_out.update(names)
                 call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+                if any(item.get("type") == "additional_tools" for item in records(request.body.get("input"))):
+                    # Codex offers its tools there, in a form that only a translation reads.
+                    with contextlib.suppress(BadRequest):
+                        call = wire.parse(request.body)
                 tokens = estimate_input(request.body)
                 lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
             else:

@@ -104,6 +104,9 @@ class ScriptedTalk(_Local):
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
         call = finishing_call(request) if turn else command_call(request.tools, LOOK)
+        if not turn and any(tool.name == "exec" and "input" in _properties(tool) for tool in request.tools):
+            # Codex runs a script, which calls its other tools.
+            call = "exec", {"input": f"text(await tools.exec_command({{cmd: {json.dumps(LOOK)}}}))"}
         if call is None:
             return Reply("DONE", usage=Usage(calls=1))
         name, given = call

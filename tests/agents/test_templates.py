@@ -1,9 +1,13 @@
-"""Each template as a user starts from it: made, checked, and evolved in a search on a provider's wire."""
+"""Each template as a user starts from it: made, checked, and evolved in a search on a provider's wire.
+
+Those of programs are killed in mid-search, resumed, and replayed, today and on another day.
+"""
 
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -14,7 +18,7 @@ from dgm.models.builtin import command_call, finishing_call
 from dgm.sessions.agent_templates import TEMPLATES, find_template
 from tests.agents.packages import CACHE
 from tests.agents.running import SUITE, TASK
-from tests.support.hosted import KEY, PROVIDERS
+from tests.support.hosted import KEY, PROVIDERS, rows, until
 from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
@@ -28,6 +32,8 @@ PROVIDER_OF = {
     "copilot": "openai",
 }
 PROMPTS = "prompts/*.md prompt.md agent/prompts.py CLAUDE.md AGENTS.md QWEN.md .clinerules/how-to-work.md"
+LOOK = "date; uname -r; ls -l"
+"""What it prints is different each time."""
 SOLVE = "echo ready > status.txt"
 FOLDERS = {
     "claude-code": ".claude",
@@ -48,7 +54,7 @@ SKILL = "---\nname: {name}\ndescription: {text}\n---\n{text}\n"
 
 
 class Editor:
-    """Solves the task by one command, and makes each child by one line at the end of the agent's prompt."""
+    """Looks, then solves the task by one command, or makes a child by one line at the end of the agent's prompt."""
 
     async def answer(self, request):
         text = "\n".join(message.text for message in request.messages)
@@ -63,11 +69,12 @@ class Editor:
             path, line = ("CONVENTIONS.md", f"RULE = {child[1]}") if child else ("status.txt", "ready")
             return Reply(f"{path}\n```\n{line}\n```\n")
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
-        if not turn and any(tool.name == "exec" and not tool.parameters for tool in request.tools):
+        command = (LOOK, command, "")[min(turn, 2)]
+        if command and any(tool.name == "exec" and not tool.parameters for tool in request.tools):
             # Codex runs a text in JavaScript, by which it calls its other tools.
-            text = f"await tools.exec_command({json.dumps({'cmd': command})})"
-            return Reply("", (ToolCall("call_0", "exec", text),), Stop.TOOL_CALLS)
-        call = finishing_call(request) if turn else command_call(request.tools, command)
+            text = f"text(await tools.exec_command({json.dumps({'cmd': command})}))"
+            return Reply("", (ToolCall(f"call_{turn}", "exec", text),), Stop.TOOL_CALLS)
+        call = command_call(request.tools, command) if command else finishing_call(request)
         if call is None:
             return Reply("It is done.\nRationale: one more rule.")
         return Reply("", (ToolCall(f"call_{turn}", call[0], json.dumps(call[1])),), Stop.TOOL_CALLS)
@@ -110,9 +117,9 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         "DGM_ARCHIVE": str(tmp_path / "archive"),
     }
 
-    def dgm(*words, code=0):
+    def dgm(*words, code=0, module="dgm"):
         done = subprocess.run(
-            [sys.executable, "-m", "dgm", *words],
+            [sys.executable, "-m", module, *words],
             env=environment,
             capture_output=True,
             text=True,
@@ -128,10 +135,15 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         write(skill, SKILL.format(name="tidy", text="MY SKILL"))
     said = json.loads(dgm("agent", "check", mine, "--sandbox", "bubblewrap", "--json"))
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
-    with WireServer(key=KEY, models=(provider.own_name,), brain=Editor()) as server:
+    kills = 2 if find_template(name).program else 0
+    with WireServer(key=KEY, models=(provider.own_name,), brain=Editor(), latency_s=0.3) as server:
         bounds = ["--max-evaluations", "6", "--max-agents", "3", "--workers", "2", "--name", "grown"]
         where = ["--seed-agent", mine, "--benchmark", str(suite), "--sandbox", "bubblewrap"]
-        dgm("run", *where, *bounds, *provider.words(server.url))
+        command = ["run", *where, *bounds, *provider.words(server.url)]
+        for _ in range(kills):
+            kill_after(4, command, environment, server)
+            command = ["resume", "grown"]
+        dgm(*command)
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
     assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)
@@ -142,3 +154,32 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         assert sum("MY SKILL" in text for text in solving) >= 6
     if find_template(name).program:
         assert any("RULE = 1" in text for text in solving)
+        answered = sum(request.reply is not None and not request.check for request in server.requests)
+        calls = "from spend where kind = 'model_called'"
+        ((recorded,),) = rows(tmp_path / "archive" / "grown", f"select count(*) {calls}")
+        assert recorded <= answered <= recorded + 2 * kills, "two workers have a call under way at a kill"
+        counts = rows(
+            tmp_path / "archive" / "grown", f"select count(*) {calls} and role = 'solve' group by action"
+        )
+        assert len(set(counts)) == 1, f"killed evaluations paid for as many calls as others: {counts}"
+        for module in ("dgm", "tests.agents.another_day"):
+            dgm("replay", "grown", "evaluations", "--perform", module=module)
+            dgm("replay", "grown", "lineage", "1", module=module)
+
+
+def kill_after(answers, command, environment, server):
+    """Kill a search with SIGKILL when its provider has given so many answers more."""
+    before = server.answered
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dgm", *command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        until(lambda: server.answered >= before + answers, process)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

@@ -137,6 +137,7 @@ def test_numbers_of_a_task_stay(text):
     [
         ("id 6f1c2d3e-0000-4000-8000-1234567890ab.", ("6f1c2d3e-0000-4000-8000-1234567890ab",)),
         ("Chunk ID: 3fa2c1\nWall time: 0.1 s", ("Chunk ID: 3fa2c1",)),
+        ('{"chunk_id":"1628bd","output":""}', ('chunk_id":"1628bd',)),
         ("agentId: a0123456789abcdef (internal)", ("a0123456789abcdef",)),
         ("running in background with ID: bw2dkq7. Output", ("background with ID: bw2dkq7",)),
         ("session_id: 0198c7d2aa", ("session_id: 0198c7d2aa",)),

@@ -6,6 +6,7 @@ from dgm.domain import ActionId
 from dgm.gateway.performing import DRY_RUN
 from dgm.messages import WireProtocol
 from dgm.models.builtin import DryRun
+from dgm.models.scripted_talk import ScriptedTalk
 from tests.support.gateway.bench import client, gateway
 
 QUESTION = {"role": "user", "content": "x" * 4_000}
@@ -54,3 +55,19 @@ def test_what_no_translation_carries_is_told_though_the_dry_model_answers(tmp_pa
     assert "text.format" in calls.untranslatable[WireProtocol.RESPONSES]
     assert calls.other_models == ("gpt-6.2-mini",)
     assert list(calls.refusals) == ["model_not_found"]
+
+
+def test_tools_in_the_input_are_offered_to_the_dry_model(tmp_path):
+    tools = [{"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}]
+    items = [{"type": "additional_tools", "role": "developer", "tools": tools}, QUESTION]
+
+    async def ask():
+        async with gateway(tmp_path / "g", ScriptedTalk("openai/gpt-6.2-sol")) as opened:
+            with opened.lend(ActionId(1), DRY_RUN) as lease:
+                async with client(opened, lease.token) as http:
+                    answer = await http.post("/responses", json={"model": "gpt-6.2-sol", "input": items})
+                return answer.json()["output"]
+
+    (call,) = asyncio.run(ask())
+    assert (call["type"], call["namespace"], call["name"]) == ("custom_tool_call", "functions", "exec")
+    assert "exec_command" in call["input"]
