@@ -40,6 +40,7 @@ from dgm.sessions.evaluation import (
     read_contestant,
 )
 from dgm.sessions.evaluation_folder import EvaluationSession, select_tasks
+from dgm.sessions.imported_agent import accept_settings
 from dgm.show.evaluate_rows import EvaluationReport, report_record
 from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
@@ -122,7 +123,7 @@ async def plan_ablation(
         Infrastructure: a sandbox failed.
     """
     complete, request = _open_agent(agent, chosen, watcher)
-    without = _choose_parts(agent, complete.source(), only)
+    without = choose_parts(agent, complete.source(), only)
     parts = assemble.parts_of(request.settings)
     folder = evaluation_folder(request, parts.benchmark.name)
     tasks = select_tasks(parts.benchmark, request.split, request.tasks)
@@ -215,7 +216,12 @@ def _return_source(source: Snapshot) -> Snapshot:
     return source
 
 
-def _choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[str, Snapshot]:
+def choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[str, Snapshot]:
+    """Return the agent without each part that fits a pattern of ``only``, by the part's name; all parts if it is empty.
+
+    Raises:
+        UserError: there is no part, or a pattern fits none.
+    """
     without = remove_each_part(source, read_contract(source))
     if not without:
         raise UserError(
@@ -226,7 +232,7 @@ def _choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[
         if not any(fnmatchcase(part, pattern) for part in without):
             raise UserError(f"--part {pattern}: fits no part of {agent}; there are {', '.join(without)}")
     return {
-        part: rest
+        part: accept_settings(rest)
         for part, rest in without.items()
         if not only or any(fnmatchcase(part, pattern) for pattern in only)
     }

@@ -99,6 +99,15 @@ def _add_check(files: dict[str, Entry], imported: ImportedSetup) -> list[str]:
     return [name for name, grants in front_matter.items() if grants is None]
 
 
+def accept_settings(source: Snapshot) -> Snapshot:
+    """Return an imported agent whose check compares with the settings that it has now."""
+    if RECORD not in source:
+        return source
+    record = json.loads(source[RECORD].data)
+    record["settings"] = {path: json.loads(source[path].data) for path in record["settings"] if path in source}
+    return {**source, RECORD: Entry(json.dumps(record, indent=1).encode())}
+
+
 def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
     """Return kind → patterns of its files, those that are taken from other places by their paths."""
     patterns: dict[Kind, list[str]] = {}
