@@ -68,7 +68,7 @@ def import_agent(
         del imported.files[name], imported.kinds[name]
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
-    evolved += _choose_kinds(evolve, patterns, setup)
+    evolved += _choose_kinds(evolve, patterns, template)
     unclear = _add_check(files, imported)
     contract = read_contract(files)
     chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
@@ -104,7 +104,9 @@ def accept_settings(source: Snapshot) -> Snapshot:
     if RECORD not in source:
         return source
     record = json.loads(source[RECORD].data)
-    record["settings"] = {path: json.loads(source[path].data) for path in record["settings"] if path in source}
+    record["settings"] = {
+        path: json.loads(source[path].data) for path in record["settings"] if path in source
+    }
     return {**source, RECORD: Entry(json.dumps(record, indent=1).encode())}
 
 
@@ -120,7 +122,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
 
 
 def _choose_kinds(
-    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], setup: AgentSetup
+    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], template: str
 ) -> Sequence[Kind]:
     """Return the kinds that the user asks for; of permissions only JSON can be checked."""
     offered = [kind for kind in ON_REQUEST if patterns.get(kind)]
@@ -129,7 +131,7 @@ def _choose_kinds(
     for name in evolve:
         if name not in offered:
             known = ", ".join(offered) or "nothing"
-            raise UserError(f"--evolve: {name!r}: for {setup.program} evolution may edit, too: {known}")
+            raise UserError(f"--evolve: {name!r}: for {template} evolution may edit, too: {known}")
     return [kind for kind in offered if kind in evolve]
 
 
