@@ -24,7 +24,7 @@ agent.add_command(check)
 @agent.command(name="list")
 @as_json
 def list_(as_json: bool) -> None:
-    """List the shipped agents, and for which models they are the default."""
+    """List the shipped agents and the models that they are for."""
     from dgm.sessions.seed_agents import list_seed_agents
 
     rows = list_seed_agents()

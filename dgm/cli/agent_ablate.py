@@ -60,11 +60,11 @@ HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "ve
 @yes_option
 @as_json
 def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags: Any) -> int:
-    """Say which sections, skills, sub-agents, hooks and MCP servers of AGENT help, hurt, or only cost tokens.
+    """Say which parts of AGENT help, hurt, or only cost tokens.
 
-    AGENT (a folder, a shipped agent, or RUN/AGENT) tries each task as it is, and without each of its parts. First it
-    is started without each part, for nothing, and the price is told. The same command goes on where it ended and pays
-    for nothing twice.
+    Parts are sections of Markdown files, skills, sub-agents, commands, hooks and MCP servers. AGENT (a folder, a
+    shipped agent, or RUN/AGENT) tries each task as it is, and without each of its parts. First it is started without
+    each part, for nothing, and the price is told. The same command goes on where it ended and pays for nothing twice.
     """
     from dgm.cli.evaluation import perform_session, report_missing
     from dgm.cli.watching import TerminalWatcher

@@ -60,12 +60,19 @@ def init(folder: Path, template: str, repository: Path | None, evolve: str, as_j
     where = neutralise(str(folder))
     edit = " and ".join(f"{where}/{name}" for name in made.template.edit)
     change = "" if made.imported else f"  change it              {edit}\n"
+    mine, suite = "", ""
+    if repository:
+        mine = (
+            f"  dgm benchmark mine {neutralise(str(repository))} --out SUITE   makes tasks of its history\n"
+        )
+        suite = " --benchmark SUITE"
     sys.stdout.write(
         f"{where} holds an agent ({made.template.description}; {count_text(made.files, 'file')})."
         f"{_describe_import(made.imported) or ' '}Next:\n"
         f"{change}"
         f"  dgm agent check {where}   says what would stop a search, before it costs anything\n"
-        f"  dgm run --seed-agent {where} --model MODEL --max-usd 5\n"
+        f"{mine}"
+        f"  dgm run --seed-agent {where}{suite} --model MODEL --max-usd 5\n"
     )
 
 

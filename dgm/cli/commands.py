@@ -86,7 +86,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Machine",
         (
             CommandSpec(
-                "agent", "dgm.cli.agent:agent", "Make and check an agent of yours; list the shipped ones."
+                "agent",
+                "dgm.cli.agent:agent",
+                "Make, check and ablate an agent of yours; list the shipped ones.",
             ),
             CommandSpec(
                 "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."

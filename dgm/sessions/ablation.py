@@ -123,7 +123,7 @@ async def plan_ablation(
         Infrastructure: a sandbox failed.
     """
     complete, request = _open_agent(agent, chosen, watcher)
-    without = _choose_parts(agent, complete.source(), only)
+    without = choose_parts(agent, complete.source(), only)
     parts = assemble.parts_of(request.settings)
     folder = evaluation_folder(request, parts.benchmark.name)
     tasks = select_tasks(parts.benchmark, request.split, request.tasks)
@@ -218,7 +218,12 @@ def _return_source(source: Snapshot) -> Snapshot:
     return source
 
 
-def _choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[str, Snapshot]:
+def choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[str, Snapshot]:
+    """Return the agent without each part that fits a pattern of ``only``, by the part's name; all parts if it is empty.
+
+    Raises:
+        UserError: there is no part, or a pattern fits none.
+    """
     without = remove_each_part(source, read_contract(source))
     if not without:
         raise UserError(

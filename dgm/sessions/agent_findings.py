@@ -82,10 +82,12 @@ def judge_inspection(contract: Contract, found: Inspection) -> Iterator[Finding]
     if packages.failure:
         yield Finding(Level.STOP, "packages", packages.failure, _packages_remedy(packages.failure))
         return
-    count = len(contract.requires)
+    listed = (
+        [f"{len(contract.requires)} asked for by agent.toml"] if contract.requires or not contract.npm else []
+    )
+    listed += ["those of package-lock.json"] if contract.npm else []
     size = f", {size_text(packages.size_bytes)} in {packages.seconds:.1f} s" if packages.size_bytes else ""
-    also = " and those of package-lock.json" if contract.npm else ""
-    yield Finding(Level.GOOD, "packages", f"{count} asked for by agent.toml{also}{size}")
+    yield Finding(Level.GOOD, "packages", " and ".join(listed) + size)
     if found.start is not None:
         yield _judge_start(contract, found.start, found.limits)
         if packages.install_scripts and found.start.exit_code:

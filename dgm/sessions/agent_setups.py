@@ -14,7 +14,7 @@ class Kind(StrEnum):
 
     INSTRUCTIONS = "instructions"
     SKILLS = "skills"
-    AGENTS = "agents"
+    AGENTS = "sub-agents"
     COMMANDS = "commands"
     HOOKS = "hooks"
     PERMISSIONS = "permissions"

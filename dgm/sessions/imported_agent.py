@@ -68,7 +68,7 @@ def import_agent(
         del imported.files[name], imported.kinds[name]
     files.update(imported.files)
     patterns = _patterns_of(setup, imported)
-    evolved += _choose_kinds(evolve, patterns, setup)
+    evolved += _choose_kinds(evolve, patterns, template)
     unclear = _add_check(files, setup)
     contract = read_contract(files)
     chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
@@ -109,7 +109,7 @@ def accept_settings(files: Snapshot) -> Snapshot:
     if RECORD not in files:
         return files
     record = parse_json(files[RECORD].data)
-    settings = {name: parse_json(files[name].data) for name in record["settings"]}
+    settings = {name: parse_json(files[name].data) for name in record["settings"] if name in files}
     if settings == record["settings"]:
         return files
     return {**files, RECORD: Entry(json.dumps({**record, "settings": settings}, indent=1).encode())}
@@ -127,7 +127,7 @@ def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Se
 
 
 def _choose_kinds(
-    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], setup: AgentSetup
+    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], template: str
 ) -> Sequence[Kind]:
     """Return the kinds that the user asks for; of permissions only JSON can be checked."""
     offered = [kind for kind in ON_REQUEST if patterns.get(kind)]
@@ -136,7 +136,7 @@ def _choose_kinds(
     for name in evolve:
         if name not in offered:
             known = ", ".join(offered) or "nothing"
-            raise UserError(f"--evolve: {name!r}: for {setup.program} evolution may edit, too: {known}")
+            raise UserError(f"--evolve: {name!r}: for {template} evolution may edit, too: {known}")
     return [kind for kind in offered if kind in evolve]
 
 

@@ -78,6 +78,7 @@ def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "instructions 1, skills 1" in printed
     assert ".claude/skills/.env: " in printed
+    assert f"dgm benchmark mine {repository} --out SUITE" in printed
     assert f"{imported['version']} ({imported['version_remark']})" in printed
 
 

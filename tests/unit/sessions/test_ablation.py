@@ -1,16 +1,20 @@
-"""What is no ablation is told before any sandbox opens."""
+"""What an ablation leaves out, and what is refused before any sandbox opens."""
 
 import asyncio
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from dgm.archive.snapshots import from_folder, write_folder
 from dgm.errors import UserError
 from dgm.launch import Watcher
 from dgm.sessions import ablation
-from dgm.sessions.ablation import plan_ablation
+from dgm.sessions.ablation import choose_parts, plan_ablation
+from dgm.sessions.agent_templates import create_agent
 from dgm.sessions.evaluation import EvaluationChoice
+from dgm.sessions.imported_agent import CHECK, RECORD, load_check
 
 MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
 
@@ -58,3 +62,19 @@ def test_nothing_is_paid_where_every_part_is_needed(tmp_path: Path, monkeypatch)
         (tmp_path / "agent" / name).write_text(text)
     with pytest.raises(UserError, match="nothing to compare"):
         asyncio.run(plan_ablation(str(tmp_path / "agent"), (), EvaluationChoice(model="offline"), Watcher()))
+
+
+def test_the_check_of_an_imported_agent_passes_without_a_hook(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    settings = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+    file = tmp_path / "repository" / ".claude" / "settings.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(settings))
+    create_agent(tmp_path / "mine", "claude-code", tmp_path / "repository")
+    source = from_folder(tmp_path / "mine")
+    without = choose_parts("mine", source, ())[".claude/settings.json#Stop true"]
+    write_folder(without, tmp_path / "without")
+    check = load_check(tmp_path / "without" / CHECK)
+    assert json.loads(without[".claude/settings.json"].data)["hooks"] == {}
+    assert list(check.find_faults(tmp_path / "without", json.loads(without[RECORD].data))) == []
+    assert list(check.find_faults(tmp_path / "without", json.loads(source[RECORD].data))) != []

@@ -43,7 +43,7 @@ def test_files_keep_their_paths_and_get_their_kinds(tmp_path):
         "CLAUDE.md": "instructions",
         ".claude/skills/a/SKILL.md": "skills",
         ".claude/skills/a/run.py": "skills",
-        ".claude/agents/b.md": "agents",
+        ".claude/agents/b.md": "sub-agents",
         ".claude/commands/c.md": "commands",
         ".claude/hooks/d.sh": "hooks",
         ".claude/settings.json": "permissions",

@@ -95,7 +95,12 @@ def test_a_file_of_the_template_is_not_replaced(repository, tmp_path):
     [
         ("shell", "repository", (), "takes no setup"),
         ("claude-code", "none", (), "not a folder"),
-        ("claude-code", "repository", ("skills",), "'skills': for claude evolution may edit, too: hooks"),
+        (
+            "claude-code",
+            "repository",
+            ("skills",),
+            "'skills': for claude-code evolution may edit, too: hooks",
+        ),
         ("codex", "codex", ("permissions",), "'permissions': for codex"),
         ("claude-code", None, ("hooks",), "give --import"),
         ("claude-code", "broken", (), "settings.json: cannot be read"),
