@@ -17,6 +17,7 @@ from dgm.models.drawing import Choice, Drawing
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
+from dgm.models.scripted import SCRIPTED, ScriptedModel
 from dgm.plugins import find_installed, open_plugin
 from dgm.protocols import LentModel, Model
 
@@ -106,6 +107,8 @@ class _Opener:
     def open(self, name: str) -> LentModel:
         if name == AUTO:
             raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+        if name.startswith(SCRIPTED):
+            return ScriptedModel(name)
         provider = provider_of(name)
         if provider:
             return self._hosted(provider, name)
@@ -163,5 +166,5 @@ def _unknown_model_text(name: str, settings: Settings) -> str:
     ]
     near = guess or difflib.get_close_matches(name, known, 1, 0.75)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, AUTO, *plugins]
+    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
     return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"

@@ -14,7 +14,7 @@ from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
-from dgm.offline.model import OfflineModel
+from dgm.offline import OfflineModel
 from dgm.protocols import Completed, Grade, Proposal, Work
 
 pytestmark = pytest.mark.starts_processes
