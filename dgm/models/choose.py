@@ -34,6 +34,8 @@ BUILTIN = {
 
 Each of these gives equal answers to equal requests.
 """
+OFFLINE, OFFLINE_VERSION = "offline", "2"
+"""The version is recorded with each run that uses the model: another one answers otherwise. Runs without one used 1."""
 SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close": 0}
 """Attributes of a plug-in's model, and the number of arguments of its methods; None for plain attributes."""
 

@@ -104,7 +104,7 @@ def _ideas(talk: Talk, source: Files) -> Iterator[tuple[str, tuple[Edit, ...]]]:
     general = "\nGeneral: it changes how the agent works on every problem, and speaks of none."
     for kind in rank_kinds(talk.problem, source)[:_TRIED]:
         yield (
-            f"{kind.reason} ({kind.name}){general if _ALLOWED.search(talk.problem) else ''}",
+            f"{kind.reason} ({kind.name})" + general * bool(_ALLOWED.search(talk.problem)),
             kind.apply(source),
         )
 
@@ -126,8 +126,8 @@ def _work(talk: Talk, ideas: Iterator[tuple[str, tuple[Edit, ...]]]) -> Decision
             return Decision(f"DONE.\nRationale: {reason}")
         for edit in reversed(edits):
             if not steps:
-                back = Edit(edit.path, edit.new, edit.old)
-                return Decision("The agent does not start: I put the change back.", (back,))
+                say = "The agent does not start: I put the change back."
+                return Decision(say, (Edit(edit.path, edit.new, edit.old),))
             steps.pop(0)
     return Decision("DONE. Rationale: nothing was changed, since what was tried does not start.")
 

@@ -39,9 +39,7 @@ _PASSED = re.compile(r"^(?:OK(?: \(.*\))?|=+ .*\b\d+ passed.* =*|\d+ passed.*)\s
 _FAILED = re.compile(r"^(?:FAILED \(.*\)|=+ .*\b\d+ (?:failed|error).*|\d+ failed.*)\s*$", re.M)
 _FAILING = re.compile(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", re.M)
 _FRAME = re.compile(r'^ {2}File "([^"\n]{1,300})", line (\d+), in [\w<>.]+\n(?: {4}(.*)\n)?', re.M)
-_RAISED = re.compile(
-    r"^(?:\w+\.){0,6}\w{0,60}(?:Error|Exception|Iteration|[a-z]\.[A-Z]\w{1,60})(?::.*)?$", re.M
-)
+_RAISED = re.compile(r"^(?:\w+\.){0,6}\w{0,60}(?:Error|Exception|Iteration)(?::.*)?$", re.M)
 _RAN_LINES = re.compile(r"^ran ([\w./-]+\.py) ([\d ]+)$", re.M)
 _OUTCOME = re.compile(r"^EXAMPLE (RIGHT|WRONG)\b", re.M)
 
