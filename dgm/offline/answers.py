@@ -13,14 +13,11 @@ ALIKE = 0.8
 _SIGNS = {
     "step limit reached": ("printed", "step limit reached", "it reached its step limit before it was done"),
     "output truncated": ("conversation", "truncated]", "it was shown output that had been cut"),
-    "crashed": (
-        "printed",
-        "Traceback (most recent call last)",
-        "its program was ended by an error of its own",
-    ),
+    "crashed": ("printed", "Traceback (most", "its program was ended by an error of its own"),
     "said DONE but wrong": ("conversation", "DONE", "it said that it was done although the tests fail"),
 }
 """Signal → the part of a question that shows it, the words there, and what to say."""
+_NO_ISSUE = {"title": "", "statement": "", "solvable": False, "why": "a repair program cannot write an issue"}
 _PART = re.compile(r"^=== ([^\n]+) ===\n(.*?)(?=^=== [^\n]+ ===$|\Z)", re.M | re.S)
 _FILE = re.compile(r"^--- (\S+\.py)\n(.*?)(?=^--- \S|\Z)", re.M | re.S)
 
@@ -98,15 +95,11 @@ def _judge(said: Sequence[str]) -> Mapping[str, object]:
     return {"copy": share >= ALIKE, "why": f"they have {share:.0%} of the words that they change in common"}
 
 
-def _statement(_: Sequence[str]) -> Mapping[str, object]:
-    return {"title": "", "statement": "", "solvable": False, "why": "a repair program cannot write an issue"}
-
-
 QUESTIONS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object]]] = {
     "You diagnose a coding agent.": _issue,
     "You compare coding agents.": _issue,
     "You write a coding agent.": _invent,
     "You judge whether two edits": _judge,
-    "You write issues for a software project.": _statement,
+    "You write issues for a software project.": lambda _: _NO_ISSUE,
 }
 """First words of the system text → the function that writes the answer from the user's messages."""

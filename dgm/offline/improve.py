@@ -151,12 +151,10 @@ def _settle(source: Files) -> Iterator[tuple[str, tuple[Edit, ...]]]:
 
 
 def rank_kinds(problem: str, source: Files) -> list[Kind]:
-    """Return the edits that apply, in the order of a weighted draw; those that fit a proposal come first.
+    """Return the edits that apply to an agent's files, in the order of a weighted draw.
 
-    Args:
-        problem: the task; counts such as ``step limit reached: 7 of 12`` raise weights, and ``May change:`` with a list
-            of definitions rules edits of others out. Paths and decimal fractions do not count.
-        source: the agent's files.
+    In the problem, counts such as ``step limit reached: 7 of 12`` raise weights, a list after ``May change:`` rules out
+    edits of other definitions, and edits that fit a proposal come first.
     """
     raised = {}
     for signal, count, of in re.findall(r"- ([\w ]+): (\d{1,6}) of (\d{1,6})", problem):

@@ -1,4 +1,4 @@
-"""Where a fault may be: the words and the example of the problem, what tests and scripts printed, and what lines ran."""
+"""Where a fault may be: the words and the example of a problem, what tests printed, and which lines ran."""
 
 import json
 import re
@@ -26,12 +26,12 @@ _BEHIND = {
 }  # fmt: skip
 _STOP = frozenset(
     (  # noqa: SIM905  (a text reads better than a hundred quoted words)
-        "the and for that this with from not are was has have had but all any its into out one two should must when what "
-        "which while than then them they there their can does did will would could also only even who how why our you "
-        "your been being were over under very more most some such each other another own same just like expected example "
-        "import python work repository done comes gets give given gives make made instead right wrong fine nothing after "
-        "something everything always never although though because before between about without whether still may might "
-        "say says said use used uses using want way well where here now try assert true false none self return def class test"
+        "the and for that this with from not are was has have had but all any its into out one two should must when "
+        "what which while than then them they there their can does did will would could also only even who how why our "
+        "you your been being were over under very more most some such each other another own same just like expected "
+        "example import python work repository done comes gets give given gives make made instead right wrong after "
+        "always never although though because before between about without whether still say says said use used uses "
+        "using want way well where here now try assert true false none self return def class test"
     ).split()
 )
 _RAN = re.compile(r"^Ran \d+ tests? in .*$", re.M)
@@ -84,18 +84,10 @@ class Problem(NamedTuple):
     example: tuple[str, ...]
     expected: str
 
-    @property
-    def raises(self) -> bool:
-        """Whether the example should raise an exception."""
-        is_name = bool(re.fullmatch(r"(?:\w+\.)*[A-Z]\w*", self.expected))
-        return is_name and self.expected not in ("None", "True", "False", "Ellipsis")
-
 
 @dataclass
 class Evidence:
-    """What the runs so far showed: frames outside tests (the deepest last), failing tests and the names that they call,
-    last lines of tracebacks, and the lines that the example runs, by path.
-    """
+    """What the runs so far showed; of frames outside tests the deepest is last."""
 
     frames: dict[tuple[str, int], None] = field(default_factory=dict)
     failing: dict[str, None] = field(default_factory=dict)
@@ -162,7 +154,8 @@ def example_verdict(text: str) -> bool | None:
 
 def probe_command(problem: Problem) -> str:
     """Return the command that runs the example, and prints what came of it and which lines its last one runs."""
-    script = _SCRIPT.format(what=json.dumps([problem.example, problem.expected, problem.raises]))
+    raises = bool(re.fullmatch(r"(?!None|True|False|Ellipsis)(?:\w+\.)*[A-Z]\w*", problem.expected))
+    script = _SCRIPT.format(what=json.dumps([problem.example, problem.expected, raises]))
     return f"cat > {PROBE} <<'END_OF_SCRIPT'\n{script}END_OF_SCRIPT\npython3 {PROBE}"
 
 
@@ -207,7 +200,7 @@ def score_units(units: Sequence[Unit], problem: Problem, evidence: Evidence) -> 
         scores = spread
     for unit in units if evidence.ran else ():
         reached = evidence.reached(unit.path, unit.first + 1, unit.last)
-        scores[unit] *= (1.6 if reached else 0.1) if unit.is_function else 0.6
+        scores[unit] *= 1.6 if reached else 0.1
     return scores
 
 
@@ -222,7 +215,7 @@ def _score(unit: Unit, problem: Problem, evidence: Evidence) -> float:
         score += 4.5 if frames[-1] == list(evidence.frames)[-1] else 3.0
     score += 0.8 * len(problem.words.intersection(words_of(f"{unit.name} {unit.owner}")))
     score += min(2.0, 0.25 * len(problem.words.intersection(words_of("\n".join(unit.lines)))))
-    return score if unit.is_function else 0.5 * score
+    return score if unit.lines[0].lstrip().startswith(("def ", "async ")) else 0.5 * score
 
 
 def score_line(unit: Unit, line: int, problem: Problem, evidence: Evidence) -> float:

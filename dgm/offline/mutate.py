@@ -4,7 +4,6 @@ The ten kinds are those that program repair knows as common faults (GenProg, PAR
 """
 
 import ast
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from dgm import syntax
 from dgm.offline.talk import Change, FileView
 
 _PER_LINE = 40
-_LONGEST = 400
 _HEAD = re.compile(r"\s*(?:async )?(?:(def |class )(\w+)|(\w+)(?: *:[^=]+)? *=[^=])")
 _BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError)
 _RELATIONS: Mapping[type[ast.cmpop], tuple[str, ...]] = {
@@ -29,9 +27,10 @@ _SUMS: Mapping[type[ast.operator], tuple[str, ...]] = {
     ast.Mod: ("//",), ast.BitOr: ("&",), ast.BitAnd: ("|",), ast.Pow: ("*",),
 }  # fmt: skip
 _SIBLINGS = """min max|any all|partition rpartition|find rfind index|index rindex|append extend|startswith endswith
-strip lstrip rstrip|split rsplit splitlines|union intersection difference|isdigit isdecimal isalnum|add discard|floor ceil
-bisect_left bisect_right|match fullmatch search|copy deepcopy|lower upper casefold|issubset issuperset|update setdefault
-removeprefix lstrip|removesuffix rstrip|days seconds total_seconds|replace astimezone|zip zip_longest|insert append"""
+strip lstrip rstrip|split rsplit splitlines|union intersection difference|isdigit isdecimal isalnum|add discard
+floor ceil|bisect_left bisect_right|match fullmatch search|copy deepcopy|lower upper casefold|issubset issuperset
+update setdefault|removeprefix lstrip|removesuffix rstrip|days seconds
+replace astimezone|zip zip_longest|insert append"""
 _LOOSE = "keys values items|list set sorted|sum len|int round float|get pop setdefault|pop popleft|appendleft append"
 _GROUPS = [
     (group.split(), prior)
@@ -62,11 +61,6 @@ class Unit(NamedTuple):
     name: str
     owner: str
     """The class around it; empty for none."""
-
-    @property
-    def is_function(self) -> bool:
-        """Whether it is a function."""
-        return self.lines[0].lstrip().startswith(("def ", "async "))
 
     @property
     def last(self) -> int:
@@ -102,16 +96,6 @@ class Candidate:
         old, new = tuple(before[low : len(before) - high]), tuple(after[low : len(after) - high])
         return Change(self.unit.first + low, old, new) if old != new else None
 
-    @property
-    def mark(self) -> str:
-        """Eleven digits that identify it in the model's replies; empty without a change."""
-        return mark_of(self.unit.path, self.change) if self.change else ""
-
-
-def mark_of(path: str, change: Change) -> str:
-    """Return the mark of a change of a file."""
-    return hashlib.sha256(repr((path, change)).encode("utf-8", "surrogatepass")).hexdigest()[:11]
-
 
 def find_units(view: FileView) -> tuple[Unit, ...]:
     """Return the units of a file as it was before any edit."""
@@ -135,7 +119,7 @@ def _units(path: str, numbered: tuple[tuple[int, str], ...], end: int) -> tuple[
             elif head[1] or owner or not indent:
                 skip = _block_end(lines, number, indent, end)
                 block = tuple(lines[n] for n in range(number, skip + 1))
-                if 0 < len(block) < _LONGEST:
+                if block:
                     found.append(Unit(path, number, block, head[2] or head[3], owner))
     return tuple(found)
 
@@ -231,12 +215,7 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 @lru_cache(maxsize=1024)
 def candidates(unit: Unit, units: tuple[Unit, ...]) -> tuple[Candidate, ...]:
-    """Return the candidates of a unit, the likeliest first; at most forty for each line.
-
-    Args:
-        unit: what is changed.
-        units: all that was seen of its file.
-    """
+    """Return the candidates of a unit of a file's ``units``, the likeliest first; at most forty for each line."""
     try:
         code = _Code(unit, units)
     except _BROKEN:
@@ -271,9 +250,6 @@ def _connective(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
         word, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         for one, two in pairwise(node.values):
             yield code.between(one, two, other, "connective", 0.8)
-        for part in node.values:
-            rest = f" {word} ".join(code.text(value) for value in node.values if value is not part)
-            yield code.swap(node, rest, "drop condition", 0.25)
         if word == "or" and isinstance(node.values[0], ast.Name | ast.Attribute | ast.Subscript | ast.Call):
             first, rest = code.text(node.values[0]), " or ".join(map(code.text, node.values[1:]))
             yield code.swap(node, f"({first} if {first} is not None else {rest})", "truth to None", 0.9)
@@ -393,7 +369,7 @@ def _accumulate(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
 
 
 def _statement(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
-    """Move a statement out of a block or into the one before, leave it out, or leave the block otherwise."""
+    """Move a statement out of a block or into the one before, or leave it out."""
     parent = code.parents.get(node)
     blocks = [getattr(parent, name, ()) for name in ("body", "orelse", "finalbody")]
     block = next((block for block in blocks if isinstance(block, list) and node in block), [])
@@ -409,9 +385,6 @@ def _statement(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
         yield code.lines(node, moved, "move", 0.7 if isinstance(before, loop) else 0.4)
     if len(block) > 1:
         yield code.lines(node, "", "delete", 0.35)
-    if isinstance(node, ast.Break | ast.Continue | ast.Return):
-        word = "break" if isinstance(node, ast.Continue) else "continue"
-        yield code.lines(node, f"{' ' * node.col_offset}{word}\n", "leave otherwise", 0.4)
 
 
 KINDS = (_relation, _connective, _truth, _number, _arithmetic, _sibling, _missing, _name, _exception, _accumulate,

@@ -13,34 +13,33 @@ from typing import NamedTuple
 
 from dgm.offline import locate
 from dgm.offline.locate import Evidence, Problem, is_test, words_of
-from dgm.offline.mutate import Candidate, Unit, candidates, find_units, mark_of
+from dgm.offline.mutate import Candidate, Unit, candidates, find_units
 from dgm.offline.talk import Change, Edit, FileView, Habit, Move, Talk, Window, asks, show
 
 LIST = "find . -type f -not -path '*/.*' -not -name '*.pyc' | sort | head -300"
 TESTS = "python3 -m unittest"
 _FOUND = re.compile(r"^(?:\./)?([\w./-]+\.py):(\d+):\s*(?:async +)?(?:def|class) +(\w+)", re.M)
 _UNITS, _MOST, _PER_FILE = 16, 800, 5
-_WINDOW = 60
 _SYMPTOMS = {
-    r"white ?space|blanks?\b|spaces?\b|trailing|padding|indent": (r"strip", 2.5),
-    r"upper|lower|capital|\bcase\b|letters": (r"lower", 2.5),
-    r"shared?\b|leak|only look|original|in place|modif|also change|changes? (?:the|my)|\bcop(?:y|ies)\b|alike|each other": (
-        r"missing (?:copy|list|dict|set|sorted|tuple)", 2.2),
-    r"negative|absolute|\bsign\b|below zero|minus|opposite|direction": (r"abs|arithmetic", 2.0),
+    r"white ?space|blanks?\b|spaces?\b|trailing|padding|indent": ("strip", 2.5),
+    r"upper|lower|capital|\bcase\b|letters": ("lower", 2.5),
+    r"shared?\b|leak|only look|original|in place|modif|also change|changes? (?:the|my)|\bcop(?:y|ies)\b|alike": (
+        "missing (?:copy|list|dict|set|sorted|tuple)", 2.2),
+    r"negative|absolute|\bsign\b|below zero|minus|opposite|direction": ("abs|arithmetic", 2.0),
     r"\border|sorted|alphabet|rank|newest|oldest|highest|latest|descending": (
-        r"missing (?:sorted|reversed|int|list)|off by one|relation|flag", 1.8),
+        "missing (?:sorted|reversed|int|list)|off by one|relation|flag", 1.8),
     r"exact|bound|edge|\blast\b|\bfirst\b|one too|too (?:many|few|long|short|late|early|much)|touch|beyond"
-    r"|\blimit|at least|at most|equal|end(?:s|ing)?\b|just|until|full": (r"relation|off by one|drop operand", 1.6),
-    r"\bzero\b|\b0\b|empty|\bnone\b|missing|absent|without|unset|nothing|fallback": (r"to None|to truth|connective", 2.0),
-    r"instead\b.{0,80}\berror|error\b.{0,80}instead|wrong error|not an? `?\w+Error|crash|fails with": (r"exception", 2.5),
-    r"twice|double|duplicate|again|counted": (r"missing set|delete|move|accumulate|truth", 1.5),
-    r"\blost\b|loses?|forg[eo]t|gone|disappear|add(?:s|ed)? up|total|sum\b": (r"accumulate|return|move|sibling", 1.6),
-    r"default|by itself|unless told": (r"to None|flag|off by one", 2.0),
-    r"larg|small|long(?:er|est)|short(?:er|est)|max|min|wid(?:er|est)|most|least|utf|summer": (r"sibling|relation", 1.5),
-    r"only the (?:first|last)|(?:later|other) ones?|the rest|stops?\b|every one|all of": (r"move|leave|return|delete", 2.2),
-    r"\bfloat|decimal|round|cents?\b|fraction|integer|half": (r"arithmetic|missing (?:int|round|str)|sibling", 1.5),
-    r"swap|revers|other way|backward|mirror|upside": (r"swap|relation|reversed|flag|arithmetic", 1.8),
-    r"ignor|no effect|not (?:used|passed)|belongs? to|of the (?:other|wrong)|another|confus": (r"other name", 1.7),
+    r"|\blimit|at least|at most|equal|end(?:s|ing)?\b|just|until|full": ("relation|off by one|drop operand", 1.6),
+    r"\bzero\b|\b0\b|empty|\bnone\b|missing|absent|without|unset|fallback": ("to None|to truth|connective", 2.0),
+    r"instead\b.{0,80}\berror|error\b.{0,80}instead|not an? `?\w+Error|crash|fails with": ("exception", 2.5),
+    r"twice|double|duplicate|again|counted": ("missing set|delete|move|accumulate|truth", 1.5),
+    r"\blost\b|loses?|forg[eo]t|gone|disappear|add(?:s|ed)? up|total|sum\b": ("accumulate|move|sibling", 1.6),
+    r"default|by itself|unless told": ("to None|flag|off by one", 2.0),
+    r"larg|small|long(?:er|est)|short(?:er|est)|max|min|wid(?:er|est)|most|least|utf": ("sibling|relation", 1.5),
+    r"only the (?:first|last)|(?:later|other) ones?|the rest|stops?\b|every one": ("move|delete", 2.2),
+    r"\bfloat|decimal|round|cents?\b|fraction|half": ("arithmetic|missing (?:int|round|str)|sibling", 1.5),
+    r"swap|revers|other way|backward|mirror|upside": ("relation|reversed|flag|arithmetic", 1.8),
+    r"ignor|no effect|belongs? to|of the (?:other|wrong)|another|confus": ("other name", 1.7),
 }  # fmt: skip
 """Words of a problem or a message → the kinds that they make likelier, and by how much."""
 
@@ -55,7 +54,7 @@ class Decision(NamedTuple):
 class _Trial(NamedTuple):
     """What became of an edit until the next one."""
 
-    marks: frozenset[str]
+    state: frozenset[tuple[str, Change]]
     """What is changed in the files; empty after the last edit was taken back."""
     tests: bool | None
     example: bool | None
@@ -81,8 +80,7 @@ class _Situation:
     def trials(self) -> list[_Trial]:
         found = list[_Trial]()
         for step in self.talk.steps:
-            marks = frozenset(mark_of(path, change) for path, change in step.state)
-            last = _Trial(marks, None, None, 0) if step.done else found.pop() if found else None
+            last = _Trial(step.state, None, None, 0) if step.done else found.pop() if found else None
             tests, example = locate.verdict(step.result or ""), locate.example_verdict(step.result or "")
             runs = step.result is not None and ("unittest" in str(step.move) or tests is not None)
             if last:
@@ -90,7 +88,7 @@ class _Situation:
                     new if new is not None else old
                     for new, old in zip((tests, example), last[1:3], strict=True)
                 )
-                found.append(_Trial(last.marks, tests, example, last.runs + runs))
+                found.append(_Trial(last.state, tests, example, last.runs + runs))
         return found
 
     @cached_property
@@ -115,7 +113,7 @@ class _Situation:
 
     def weight_of(self, name: str) -> float:
         named, tested = name in self.problem.names, name in self.evidence.tested
-        return 0.3 if name.endswith("Error") else 0.4 + 3 * named + 3 * tested + (name in self.problem.called)
+        return 0.4 + 3 * named + 3 * tested + (name in self.problem.called)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -163,10 +161,6 @@ class _Situation:
             seen[(*row, one.kind)], seen[row] = same + 1, before + 1
             found.append((score * 0.5**same * 0.9**before, one))
         return sorted(found, key=_place)
-
-    @property
-    def has_shell(self) -> bool:
-        return "shell" in self.talk.tools
 
     @property
     def has_example(self) -> bool:
@@ -224,7 +218,7 @@ def _look(now: _Situation) -> Decision | None:
     ):
         # A move that was made twice without effect tells that the scaffold shows no results.
         shown = any(step.move == moves[0] and step.result is not None for step in talk.steps)
-        if now.has_shell and wanted and not shown and talk.times(moves[0]) < 2:
+        if "shell" in now.talk.tools and wanted and not shown and talk.times(moves[0]) < 2:
             return Decision(say, tuple(moves))
     return None
 
@@ -262,7 +256,7 @@ def _next_window(now: _Situation, path: str) -> str | None:
     )
     seen = [(unit.first, unit.last) for unit in find_units(view)]
     for line in lines:
-        move = show(Window(path, max(1, line - 12), line - 12 + _WINDOW))
+        move = show(Window(path, max(1, line - 12), line + 48))
         if not any(first <= line <= last for first, last in seen) and not now.talk.times(move):
             return move
     return None
@@ -271,7 +265,7 @@ def _next_window(now: _Situation, path: str) -> str | None:
 def _after_edit(now: _Situation) -> Decision:
     """Judge the present candidate, then finish or go on."""
     trial, last = now.trials[-1], now.talk.steps[-1].move
-    if trial.tests is False or trial.example is False or not trial.marks:
+    if trial.tests is False or trial.example is False or not trial.state:
         return _gather_more(now) or _try_next(now)
     example = f"python3 {locate.PROBE}" if now.has_example and trial.example is None else ""
     command = "; ".join(part for part in (example, now.tests if trial.tests is None else "") if part)
@@ -285,7 +279,7 @@ def _gather_more(now: _Situation) -> Decision | None:
     known = {name for _, _, name in now.hits} | {unit.name for unit in now.units}
     unknown = sorted(name for name in now.evidence.tested - known if len(name) > 2)
     searches = sum(str(step.move).startswith("grep -rn") for step in now.talk.steps)
-    if unknown and now.has_shell and searches < 3 and not now.talk.times(_search(now, unknown)):
+    if unknown and "shell" in now.talk.tools and searches < 3 and not now.talk.times(_search(now, unknown)):
         return Decision("Searching for what the failing test calls.", (_search(now, unknown),))
     frames = list(dict.fromkeys(path for path, _ in reversed(now.evidence.frames)))[:2]
     found = next((d for path in frames if (d := _read(now, path, ", where the error comes from"))), None)
@@ -309,8 +303,8 @@ def _try_next(now: _Situation) -> Decision:
 
 def _try_candidates(now: _Situation) -> Decision | None:
     """Replace the present candidate by the best one that is left, and test it if several calls are welcome."""
-    tried = now.talk.marks.union([""], *(trial.marks for trial in now.trials))
-    left = (one for _, one in now.ranked[:400] if one.mark not in tried)
+    tried = {state for trial in now.trials for state in trial.state}
+    left = (one for _, one in now.ranked[:400] if one.change and (one.unit.path, one.change) not in tried)
     changed = [view for view in now.talk.files.values() if view.change]
     best = list(islice(left, 8))
     # To change to another file takes a step of its own.
@@ -319,11 +313,11 @@ def _try_candidates(now: _Situation) -> Decision | None:
         if back:
             return Decision("Taking the last edit back.", (back,))
         edit = _edit_to(now.talk.view(one.unit.path), one.change)
-        if edit:
+        if edit and not now.talk.times(edit):
             check = f"python3 {locate.PROBE}; {now.tests}" if now.has_example else now.tests
-            several = now.asks(Habit.SEVERAL) and now.has_shell and not now.asks(Habit.NO_TESTS)
-            say = f"Trying an edit ({one.kind}, line {one.line}). #c{one.mark}"
-            return Decision(say, (edit, check) if several else (edit,))
+            several = now.asks(Habit.SEVERAL) and "shell" in now.talk.tools and not now.asks(Habit.NO_TESTS)
+            moves = (edit, check) if several else (edit,)
+            return Decision(f"Trying an edit ({one.kind}, line {one.line}).", moves)
     return None
 
 

@@ -50,7 +50,6 @@ if text.count(edit["old"]) != 1:
 open(edit["path"], "w", encoding="utf-8", newline="").write(text.replace(edit["old"], edit["new"]))
 print("edited " + edit["path"])
 END_OF_EDIT"""
-_MARK = re.compile(r"#c([0-9a-f]{11})\b")
 _NOT = re.compile(r"\b(?:not|never|avoid|without|rather than|instead of)\b|n't\b", re.I)
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+|\n\s*\n|\n\s*[-*]\s*")
 
@@ -183,15 +182,13 @@ class FileView:
 
 
 class Step(NamedTuple):
-    """One call of the model that the scaffold kept."""
+    """One call of the model that the scaffold kept: a move, if it can be understood, and its result, if it is shown."""
 
     move: Move | None
-    """The call; ``None`` if it cannot be understood."""
     result: str | None
-    """The tool's answer; ``None`` if the scaffold shows none."""
     done: bool
     """Whether it is an edit that succeeded."""
-    state: tuple[tuple[str, Change], ...]
+    state: frozenset[tuple[str, Change]]
     """After such an edit, what is changed in all files."""
 
 
@@ -201,10 +198,8 @@ class Talk:
 
     system: str
     problem: str
-    notes: str
     tools: Mapping[str, tuple[str, Mapping[str, str]]]
     """Role (``shell``, ``replace``, ``view``) → the tool's name, and its parameters by slot."""
-    said: tuple[str, ...] = ()
     steps: list[Step] = field(default_factory=list)
     files: dict[str, FileView] = field(default_factory=dict)
 
@@ -220,12 +215,6 @@ class Talk:
         """Whether the repository is an agent's own source."""
         asked = re.search(r"\b(?:source|code)\b.{0,40}\bagent\b.{0,60}\b(?:your|own)\b", self.system, re.S)
         return bool(asked) or "Improve this coding agent" in self.problem or "agent.toml" in self.listing
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """Marks of candidates that an earlier attempt or a reply's first edit tried."""
-        own = [mark for text in self.said for mark in _MARK.findall(text)[:1]]
-        return frozenset([*own, *_MARK.findall("\n".join((self.system, self.problem, self.notes)))])
 
     def view(self, path: str) -> FileView:
         """Return the known lines of a file."""
@@ -283,8 +272,9 @@ def recognise(tools: Sequence[Tool]) -> dict[str, tuple[str, dict[str, str]]]:
         for role, needed, optional, verb in _ROLES:
             slots: dict[str, str] = {}
             for slot in (*needed, *optional):
-                free = (n for n in names if n not in slots.values() and re.search(_NAMES[slot], n.lower()))
-                slots |= {slot: name for name in [next(free, None)] if name}
+                free = [n for n in names if n not in slots.values() and re.search(_NAMES[slot], n.lower())]
+                if free:
+                    slots[slot] = free[0]
             rest = set(required if isinstance(required, list) else ()) - set(slots.values())
             if re.search(verb, what) and not rest and all(slot in slots for slot in needed):
                 box.setdefault(role, (tool.name, slots))
@@ -299,9 +289,7 @@ def fold(request: Request) -> Talk:
     talk = Talk(
         "\n".join(message.text for message in request.messages if message.role is Role.SYSTEM),
         "\n".join(message.text for message in turns[:count]),
-        "\n".join(message.text for message in turns[count:] if message.role is Role.USER),
         recognise(request.tools),
-        tuple(message.text for message in turns if message.role is Role.ASSISTANT),
     )
     answers = {message.call_id: message.text for message in reversed(turns) if message.role is Role.TOOL}
     for message in turns:
@@ -324,18 +312,14 @@ def _take(talk: Talk, move: Move | None, result: str | None) -> None:
             result = f"{total} {paths[0]}\n{rows}" + "\n== end" * bool(last)
         for path, shown, total in read_shown(result, paths[0] if len(paths) == 1 else ""):
             talk.files.setdefault(path, FileView(path)).see(shown, total)
-    state = tuple((path, view.change) for path, view in sorted(talk.files.items()) if done and view.change)
-    talk.steps.append(Step(move, result, done, state))
+    state = ((path, view.change) for path, view in talk.files.items() if done and view.change)
+    talk.steps.append(Step(move, result, done, frozenset(state)))
 
 
 def read_shown(text: str, only: str) -> Iterator[tuple[str, dict[int, str], int | None]]:
-    """Yield path, lines and length of the files in the output of ``show``, which may be cut anywhere.
+    """Yield path, lines and length of the files in an output of ``show`` (``only`` one, or several), cut anywhere.
 
-    A line is believed if the output shows its neighbours, too.
-
-    Args:
-        text: the output.
-        only: the file that all lines belong to; empty if there are several.
+    A line is believed if its neighbours are shown, too.
     """
     rows = text.rstrip("\n").split("\n")
     heads, numbered = [_HEAD.match(row) for row in rows], [_ROW.match(row) for row in rows]

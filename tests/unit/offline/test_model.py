@@ -57,11 +57,10 @@ def test_hostile_results_are_survived(result):
     assert decide(Request([Message(Role.USER, "fix f"), Message(Role.ASSISTANT, "", calls), *results], TOOLS))
 
 
-def test_an_error_while_deciding_is_done_in_production_and_loud_under_test():
+def test_an_error_while_deciding_is_logged_and_answered(caplog):
     request = Request([Message(Role.USER, "x"), None], TOOLS)  # type: ignore[list-item]
-    assert "DONE" in asyncio.run(OfflineModel().reply(request)).text
-    with pytest.raises(AttributeError):
-        asyncio.run(OfflineModel(strict=True).reply(request))
+    assert asyncio.run(OfflineModel().reply(request)).text == "DONE"
+    assert caplog.records[-1].exc_info[0] is AttributeError
 
 
 def test_usage_counts_a_quarter_of_the_characters():

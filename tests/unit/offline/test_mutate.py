@@ -59,7 +59,6 @@ def repaired(text):
         ),
         ("move", "for c in a:\n        b(c)\n    b(a)", "for c in a:\n        b(c)\n        b(a)"),
         ("delete", "b(a)\n    return a", "return a"),
-        ("leave otherwise", "for c in a:\n        break", "for c in a:\n        continue"),
     ],
 )
 def test_the_repair_is_among_the_candidates(kind, broken, right):

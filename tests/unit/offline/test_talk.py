@@ -74,7 +74,7 @@ def test_a_file_is_known_after_an_edit_and_so_is_what_changed():
     assert view.lines == {1: "x = 1", 2: "y = 3", 3: "z = 4"}
     assert view.base == {1: "x = 1", 2: "y = 2"}
     assert view.change == Change(2, ("y = 2",), ("y = 3", "z = 4"))
-    assert seen.steps[-1].state == (("a.py", view.change),)
+    assert seen.steps[-1].state == {("a.py", view.change)}
 
 
 def test_an_edit_that_is_refused_changes_nothing():
