@@ -38,7 +38,7 @@ from dgm.meta.registry import open_operators
 from dgm.meta.seed_origin import freeze_origin
 from dgm.meta.seeds import read_seed, read_seed_with_origin, seed_of
 from dgm.models.builtin import DryRun
-from dgm.models.choose import drawing_of, open_models
+from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes.choose import choose
@@ -263,6 +263,12 @@ def record_resume(run: Run, budget: Budget, parts: RunParts, mended: Sequence[Ev
     check_benchmark(run, parts)
     warn_changed_objects(run)
     settings = settings_of(run)
+    began = run.config["versions"].get(OFFLINE, "1")
+    if OFFLINE in all_names(settings) and began != OFFLINE_VERSION:
+        text = (
+            "%s: began with version %s of the offline model and goes on with %s; their results do not compare"
+        )
+        log.warning(text, run.name, began, OFFLINE_VERSION)
     _finish_creation(run, settings, parts)
     # After the start of the session, because the time since the last session belongs to no session.
     run.append_many([_run_started_event(settings, budget, parts.benchmark, resumed=True), *mended])
@@ -297,6 +303,7 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
             "dgm": __version__,
             "python": platform.python_version(),
             "benchmark": parts.benchmark.version,
+            **({OFFLINE: OFFLINE_VERSION} if OFFLINE in all_names(settings) else {}),
         },
         run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),

@@ -73,7 +73,8 @@ def budget_options(command: Any) -> Any:
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--benchmark", help="Name or folder of a task suite (default starter).")
 @click.option(
-    "--model", help="openai/…, anthropic/…, openai-compatible/…, offline (default auto: says what and why)."
+    "--model",
+    help="openai/…, anthropic/…, openai-compatible/…, offline, scripted:FILE (default auto: says why).",
 )
 @click.option("--policy", help="Which step comes next (default lineage).")
 @click.option("--operator", help="How a child is made; several joined by + (default self-edit).")

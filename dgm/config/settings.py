@@ -24,8 +24,8 @@ class Settings(Section):
     """A suite's name under ``benchmarks/`` or the path of a suite's folder; ``swebench:`` and a data set's name or
     file; ``polyglot:`` and a folder or git URL; several of these joined by ``+``."""
     model: str = "auto"
-    """The model that agents are lent: ``openai/…``, ``anthropic/…``, ``openai-compatible/…``, ``offline``, the name of
-    an installed plug-in; ``auto`` chooses and says why."""
+    """The model that agents are lent: ``openai/…``, ``anthropic/…``, ``openai-compatible/…``, ``offline``,
+    ``scripted:FILE``, the name of an installed plug-in; ``auto`` chooses and says why."""
     operator: str = "self-edit"
     """Operator that makes a child; of several joined by ``+``, one is chosen for each child."""
     sandbox: Annotated[str, Field(min_length=1)] = "auto"

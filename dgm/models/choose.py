@@ -20,6 +20,7 @@ from dgm.models.builtin import ModelContext
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
 from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
+from dgm.models.scripted import SCRIPTED, ScriptedModel
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.plugins import find_installed, open_plugin
 from dgm.protocols import LentModel, Model
@@ -34,6 +35,8 @@ BUILTIN = {
 
 Each of these gives equal answers to equal requests.
 """
+OFFLINE, OFFLINE_VERSION = "offline", "2"
+"""The version is recorded with each run that uses the model: another one answers otherwise. Runs without one used 1."""
 SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close": 0}
 """Attributes of a plug-in's model, and the number of arguments of its methods; None for plain attributes."""
 
@@ -142,6 +145,8 @@ class _Opener:
     def open(self, name: str) -> LentModel:
         if name == AUTO:
             raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+        if name.startswith(SCRIPTED):
+            return ScriptedModel(name)
         provider = provider_of(name)
         if provider:
             return self._hosted(provider, name)
@@ -205,5 +210,5 @@ def _unknown_model_text(name: str, settings: Settings) -> str:
     ]
     near = guess or difflib.get_close_matches(name, known, 1, 0.75)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, AUTO, *plugins]
+    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
     return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"

@@ -15,6 +15,7 @@ from dgm.config import PriceSettings
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.models.addresses import is_loopback
+from dgm.models.scripted import SCRIPTED
 from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
@@ -27,6 +28,11 @@ MAX_REPLY_TOKENS = 32_000
 """Maximum output tokens of one reply of a model that can give more: each call sets aside the money for all of them."""
 SLACK = 1 + 1e-12
 """Factor that makes a worst case larger than any cost that differs from it by rounding alone."""
+
+
+def is_free(model: str) -> bool:
+    """Return whether a model costs nothing, wherever it runs."""
+    return model in FREE_MODELS or model.startswith(SCRIPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +195,7 @@ class Prices:
         row = self.rows.get(model) or self.rows.get(self.snapshots.get(model, model))
         if row is not None:
             return row
-        return FREE if model in FREE_MODELS or (self.local and model.startswith(COMPATIBLE)) else None
+        return FREE if is_free(model) or (self.local and model.startswith(COMPATIBLE)) else None
 
 
 def _parse_price(row: Mapping[str, Any]) -> Price:

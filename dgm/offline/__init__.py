@@ -1,4 +1,4 @@
-"""The offline model: a rule-based program-repair engine that is driven by the conversation alone."""
+"""The offline model: a program that repairs code by rules, driven by the conversation alone."""
 
 from dgm.offline.model import OfflineModel, decide
 

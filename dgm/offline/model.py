@@ -4,11 +4,12 @@ import asyncio
 import logging
 
 from dgm.domain import Usage
-from dgm.messages import Reply, Request, RequestRefused, Stop, ToolCall
-from dgm.offline import performing, solver, wire, writing
-from dgm.offline.knowledge import Conversation, fold
-from dgm.offline.moves import Decision
+from dgm.messages import CONTEXT_LENGTH, Reply, Request, RequestRefused, Role, Stop
+from dgm.offline import answers, improve, solve
+from dgm.offline.talk import fold
 
+CONTEXT = 200_000
+"""Maximum number of characters of messages and tools together; a longer request is refused."""
 _log = logging.getLogger(__name__)
 
 
@@ -18,25 +19,31 @@ def decide(request: Request) -> Reply:
     Raises:
         RequestRefused: the request is too long or has no messages.
     """
-    wire.check_request(request)
-    written = writing.decide(request)
-    if written is not None:
-        return _final_reply(request, written.say)
-    conversation = fold(request)
-    return _reply(request, conversation, _decision(conversation))
+    if not request.messages:
+        raise RequestRefused("invalid_request_error", "messages: at least one message is required")
+    length = sum(len(m.text) + sum(len(c.arguments + c.name) for c in m.calls) for m in request.messages)
+    length += sum(len(tool.name + tool.description) for tool in request.tools)
+    if length > CONTEXT:
+        what = f"maximum context length is {CONTEXT // 4} tokens; the messages have {length // 4}."
+        raise RequestRefused(CONTEXT_LENGTH, f"This model's {what}")
+    calls, text = [], answers.answer(request)
+    if text is None:
+        talk = fold(request)
+        text, moves = improve.decide(talk) if talk.own_source else solve.decide(talk)
+        turn = sum(message.role is Role.ASSISTANT for message in request.messages) + 1
+        used = {call.id for message in request.messages for call in message.calls}
+        fresh = (name for number in range(1, 1000) if (name := f"call_{turn}_{number}") not in used)
+        calls = [call for move in moves if (call := talk.call(move, next(fresh)))]
+        text += " The tools do not allow it. DONE" if moves and not calls else ""
+    output = len(text) + sum(len(call.arguments) for call in calls)
+    stop = Stop.TOOL_CALLS if calls else Stop.END
+    return Reply(text, tuple(calls), stop, Usage(1, length // 4, output // 4))
 
 
 class OfflineModel:
-    """A rule-based repair program that answers like a model.
-
-    Args:
-        strict: whether an error while deciding is raised, for tests; else it is logged and the answer is "DONE".
-    """
+    """A rule-based repair program that answers like a model; an error while deciding is logged and answered "DONE"."""
 
     name = "offline"
-
-    def __init__(self, *, strict: bool = False) -> None:
-        self._strict = strict
 
     async def reply(self, request: Request) -> Reply:
         """Return the answer to a request, computed in a thread.
@@ -57,36 +64,6 @@ class OfflineModel:
             return decide(request)
         except RequestRefused:
             raise
-        except Exception:
-            if self._strict:
-                raise
+        except Exception:  # noqa: BLE001  (an agent must get an answer)
             _log.exception("the offline model could not decide")
             return Reply("DONE", (), Stop.END, Usage(1))
-
-
-def _decision(conversation: Conversation) -> Decision:
-    if conversation.improving:
-        from dgm.offline import editor
-
-        return editor.decide_edit(conversation)
-    return solver.decide(conversation)
-
-
-def _reply(request: Request, conversation: Conversation, decision: Decision) -> Reply:
-    names = wire.identifiers(request.messages, len(decision.moves))
-    calls: list[ToolCall] = []
-    for move, name in zip(decision.moves, names, strict=True):
-        call = performing.perform(move, conversation.toolbox, conversation.files, name)
-        if call is not None:
-            calls.append(call)
-    if decision.moves and not calls:
-        return _final_reply(request, decision.say + " The tools do not allow it. DONE")
-    if not calls:
-        return _final_reply(request, decision.say)
-    output = len(decision.say) + sum(len(call.arguments) for call in calls)
-    usage = Usage(1, wire.count_characters(request) // 4, output // 4)
-    return Reply(decision.say, tuple(calls), Stop.TOOL_CALLS, usage)
-
-
-def _final_reply(request: Request, text: str) -> Reply:
-    return Reply(text, (), Stop.END, Usage(1, wire.count_characters(request) // 4, len(text) // 4))

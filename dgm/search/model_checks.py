@@ -16,7 +16,7 @@ from dgm.errors import ProviderRefuses, ProviderWaits, UserError
 from dgm.gateway.journal import RunJournal
 from dgm.models.check import NullListener
 from dgm.models.choose import all_names, open_models
-from dgm.models.pricing import FREE_MODELS, Price, Prices
+from dgm.models.pricing import Price, Prices, is_free
 from dgm.protocols import Checked, Sleep, WireModel
 
 CHECK_TOKENS = 4_000
@@ -94,7 +94,7 @@ def worst_of_checks(settings: Settings) -> Mapping[str, Usage]:
     """Return the maximum usage of each billed model's check."""
     worst = {}
     for name, price in prices_of(settings).items():
-        if name not in FREE_MODELS:
+        if not is_free(name):
             output = price.reply_limit(settings.limits.output_tokens)
             worst[name] = Usage(1, CHECK_TOKENS, output, price.most(CHECK_TOKENS, output))
     return worst

@@ -1,6 +1,6 @@
 """Two agents that each work on other fields, and the agent that both were made from.
 
-The ancestor is the shipped seed with changes of the offline model's own catalogue, which make it solve more, and a
+The ancestor is the shipped seed with changes of the offline model's own edits, which make it solve more, and a
 table of the packages that it works on, which is empty: it leaves every repository as it is. Each of the two adds
 packages to the table, in the same place, and a change of its own elsewhere.
 """
@@ -9,19 +9,9 @@ import json
 
 from dgm.domain import Entry
 from dgm.meta.seeds import read_seed
-from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.edits.kind import apply_edits
+from dgm.offline.improve import apply_edits, kinds
 
-STRONGER = (
-    "more-steps",
-    "more-steps",
-    "test-after-edit",
-    "reproduce",
-    "trace",
-    "head-and-tail",
-    "list-files",
-    "more-fixes",
-)
+STRONGER = ("more-steps", "still-more-steps", "test-after-edit", "reproduce", "head-and-tail", "list-files")
 FIELDS = '''"""Which repositories this agent works on."""
 
 import os
@@ -43,12 +33,18 @@ DECLINES = """    if job["kind"] == "solve" and not fields.known(job["workdir"])
 """
 
 
+def changed(files, names):
+    """The files after edits of the offline model, by their names."""
+    for name in names:
+        edits = next(kind for kind in kinds() if kind.name == name).apply(files)
+        assert edits, name
+        files = apply_edits(files, edits)
+    return files
+
+
 def ancestor():
     """Solves nothing, and could solve much."""
-    files = {path: entry.data.decode() for path, entry in read_seed().items()}
-    for name in STRONGER:
-        kind = next(kind for kind in CATALOGUE if kind.name == name)
-        files = apply_edits(files, kind.apply(files))
+    files = changed({path: entry.data.decode() for path, entry in read_seed().items()}, STRONGER)
     start = files["agent/__main__.py"]
     assert start.count(ASKED) == 1
     start = start.replace(ASKED, ASKED + DECLINES).replace("import loop", "import fields, loop")
@@ -57,11 +53,9 @@ def ancestor():
 
 
 def specialist(fields, *changes):
-    """The ancestor for some packages, with further changes of the catalogue."""
+    """The ancestor for some packages, with further edits of the offline model."""
     files = {path: entry.data.decode() for path, entry in ancestor().items()}
     rows = "".join(f"    {json.dumps(name)},\n" for name in fields)
     files["agent/fields.py"] = files["agent/fields.py"].replace("FIELDS = [\n", "FIELDS = [\n" + rows)
-    for name in changes:
-        kind = next(kind for kind in CATALOGUE if kind.name == name)
-        files = apply_edits(files, kind.apply(files))
+    files = changed(files, changes)
     return {path: Entry(text.encode()) for path, text in files.items()}

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dgm.domain import Usage
 from dgm.messages import Message, Reply, Request, Role, Stop, ToolCall
-from dgm.offline.knowledge import fold
+from dgm.offline.talk import fold
 from tests.support.wire_server.brain import Brain, Offline
 from tests.support.wire_server.protocol import size
 
@@ -43,7 +43,7 @@ class Talkative:
         plain = replace(request, messages=_without_slips(request.messages))
         conversation = fold(plain)
         reply = await self._inner.answer(plain)
-        if not conversation.improving:
+        if not conversation.own_source:
             return reply
         slips = len(_slips(request.messages))
         if slips == 0:

@@ -10,8 +10,8 @@ from dgm.errors import AgentFault
 from dgm.meta.compare import ROWS, Compare
 from dgm.meta.context import OperatorContext
 from dgm.meta.prompts import Prompts, load_shipped
-from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.model import decide
+from dgm.offline import decide
+from dgm.offline.improve import kinds
 from dgm.protocols import Brief, Member
 from tests.unit.meta.test_diagnose import FACTS, ISSUE, SEED, Bench, case
 
@@ -105,4 +105,4 @@ def test_the_offline_model_takes_over_nothing_that_the_source_has_already():
     me = Member(ME.agent, changed, ME.own, ME.verdicts)
     proposed = offline(me=me)
     assert proposed != "Runs end at the step limit: allow more steps."
-    assert proposed in {kind.rationale for kind in CATALOGUE}
+    assert proposed in {kind.reason for kind in kinds()}

@@ -6,7 +6,7 @@ from dgm.domain import ActionId, Agent, AgentId, Evaluation, TaskId, Verdict
 from dgm.meta.answers import MalformedAnswer
 from dgm.meta.generality import TaskWords
 from dgm.meta.seeds import read_seed
-from dgm.offline.catalogue import CATALOGUE
+from dgm.offline.improve import kinds
 from dgm.protocols import Case, Member, ProgramEnd
 
 PROBLEM = """`TokenBucket.refill` in `limits/bucket.py` adds tokens twice.
@@ -65,7 +65,7 @@ def test_words_of_a_task_are_found(text):
         "Be more generous with output; keep the documentation.",
         "A refill of the budget, a bucket of tokens, and the year of the ledger are words.",
         "ratelimit-refills are another thing.",
-        *(kind.rationale for kind in CATALOGUE),
+        *(kind.reason for kind in kinds()),
     ],
 )
 def test_ordinary_words_are_none(text):

@@ -13,12 +13,11 @@ from dgm.meta.contract import PARTS
 from dgm.meta.module import Module, read_statement
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
-from dgm.offline.catalogue import CATALOGUE
-from dgm.offline.edits.kind import apply_edits
+from dgm.offline.improve import apply_edits, kinds
 from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
+from tests.support.offline_talk import IMPROVE, Scaffold
 from tests.unit.meta.test_crossover import MORE_OUTPUT, MORE_STEPS, changed
 from tests.unit.meta.test_self_edit import FACTS
-from tests.unit.offline.test_editor import Scaffold
 
 SEED = read_seed()
 SAID = "DONE\nRationale: show more\nGeneral: long output  is cut on every problem"
@@ -174,8 +173,8 @@ class Offline(Bench):
         self.folder = folder
 
     async def work(self, job):
-        scaffold = Scaffold(self.folder, {path: entry.data.decode() for path, entry in job.workspace.items()})
-        self.said = scaffold.improve(job.problem, steps=10)[-1]
+        files = {path: entry.data.decode() for path, entry in job.workspace.items()}
+        self.said = Scaffold(self.folder).write(files).work(job.problem, IMPROVE)[-1]
         self.left = {path: Entry((self.folder / path).read_bytes()) for path in job.workspace}
         return await super().work(job)
 
@@ -187,5 +186,5 @@ def test_the_offline_model_changes_the_part_it_is_asked_to_change(part, tmp_path
     assert proposal.source != SEED
     assert proposal.stated == "it changes how the agent works on every problem, and speaks of none."
     texts = {path: entry.data.decode() for path, entry in SEED.items()}
-    outcomes = [apply_edits(texts, kind.apply(texts) or ()) for kind in CATALOGUE]
+    outcomes = [apply_edits(texts, kind.apply(texts)) for kind in kinds()]
     assert {path: entry.data.decode() for path, entry in proposal.source.items()} in outcomes

@@ -1,6 +1,7 @@
 """What operators say to models: as files, and frozen with a run."""
 
 import hashlib
+import json
 import re
 from importlib.resources import files
 from types import SimpleNamespace
@@ -8,10 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from dgm.archive.run import Run
-from dgm.assemble import RunParts, operators_of, record_of
+from dgm.assemble import RunParts, operators_of, record_of, record_resume
 from dgm.config import Settings
+from dgm.domain import Budget
 from dgm.errors import ArchiveCorrupt
 from dgm.meta.prompts import Prompts, load_frozen, load_shipped
+from dgm.models.choose import OFFLINE_VERSION
+from tests.support.runs.made import make_run
 
 SELF_EDIT = "2725ba651b0636e54126e5bc6b2c02cdeb72888f483a2750441a8efdccd0d6fc"
 """Of the text that runs without frozen prompts were made with."""
@@ -73,6 +77,24 @@ def test_a_new_run_is_begun_with_the_words_of_its_time(tmp_path):
 def test_a_new_run_records_the_agent_that_it_starts_from(tmp_path, model, name):
     parts = RunParts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
     assert record_of(tmp_path / "run", Settings(model=model), parts)["seed_agent"] == name
+
+
+@pytest.mark.parametrize(("model", "version"), [("offline", OFFLINE_VERSION), ("openai/m", None)])
+def test_a_new_run_records_the_version_of_the_offline_model(tmp_path, model, version):
+    parts = RunParts(SimpleNamespace(name="bubblewrap"), SimpleNamespace(version="1"))
+    assert record_of(tmp_path / "run", Settings(model=model), parts)["versions"].get("offline") == version
+
+
+@pytest.mark.parametrize(("then", "warned"), [({}, True), ({"offline": OFFLINE_VERSION}, False)])
+def test_a_run_that_goes_on_with_another_offline_model_warns(tmp_path, caplog, then, warned):
+    make_run(tmp_path / "run")
+    frozen = json.loads((tmp_path / "run" / "run.json").read_text())
+    frozen["config"]["versions"] |= then
+    (tmp_path / "run" / "run.json").write_text(json.dumps(frozen))
+    tasks = SimpleNamespace(version="1", tasks=lambda split: ())
+    with Run.open(tmp_path / "run", write=True) as run:
+        record_resume(run, Budget(), RunParts(SimpleNamespace(name="bubblewrap"), tasks))
+    assert ("began with version 1 of the offline model" in caplog.text) == warned
 
 
 def test_operators_speak_as_their_run_was_begun(tmp_path):

@@ -14,7 +14,7 @@ from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.meta.syntax_key import syntax_key
 from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
-from dgm.offline.model import OfflineModel
+from dgm.offline import OfflineModel
 from dgm.protocols import Completed, Grade, Proposal, Work
 
 pytestmark = pytest.mark.starts_processes
@@ -66,7 +66,7 @@ class World:
         said = self.answers.pop(0) if self.answers else None
         if isinstance(said, Exception):
             raise said
-        return Reply(said, usage=Usage(1)) if said else await OfflineModel(strict=True).reply(request)
+        return Reply(said, usage=Usage(1)) if said else await OfflineModel().reply(request)
 
     def vet(self, child, gates=EVERYTHING, probes=TASKS, vetting=None, **limits):
         own = {tree_id(TWIN): "agent 3"}

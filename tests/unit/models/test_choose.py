@@ -88,7 +88,10 @@ def test_unknown_name_is_refused_with_what_was_meant(typed, meant):
 def test_name_like_no_other_lists_the_forms():
     line = refused("zzz")
     assert "did you mean" not in line
-    assert f"there are: {', '.join(f'{name}/…' for name in PROVIDERS)}, offline, recorded, auto" in line
+    assert (
+        f"there are: {', '.join(f'{name}/…' for name in PROVIDERS)}, offline, recorded, scripted:FILE, auto"
+        in line
+    )
 
 
 def test_auto_opens_nothing():

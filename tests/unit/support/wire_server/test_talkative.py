@@ -7,10 +7,10 @@ import pytest
 
 from dgm.messages import Message, Reply, Request, Role, Tool
 from dgm.meta.answers import ask_until_readable, read_object
+from tests.support.offline_talk import IMPROVE, PROBLEM, Scaffold, seed
 from tests.support.wire_server import Scripted, Talkative
 from tests.support.wire_server.talkative import COMPLAINT, NOWHERE, UNOFFERED
 from tests.unit.meta.test_diagnose import FAILED, ISSUE, Bench, brief, make
-from tests.unit.offline.test_editor import PROBLEM, SYSTEM, TOOLS, Scaffold, seed
 
 
 def said(brain, *messages, tools=()):
@@ -76,27 +76,17 @@ def test_edits_begin_with_one_that_fits_nowhere_until_that_is_known():
 
 @pytest.mark.starts_processes
 def test_an_improvement_goes_wrong_twice_and_then_as_the_offline_model_makes_it(tmp_path):
-    scaffold, brain = Scaffold(tmp_path / "one", seed()), Talkative()
-    messages = [Message(Role.SYSTEM, SYSTEM), Message(Role.USER, PROBLEM.format(number=1))]
-    called = []
-    for _ in range(12):
-        reply = said(brain, *messages, tools=TOOLS)
-        messages.append(Message(Role.ASSISTANT, reply.text, reply.calls))
-        if not reply.calls:
-            break
-        call = reply.calls[0]
-        called.append(call)
-        tool = {"bash": scaffold.bash, "edit": scaffold.edit}.get(call.name)
-        result = scaffold.cut(tool(**json.loads(call.arguments))) if tool else "error: KeyError"
-        messages.append(Message(Role.TOOL, result, call_id=call.id))
+    brain, problem = Talkative(), PROBLEM.format(number=1)
+    scaffold = Scaffold(tmp_path / "one", model=lambda request: asyncio.run(brain.answer(request)))
+    texts = scaffold.write(seed()).work(problem, IMPROVE, 12)
+    called = [call for reply in scaffold.replies for call in reply.calls[:1]]
     assert called[0].name == UNOFFERED
-    misplaced = [call for call in called if json.loads(call.arguments).get("old") == NOWHERE]
-    assert len(misplaced) == 1
-    assert scaffold.files() != seed()
-    assert "Rationale: " in messages[-1].text
-    other = Scaffold(tmp_path / "other", seed())
-    other.improve(PROBLEM.format(number=1))
-    assert scaffold.files() == other.files()
+    assert [json.loads(call.arguments).get("old") for call in called].count(NOWHERE) == 1
+    assert scaffold.read() != seed()
+    assert "Rationale: " in texts[-1]
+    other = Scaffold(tmp_path / "other").write(seed())
+    other.work(problem, IMPROVE)
+    assert scaffold.read() == other.read()
 
 
 def test_work_on_a_task_is_left_as_it_is():
