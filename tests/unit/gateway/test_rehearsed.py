@@ -2,12 +2,10 @@
 
 import asyncio
 
-from dgm.models.scripted_talk import ScriptedTalk
-
 from dgm.domain import ActionId
 from dgm.gateway.performing import DRY_RUN
 from dgm.messages import WireProtocol
-from dgm.models.builtin import DryRun
+from dgm.models.builtin import DryRun, ScriptedTalk
 from tests.support.gateway.bench import client, gateway
 
 QUESTION = {"role": "user", "content": "x" * 4_000}
