@@ -16,4 +16,5 @@ mkdir -p "$HOME/.qwen"
 for name in QWEN.md AGENTS.md .qwen/.; do [ ! -e "$here/$name" ] || cp -R "$here/$name" "$HOME/.qwen/"; done
 python3 "$here/check.py" "$here/.qwen/settings.json" > "$HOME/.qwen/settings.json"
 cd "$(field workdir)"
-exec "$node" "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"
+# --liftoff-only: otherwise it takes 1.8 GB to compile its parser of shell commands, and is killed for memory.
+exec "$node" --liftoff-only "$qwen" --yolo --auth-type openai --model "$OPENAI_MODEL" --prompt="$(field problem)"
