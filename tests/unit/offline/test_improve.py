@@ -10,7 +10,18 @@ from dgm.offline.improve import applicable, apply_edits, draw, kinds, rank_kinds
 from tests.support.offline_talk import IMPROVE, PROBLEM, Scaffold, seed
 
 BROKEN = "unclosed"
-AFTER = {"still-more-steps": "more-steps", "enough-steps": "fewer-steps", "enough-output": "less-output"}
+AFTER = {
+    "still-more-steps": ("more-steps",),
+    "enough-steps": ("fewer-steps",),
+    "twice-the-steps": ("fewer-steps", "enough-steps"),
+    "far-more-steps": ("more-steps", "still-more-steps"),
+    "enough-output": ("less-output",),
+    "far-more-output": ("more-output",),
+    "keep-stderr": ("drop-stderr",),
+    "run-tests": ("no-tests",),
+    "longer-timeout": ("shorter-timeout",),
+    "plain-timeout": ("shorter-timeout", "longer-timeout"),
+}
 SOLID = [kind for kind in kinds() if kind.name.startswith("solid-") or kind.sentence]
 
 
@@ -30,7 +41,9 @@ def starts(files, folder):
 
 def base_of(kind):
     files = code("solid" if kind.name.startswith("solid-") else "plain")
-    return apply_edits(files, by_name(AFTER[kind.name]).apply(files)) if kind.name in AFTER else files
+    for name in AFTER.get(kind.name, ()):
+        files = apply_edits(files, by_name(name).apply(files))
+    return files
 
 
 @pytest.mark.starts_processes
@@ -56,7 +69,7 @@ def test_sentences_go_into_the_solid_agents_prompt(tmp_path):
 def test_all_edits_that_help_can_be_made_one_upon_the_other(tmp_path):
     files, names = code(), []
     for kind in kinds():
-        if kind.name not in {"fewer-steps", "less-output", BROKEN, "execute-all"}:
+        if kind.name not in {"fewer-steps", "less-output", BROKEN}:
             edits = kind.apply(files)
             names += [kind.name] * bool(edits)
             files = apply_edits(files, edits)

@@ -66,6 +66,12 @@ def test_the_repair_is_among_the_candidates(kind, broken, right):
     assert found.get(f"def f(a, b):\n    {right}") == kind
 
 
+def test_a_name_is_not_used_before_it_is_stored():
+    found = repaired("def f(a, b):\n    d = a\n    c = b\n    return d\n")
+    assert "def f(a, b):\n    d = a\n    c = b\n    return c" in found
+    assert "def f(a, b):\n    d = c\n    c = b\n    return d" not in found
+
+
 def test_a_change_keeps_all_other_text_and_counts_characters():
     found = repaired(
         "class C:\n    def f(self, a):\n        'd\u00e9j\u00e0'; return {'\u00fc': a} , a <= 1  # note\n"
