@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import sys
 
 import pytest
@@ -219,5 +220,8 @@ def test_a_control_is_asked_for_once_on_a_terminal(answer, monkeypatch):
         else:
             with pytest.raises(UserError, match="nothing was performed"):
                 confirm_control(COST, 3, yes=False)
-        assert f"{PRICE}; perform it? [y/N]" in os.read(ours, 10_000).decode()
+        shown = ""
+        while f"{PRICE}; perform it? [y/N]" not in shown:
+            assert select.select([ours], [], [], 20)[0], shown
+            shown += os.read(ours, 10_000).decode()
     os.close(ours)
