@@ -203,7 +203,8 @@ def test_calls_beyond_the_limit_are_refused_and_free(played):
 
 def test_malformed_requests_are_answered_and_not_paid(played):
     log = played.trace("solve_malformed_requests", "log")
-    assert played.hostile["solve_malformed_requests"][0].cost.usage.calls <= 5
+    # Six are well-formed JSON with odd values, which are for the provider to refuse.
+    assert played.hostile["solve_malformed_requests"][0].cost.usage.calls <= 6
     assert b"HTTPError 400" in log
     assert b"HTTPError 401" in log
     assert b"HTTPError 5" not in log
