@@ -9,6 +9,7 @@ Files that were put in stay. New files are dropped in three cases:
 The largest new files are left out, with a note, so that a fix is not lost to the size of an artefact.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,30 @@ def drop_ignored_files(before: Snapshot, after: Snapshot, litter: Sequence[str] 
     """
     dropped = find_ignored(after, after.keys() - before.keys(), litter)
     return {name: entry for name, entry in after.items() if name not in dropped} if dropped else after
+
+
+def keep_hidden_files(before: Snapshot, after: Snapshot, hidden: Sequence[str]) -> Snapshot:
+    """Return ``after`` with the hidden files as they were put in, also if the program that puts them back was killed.
+
+    Args:
+        before: the folder as it was put in.
+        after: the folder as the agent left it.
+        hidden: patterns of the agent's contract: paths with ``*``, and ``**`` for any folders.
+    """
+    if not hidden:
+        return after
+    fits = re.compile("|".join(f"(?:{_expression_of(pattern)})" for pattern in hidden)).fullmatch
+    kept = {name: entry for name, entry in before.items() if fits(name)}
+    return dict(sorted({**after, **kept}.items()))
+
+
+def _expression_of(pattern: str) -> str:
+    """Return the regular expression of the files that a pattern names, or that are below a folder that it names."""
+    parts = [
+        "(?:[^/]+/)*" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") + "/"
+        for part in pattern.split("/")
+    ]
+    return "".join(parts).removesuffix("/") + "(?:/.*)?"
 
 
 async def read_large(

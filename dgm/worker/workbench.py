@@ -49,7 +49,13 @@ from dgm.worker.job_files import (
     start_command,
     write_evidence,
 )
-from dgm.worker.leaving import FolderChange, drop_ignored_files, fit_patch, read_large
+from dgm.worker.leaving import (
+    FolderChange,
+    drop_ignored_files,
+    fit_patch,
+    keep_hidden_files,
+    read_large,
+)
 from dgm.worker.own_start import check_responds, measure_slowness, proves_little, start_with_second_try
 from dgm.worker.supplies import Supplies
 
@@ -243,7 +249,7 @@ class SandboxWorkbench:
             completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
             _check_reached(lease, completed)
             try:
-                left = await self._left(sandbox, job, contract.ignored)
+                left = await self._left(sandbox, job, contract)
             except AgentFault as fault:
                 fault.output = completed.output
                 raise
@@ -268,8 +274,8 @@ class SandboxWorkbench:
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    async def _left(self, sandbox: Sandbox, job: Job, litter: Sequence[str]) -> FolderChange:
-        most = self.limits.patch_bytes
+    async def _left(self, sandbox: Sandbox, job: Job, contract: Contract) -> FolderChange:
+        most, litter = self.limits.patch_bytes, contract.ignored
         if isinstance(job.workspace, InImage):
             patterns = (*NEVER_COMMITTED, *litter)
             diff, left_out = await patch_of(sandbox, job.workdir, job.workspace.baseline, most, patterns)
@@ -289,6 +295,8 @@ class SandboxWorkbench:
                 # A child without a part of its parent's output would be another child.
                 raise
         after = await asyncio.to_thread(drop_ignored_files, before, after, litter)
+        if job.kind is JobKind.SOLVE:
+            after = keep_hidden_files(before, after, contract.hidden)
         left = await asyncio.to_thread(fit_patch, before, after, most, cut=job.kind is JobKind.SOLVE)
         return replace(left, left_out={**large, **left.left_out})
 

@@ -16,7 +16,13 @@ from dgm.gateway.launcher import make_repository
 from dgm.meta.contract import read_contract
 from dgm.protocols import Completed
 from dgm.sandboxes.comparison import patch_of
-from dgm.worker.leaving import drop_ignored_files, fit_patch, format_left_out, read_large
+from dgm.worker.leaving import (
+    drop_ignored_files,
+    fit_patch,
+    format_left_out,
+    keep_hidden_files,
+    read_large,
+)
 
 pytestmark = pytest.mark.starts_processes
 
@@ -79,6 +85,15 @@ def test_a_contract_names_its_litter_as_gitignore_does():
     for wrong in ('["a\\nb"]', '["!x"]', '["  "]', '"x"'):
         with pytest.raises(AgentFault, match=r"agent\.ignored"):
             read_contract({"agent.toml": Entry((text % wrong).encode())})
+
+
+def test_hidden_files_stay_as_they_were_put_in_whatever_the_agent_left():
+    names = ("AGENTS.md", "sub/AGENTS.md", ".qwen/skills/a.md", "notes/AGENTS.md.txt", "a.py")
+    before = {name: Entry(b"ours") for name in names}
+    left = {"a.py": Entry(b"mended"), "AGENTS.md": Entry(b"theirs")}
+    after = keep_hidden_files(before, left, ("**/AGENTS.md", ".qwen"))
+    assert after == {**{name: Entry(b"ours") for name in names[:3]}, "a.py": Entry(b"mended")}
+    assert keep_hidden_files(before, left, ()) is left
 
 
 def test_a_fix_is_not_lost_to_artefacts_that_make_the_patch_too_long():
