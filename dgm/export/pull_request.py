@@ -1,5 +1,6 @@
 """The text of a pull request that proposes what an agent's lineage changed: the patch of ``repositories`` in words."""
 
+import re
 from collections.abc import Iterator
 from html import escape
 from importlib.resources import files
@@ -23,6 +24,7 @@ from dgm.show.words import resolved_text
 
 _CHECK_CHARS = 120
 _SETTING_CHARS = 400
+_LOCAL_PATH = re.compile(r"(^|[+:])[./~][^+:]*/([^/+]+)/?")
 
 
 def write_pr_text(run: Run, agent: Agent, target: Path) -> int:
@@ -43,13 +45,18 @@ def write_pr_text(run: Run, agent: Agent, target: Path) -> int:
         privileges="\n".join(map(_privilege_line, privileges)) or "None of them changed.",
         evidence="\n".join(f"- {_escape_markup(line)}" for line in _list_evidence(run, agent)),
         run=inline_code(run.name),
-        benchmark=inline_code(str(run.settings().get("benchmark", ""))),
+        benchmark=inline_code(name_benchmark(str(run.settings().get("benchmark", "")))),
         model=inline_code(models_of(run)["solve"]),
         check=inline_code(_check_text(run, agent)),
     )
     with new_file(target) as draft:
         draft.write_text(text, encoding="utf-8")
     return len(steps)
+
+
+def name_benchmark(benchmark: str) -> str:
+    """Return a benchmark's name as others may read it: of a local path only the last part."""
+    return _LOCAL_PATH.sub(r"\1\2", benchmark)
 
 
 def _step_line(step: LineageStep) -> str:

@@ -8,7 +8,7 @@ from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry, Evaluate, TaskId, Verdict
 from dgm.errors import UserError
-from dgm.export.pull_request import write_pr_text
+from dgm.export.pull_request import name_benchmark, write_pr_text
 from dgm.export.repositories import write_home, write_patch
 from tests.support.runs.builder import RunBuilder, create_run, make_config
 
@@ -98,3 +98,17 @@ def test_nothing_is_written_over(run, agent, tmp_path, write):
     (tmp_path / "there" / "file").write_text("")
     with pytest.raises(UserError, match="already exists"):
         write(run, agent, tmp_path / "there")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "name"),
+    [
+        ("/home/me/tasks", "tasks"),
+        ("../tasks/", "tasks"),
+        ("starter+~/more", "starter+more"),
+        ("polyglot:/data/exercises", "polyglot:exercises"),
+        ("swebench:org/name", "swebench:org/name"),
+    ],
+)
+def test_the_folder_of_a_suite_is_named_without_its_path(benchmark, name):
+    assert name_benchmark(benchmark) == name
