@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-SEED   ?= 2
+SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
 .PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs consoles perf policy-tables example real-example pictures clean
