@@ -50,16 +50,16 @@ def init(folder: Path, template: str, repository: Path | None, evolve: str, as_j
     from dgm.sessions.agent_templates import create_agent
 
     kinds = tuple(filter(None, map(str.strip, evolve.split(","))))
-    made = create_agent(folder, template, repository, kinds)
+    created = create_agent(folder, template, repository, kinds)
     if as_json:
         emit_json(
-            {"folder": str(made.folder), "template": made.template.name, "files": made.files}
-            | {"edit": list(made.template.edit), "imported": _import_record(made.imported)}
+            {"folder": str(created.folder), "template": created.template.name, "files": created.files}
+            | {"edit": list(created.template.edit), "imported": _import_record(created.imported)}
         )
         return
     where = neutralise(str(folder))
-    edit = " and ".join(f"{where}/{name}" for name in made.template.edit)
-    change = "" if made.imported else f"  change it              {edit}\n"
+    edit = " and ".join(f"{where}/{name}" for name in created.template.edit)
+    change = "" if created.imported else f"  change it              {edit}\n"
     mine, suite = "", ""
     if repository:
         mine = (
@@ -67,8 +67,8 @@ def init(folder: Path, template: str, repository: Path | None, evolve: str, as_j
         )
         suite = " --benchmark SUITE"
     sys.stdout.write(
-        f"{where} holds an agent ({made.template.description}; {count_text(made.files, 'file')})."
-        f"{_describe_import(made.imported) or ' '}Next:\n"
+        f"{where} holds an agent ({created.template.description}; {count_text(created.files, 'file')})."
+        f"{_describe_import(created.imported) or ' '}Next:\n"
         f"{change}"
         f"  dgm agent check {where}   says what would stop a search, before it costs anything\n"
         f"{mine}"

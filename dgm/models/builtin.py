@@ -119,8 +119,10 @@ def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
     for tool in request.tools:
         if tool.name.lower() in FINISHING:
             return tool.name, {name: _filled(kind, "DONE") for name, kind in _required(tool).items()}
-    told = [_SAID.search(message.text) for message in request.messages if message.role is not Role.ASSISTANT]
-    line = next((found[0] for found in told if found), "")
+    matches = [
+        _SAID.search(message.text) for message in request.messages if message.role is not Role.ASSISTANT
+    ]
+    line = next((match[0] for match in matches if match), "")
     return command_call(request.tools, line) if line else None
 
 

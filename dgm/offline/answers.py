@@ -51,10 +51,10 @@ def _issue(said: Sequence[str]) -> Mapping[str, object]:
     seen = "; ".join(_SIGNS[name][2] for name in signs) or "it left no change at all"
     raised = {kind: kind.weight * (MOST_RAISED if kind.signals & {*signs} else 1.0) for kind in possible}
     kind = draw(known or raised, said[0])[0]
-    found = "it lacks what a relative has that solves more" if known else seen
+    cause = "it lacks what a relative has that solves more" if known else seen
     return {
-        "log_summary": f"What can be seen is this: {found}.",
-        "problem": f"The agent goes wrong where {found}.",
+        "log_summary": f"What can be seen is this: {cause}.",
+        "problem": f"The agent goes wrong where {cause}.",
         "proposal": kind.reason,
         "general": True,
     }

@@ -45,7 +45,7 @@ class Kind:
 
     def apply(self, files: Files) -> tuple[Edit, ...]:
         """Return the replacements that make this edit, in order; none if it does not apply or was made before."""
-        now, found = dict(files), list[Edit]()
+        now, edits = dict(files), list[Edit]()
         if self.sentence and any(self.sentence in text for text in files.values()):
             return ()
         for old, new in self.change or self._in_prompt(files):
@@ -54,9 +54,9 @@ class Kind:
             known = bool(added) and any(added in text for text in files.values())
             if len(where) != 1 or known or now[where[0]].count(old + "\n") != 1:
                 return ()
-            found.append(Edit(where[0], old + "\n", new + "\n"))
+            edits.append(Edit(where[0], old + "\n", new + "\n"))
             now[where[0]] = now[where[0]].replace(old + "\n", new + "\n")
-        return tuple(found)
+        return tuple(edits)
 
     def _in_prompt(self, files: Files) -> Iterator[tuple[str, str]]:
         for text in files.values():
@@ -68,12 +68,12 @@ class Kind:
 @functools.cache
 def kinds() -> tuple[Kind, ...]:
     """Return all edits of the table."""
-    found = []
+    kinds = []
     for name, row in tomllib.loads(TABLE.read_text("utf-8")).items():
         change = tuple((old, new) for old, new in row.get("change", ()))
         signals = frozenset(row.get("signals", ()))
-        found.append(Kind(name, row["reason"], row["weight"], signals, change, row.get("sentence", "")))
-    return tuple(found)
+        kinds.append(Kind(name, row["reason"], row["weight"], signals, change, row.get("sentence", "")))
+    return tuple(kinds)
 
 
 def decide(talk: Talk) -> Decision:
@@ -140,14 +140,14 @@ def _settle(source: Files) -> Iterator[tuple[str, tuple[Edit, ...]]]:
     """Yield two ways to settle all conflicts: both sides' additions, then the first side's lines alone."""
     said = "Both agents' changes in one program; the first one's lines where they are in conflict."
     for both in (True, False):
-        found = []
+        edits = []
         for path, text in source.items():
             places = list(_CONFLICT.finditer(text))
             if places:
                 old = text[places[0].start() : places[-1].end()]
                 new = _CONFLICT.sub(lambda m, both=both: m[1] + (m[3] if both and not m[2] else ""), old)  # type: ignore[misc]
-                found.append(Edit(path, old, new))
-        yield said, tuple(found)
+                edits.append(Edit(path, old, new))
+        yield said, tuple(edits)
 
 
 def rank_kinds(problem: str, source: Files) -> list[Kind]:
@@ -197,12 +197,12 @@ def _fit(reason: str, proposal: str) -> float:
 
 def _places(source: Files, kind: Kind) -> set[str]:
     """Return the definitions that an edit changes, as ``path::name``."""
-    found = set()
+    names = set()
     for path, old, _ in kind.apply(source):
         text = source[path]
         heads = re.findall(r"^(?:def |class )?(\w+)(?: = |\()", text[: text.find(old) + len(old)], re.M)
-        found |= {f"{path}::{name}" for name in heads[-1:]}
-    return found
+        names |= {f"{path}::{name}" for name in heads[-1:]}
+    return names
 
 
 def apply_edits(files: Files, edits: Sequence[Edit]) -> dict[str, str]:

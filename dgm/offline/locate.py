@@ -113,8 +113,8 @@ def parse_problem(problem: str) -> Problem:
         elif row.startswith("...") and lines:
             lines[-1] += "\n" + row[4:]
     code = names_called("\n".join(lines or _FENCE.findall(text)))
-    found = [next(group for group in match.groups() if group) for match in _NAME.finditer(prose)]
-    names = dict.fromkeys(part for name in found for part in name.split(".") if len(part) > 1)
+    dotted = [next(group for group in match.groups() if group) for match in _NAME.finditer(prose)]
+    names = dict.fromkeys(part for name in dotted for part in name.split(".") if len(part) > 1)
     example, wanted = (tuple(lines), expected[1]) if expected and len(lines) <= 60 else ((), "")
     ordered = (*names, *sorted(code - names.keys()))
     return Problem(text, frozenset(words_of(prose)), ordered, code, example, wanted)
@@ -122,15 +122,15 @@ def parse_problem(problem: str) -> Problem:
 
 def words_of(text: str) -> list[str]:
     """Return the content words of prose or code without their endings; identifiers are split."""
-    found = (word.lower() for word in _WORD.findall(text.replace("_", " ")))
-    return [re.sub(r"(?<=\w{4})(?:ings?|ies|ed|es|s|e)$", "", word) for word in found if word not in _STOP]
+    words = (word.lower() for word in _WORD.findall(text.replace("_", " ")))
+    return [re.sub(r"(?<=\w{4})(?:ings?|ies|ed|es|s|e)$", "", word) for word in words if word not in _STOP]
 
 
 def names_called(code: str) -> frozenset[str]:
     """Return the names that code calls or takes as attributes, and the methods behind its operators."""
-    found = {one or two for one, two in _CALLED.findall(code[:20_000])}
-    found |= {name for pattern, name in _BEHIND.items() if re.search(pattern, code[:20_000])}
-    return frozenset(found - {"self", "assertEqual", "assertTrue", "assertRaises"})
+    calls = {one or two for one, two in _CALLED.findall(code[:20_000])}
+    calls |= {name for pattern, name in _BEHIND.items() if re.search(pattern, code[:20_000])}
+    return frozenset(calls - {"self", "assertEqual", "assertTrue", "assertRaises"})
 
 
 def is_test(path: str) -> bool:
@@ -148,8 +148,8 @@ def verdict(text: str) -> bool | None:
 
 def example_verdict(text: str) -> bool | None:
     """Return whether the example gave what is expected; ``None`` if the output does not say."""
-    found = _OUTCOME.findall(text)
-    return found[-1] == "RIGHT" if found else None
+    outcomes = _OUTCOME.findall(text)
+    return outcomes[-1] == "RIGHT" if outcomes else None
 
 
 def probe_command(problem: Problem) -> str:

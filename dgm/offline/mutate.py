@@ -107,7 +107,7 @@ def find_units(view: FileView) -> tuple[Unit, ...]:
 
 @lru_cache(maxsize=64)
 def _units(path: str, numbered: tuple[tuple[int, str], ...], end: int) -> tuple[Unit, ...]:
-    skip, lines, found, owners = 0, dict(numbered), list[Unit](), list[tuple[int, str]]()
+    skip, lines, units, owners = 0, dict(numbered), list[Unit](), list[tuple[int, str]]()
     for number, row in numbered:
         indent = len(row) - len(row.lstrip())
         head = _HEAD.match(row) if number > skip else None
@@ -120,8 +120,8 @@ def _units(path: str, numbered: tuple[tuple[int, str], ...], end: int) -> tuple[
                 skip = _block_end(lines, number, indent, end)
                 block = tuple(lines[n] for n in range(number, skip + 1))
                 if block:
-                    found.append(Unit(path, number, block, head[2] or head[3], owner))
-    return tuple(found)
+                    units.append(Unit(path, number, block, head[2] or head[3], owner))
+    return tuple(units)
 
 
 def _block_end(lines: Mapping[int, str], first: int, indent: int, end: int) -> int:
@@ -227,14 +227,14 @@ def candidates(unit: Unit, units: tuple[Unit, ...]) -> tuple[Candidate, ...]:
                 if one[:3] not in best or best[one[:3]].prior < one.prior:
                     best[one[:3]] = one
     count: dict[int, int] = {}
-    found = []
+    candidates = []
     for one in sorted(best.values(), key=lambda one: -one.prior):
         count[one.line] = count.get(one.line, 0) + 1
         if count[one.line] <= _PER_LINE:
             new = one.text.encode("utf-8", "surrogatepass")
             source = code.source[: one.start] + new + code.source[one.end :]
-            found.append(Candidate(unit, one.kind, one.prior, unit.first + one.line - 1, source))
-    return tuple(found)
+            candidates.append(Candidate(unit, one.kind, one.prior, unit.first + one.line - 1, source))
+    return tuple(candidates)
 
 
 def _relation(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
@@ -308,23 +308,23 @@ def _sibling(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
 
 def _missing(code: _Code, node: ast.AST) -> Iterator[_Proposal]:
     """Put a call around a value that is returned, assigned, passed, compared or looped over."""
-    found: list[ast.expr | None]
+    choices: list[ast.expr | None]
     match node:
         case ast.Return(value=value) | ast.Yield(value=value):
-            found, weight = [value], 1.0
+            choices, weight = [value], 1.0
         case ast.Assign(value=value) | ast.For(iter=value):
-            found, weight = [value], 0.85
+            choices, weight = [value], 0.85
         case ast.Compare(left=value, comparators=others):
-            found, weight = [value, *others], 0.6
+            choices, weight = [value, *others], 0.6
         case ast.comprehension(iter=value) | ast.ListComp(elt=value) | ast.GeneratorExp(elt=value):
-            found, weight = [value], 0.6
+            choices, weight = [value], 0.6
         case ast.Call(args=others) | ast.Dict(values=others) | ast.Tuple(elts=others):
-            found, weight = [*others], 0.5
+            choices, weight = [*others], 0.5
         case ast.DictComp(value=value) | ast.AugAssign(value=value):
-            found, weight = [value], 0.5
+            choices, weight = [value], 0.5
         case _:
             return
-    for place in found:
+    for place in choices:
         if isinstance(place, _VALUES):
             text = code.text(place)
             likely = (

@@ -78,9 +78,9 @@ class _Situation:
 
     @cached_property
     def trials(self) -> list[_Trial]:
-        found = list[_Trial]()
+        trials = list[_Trial]()
         for step in self.talk.steps:
-            last = _Trial(step.state, None, None, 0) if step.done else found.pop() if found else None
+            last = _Trial(step.state, None, None, 0) if step.done else trials.pop() if trials else None
             tests, example = locate.verdict(step.result or ""), locate.example_verdict(step.result or "")
             runs = step.result is not None and ("unittest" in str(step.move) or tests is not None)
             if last:
@@ -88,8 +88,8 @@ class _Situation:
                     new if new is not None else old
                     for new, old in zip((tests, example), last[1:3], strict=True)
                 )
-                found.append(_Trial(last.state, tests, example, last.runs + runs))
-        return found
+                trials.append(_Trial(last.state, tests, example, last.runs + runs))
+        return trials
 
     @cached_property
     def order(self) -> list[str]:
@@ -154,13 +154,13 @@ class _Situation:
                 plain.append((place * one.prior * factors[one.kind], one))
         plain.sort(key=_place)
         seen: dict[object, int] = {}
-        found = []
+        ranked = []
         for score, one in plain[:_MOST]:
             row = (one.unit.path, one.line)
             same, before = seen.get((*row, one.kind), 0), seen.get(row, 0)
             seen[(*row, one.kind)], seen[row] = same + 1, before + 1
-            found.append((score * 0.5**same * 0.9**before, one))
-        return sorted(found, key=_place)
+            ranked.append((score * 0.5**same * 0.9**before, one))
+        return sorted(ranked, key=_place)
 
     @property
     def has_example(self) -> bool:
@@ -282,9 +282,9 @@ def _gather_more(now: _Situation) -> Decision | None:
     if unknown and "shell" in now.talk.tools and searches < 3 and not now.talk.times(_search(now, unknown)):
         return Decision("Searching for what the failing test calls.", (_search(now, unknown),))
     frames = list(dict.fromkeys(path for path, _ in reversed(now.evidence.frames)))[:2]
-    found = next((d for path in frames if (d := _read(now, path, ", where the error comes from"))), None)
+    decision = next((d for path in frames if (d := _read(now, path, ", where the error comes from"))), None)
     opened = sum(path.endswith(".py") and not is_test(path) for path in now.talk.files)
-    return found or (_widen(now) if len(now.trials) >= _PER_FILE * max(1, opened) else None)
+    return decision or (_widen(now) if len(now.trials) >= _PER_FILE * max(1, opened) else None)
 
 
 def _widen(now: _Situation) -> Decision | None:

@@ -71,8 +71,8 @@ def asks(system: str, habit: Habit) -> bool:
     """Return whether a system text asks for a habit; a negation before the words turns them around."""
     for sentence in _SENTENCE.split(system[:40_000]):
         text = " ".join(sentence.split())[:400]
-        found = re.search(habit, text, re.I)
-        if found and bool(_NOT.search(text[: found.start()])) == (habit is Habit.NO_TESTS):
+        match = re.search(habit, text, re.I)
+        if match and bool(_NOT.search(text[: match.start()])) == (habit is Habit.NO_TESTS):
             return True
     return False
 
@@ -206,9 +206,9 @@ class Talk:
     @cached_property
     def listing(self) -> tuple[str, ...]:
         """Paths of files in the first message or in the result of a ``find``."""
-        told = _PATH.findall(self.problem[:60_000])
+        paths = _PATH.findall(self.problem[:60_000])
         texts = [s.result or "" for s in self.steps if isinstance(s.move, str) and s.move.startswith("find ")]
-        return tuple(dict.fromkeys([*(told if len(told) > 2 else ()), *_PATH.findall("\n".join(texts))]))
+        return tuple(dict.fromkeys([*(paths if len(paths) > 2 else ()), *_PATH.findall("\n".join(texts))]))
 
     @property
     def own_source(self) -> bool:
@@ -323,11 +323,11 @@ def read_shown(text: str, only: str) -> Iterator[tuple[str, dict[int, str], int 
     """
     rows = text.rstrip("\n").split("\n")
     heads, numbered = [_HEAD.match(row) for row in rows], [_ROW.match(row) for row in rows]
-    numbers = [int(found[1]) if found else None for found in numbered]
+    numbers = [int(match[1]) if match else None for match in numbered]
     path, total, lines = only, None, dict[int, str]()
     for index, number in enumerate(numbers):
-        head, found = heads[index], numbered[index]
-        if head or found is None or number is None:
+        head, match = heads[index], numbered[index]
+        if head or match is None or number is None:
             if lines or total is not None:
                 yield path, lines, total
             path, lines = (head[2] if head else only), {}
@@ -336,6 +336,6 @@ def read_shown(text: str, only: str) -> Iterator[tuple[str, dict[int, str], int 
         led = index > 0 and (bool(heads[index - 1]) or numbers[index - 1] == number - 1)
         followed = index + 1 < len(rows) and (bool(heads[index + 1]) or numbers[index + 1] == number + 1)
         if path and led and (followed or rows[index + 1 : index + 2] == ["== end"]):
-            lines[number] = found[2]
+            lines[number] = match[2]
     if path and (lines or total is not None):
         yield path, lines, total
