@@ -1,8 +1,8 @@
 """The few changes with which dgm itself repeats a refused request, and the parameter that another refusal names.
 
 Repaired are the output limit's name and size, ``temperature``, streaming, ``stream_options``,
-``parallel_tool_calls``, the effort, ``tool_choice``, and ``store``, which dgm adds itself. Everything else is left to
-``models.requests`` of the settings.
+``parallel_tool_calls``, the effort, ``tool_choice``, ``store``, which dgm adds itself, and hints without which the
+question is the same, such as ``client_metadata``. Everything else is left to ``models.requests`` of the settings.
 """
 
 import json
@@ -17,7 +17,13 @@ from dgm.models.refusals import ProviderRefusal
 SMALLEST_ROOM = 16
 """Minimum useful output tokens; with less, the prompt alone is too long."""
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+_HINTS = (
+    *("client_metadata", "metadata", "context_management", "safety_identifier", "service_tier"),
+    *("prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "verbosity", "text.verbosity"),
+)
+"""Paths without which the question is the same; programs send them unasked."""
 _MENTIONS = {
+    **{name: re.escape(name) for name in _HINTS},
     "temperature": r"temperature",
     "top_p": r"top_p",
     "stream_options": r"stream[_ ]options|include_usage",
