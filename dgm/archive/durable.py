@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dgm.archive.lock import error_of_write
+from dgm.errors import UserError
 
 
 def write_durably(path: Path, data: bytes, scratch_prefix: str = ".") -> None:
@@ -64,6 +65,22 @@ def make_folder(folder: Path) -> None:
     make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
+
+
+def make_runs_folder(folder: Path) -> None:
+    """Make a folder for runs if it is missing; inside a git repository, let git ignore all that it will hold.
+
+    Raises:
+        UserError: it cannot be made.
+    """
+    if folder.is_dir():
+        return
+    try:
+        make_folder(folder)
+        if any((above / ".git").exists() for above in folder.absolute().parents):
+            (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from dgm.archive.changes import merge_tables
 from dgm.archive.config_shape import FrozenTable, check_config
-from dgm.archive.durable import write_durably
+from dgm.archive.durable import make_runs_folder, write_durably
 from dgm.archive.events import (
     SCHEMA_VERSION,
     ActionLost,
@@ -63,6 +63,7 @@ class Run:
         """
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise UserError(f"{folder}: already exists; resume it, or choose another name")
+        make_runs_folder(folder.parent)
         draft = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(draft, ignore_errors=True)
         frozen = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.durable import make_folder, write_durably
+from dgm.archive.durable import make_folder, make_runs_folder, write_durably
 from dgm.archive.lock import WriterLock
 from dgm.bounded_reading import parse_json, read_file
 from dgm.errors import ArchiveCorrupt, UserError
@@ -61,6 +61,7 @@ class SweepFolder:
         if (self.folder / "run.json").exists():
             raise UserError(f"{self.folder}: a run has the sweep's name; give the sweep another one")
         try:
+            make_runs_folder(self.archive)
             make_folder(self.folder)
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be made: {error.strerror}") from error

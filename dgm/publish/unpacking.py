@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from dgm.archive.durable import make_runs_folder
 from dgm.archive.git_process import run_git
 from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository
@@ -41,8 +42,8 @@ def unpack(file: Path, folder: Path) -> Manifest:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(f"{folder}: already exists; choose another folder")
     draft = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
+    make_runs_folder(folder.parent)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         with ContainerReader(file) as packed:
             for member, content in packed.members():
                 _write(file, draft, member, content)

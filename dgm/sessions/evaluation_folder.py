@@ -165,10 +165,6 @@ async def open_evaluation(
         checks = await check_models(settings) if watcher else ()
         if watcher:
             watcher.models_checked(settings, checks)
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
         remember_own(list_reach(settings.models))
         new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
         if watcher:

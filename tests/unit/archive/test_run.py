@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dgm.analysis.lineage import Lineage
+from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.exchange import encode_request
 from dgm.archive.run import Run
@@ -117,6 +118,21 @@ def test_second_writer_is_refused_and_readers_are_not(run: Run, folder: Path) ->
 def test_existing_run_is_not_made_again(run: Run, folder: Path) -> None:
     with pytest.raises(UserError, match="already exists"):
         Run.create(folder, {})
+
+
+@pytest.mark.parametrize(
+    ("work_tree", "present", "ignored"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_git_ignores_a_new_folder_of_runs(
+    tmp_path: Path, work_tree: bool, present: bool, ignored: bool
+) -> None:
+    archive = tmp_path / "repository" / "archive"
+    (archive if present else archive.parent).mkdir(parents=True)
+    if work_tree:
+        (archive.parent / ".git").mkdir()
+    make_runs_folder(archive)
+    assert [path.name for path in archive.iterdir()] == [".gitignore"] * ignored
+    assert not ignored or (archive / ".gitignore").read_text() == "*\n"
 
 
 def test_left_over_of_a_killed_creation_is_replaced(folder: Path) -> None:
