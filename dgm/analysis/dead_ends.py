@@ -40,7 +40,7 @@ MAY_HELP: Mapping[str, str] = {
     "patch": "a higher limits.patch_bytes, or vetting.patch = false",
     "probe": f"{STRONGER}, or fewer probes (vetting.probes)",
     "processes": STRONGER,
-    "protected": f"{STRONGER}, or fewer protected files in the seed's agent.toml",
+    "protected": f"{STRONGER}, or a wider `editable` in the seed's agent.toml",
     "put": f"{STRONGER}, or a lower evidence.folder_bytes",
     "size": "a higher limits.agent_bytes or limits.agent_files",
     "statement": f"{STRONGER}, or another operator than module (operator)",

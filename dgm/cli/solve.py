@@ -101,16 +101,10 @@ def solve(
 def _tell_ending(work: Work) -> None:
     """Report how the agent's program failed, with its output, and which parts of its change were left out."""
     done = work.completed
-    if done.timed_out:
-        ending = "ran out of time"
-    elif done.out_of_memory:
-        ending = "ran out of memory"
-    else:
-        ending = f"ended with exit status {done.exit_code}" if done.exit_code else ""
-    if ending or not work.patch:
+    if done.bad_end or not work.patch:
         _tell_output(done.output)
-    if ending:
-        sys.stderr.write(f"the agent {ending}\n")
+    if done.bad_end:
+        sys.stderr.write(f"the agent {done.bad_end}\n")
     if work.left_out:
         sys.stderr.write(neutralise(format_left_out(work.left_out)).replace("\n", " ") + "\n")
 

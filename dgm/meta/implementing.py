@@ -17,7 +17,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.evidence.layout import plain
 from dgm.meta.forms import FLAG, TEXT, make_form
 from dgm.meta.generality import TaskWords
-from dgm.meta.self_edit import improve_job, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, rationale
 from dgm.protocols import Brief, Case, Proposal, Workbench
 
 KEYS = ("log_summary", "problem", "proposal", "general")
@@ -99,11 +99,11 @@ async def implement(issue: Issue, brief: Brief, bench: Workbench, making: Operat
     """Let the first parent implement an issue on its own source.
 
     Raises:
-        AgentFault: as ``bench.work``.
+        AgentFault: as ``edit_source``.
         Infrastructure: the sandbox or the model failed.
     """
     values = {**problem_values(making, brief), "problem": issue.problem, "proposal": issue.proposal}
-    work = await bench.work(improve_job(making, brief, making.prompts.fill("implement", values)))
+    work = await edit_source(making, brief, bench, making.prompts.fill("implement", values))
     log = f"{issue.text}\n".encode("utf-8", "replace") + work.completed.output
     return Proposal(work.workspace, rationale(work.conversation), log)
 

@@ -12,7 +12,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.contract import PARTS, Contract, read_contract
 from dgm.meta.generality import TaskWords
 from dgm.meta.parts import SourcePlace, find_frozen_changes, places
-from dgm.meta.self_edit import improve_job, problem_values, rationale
+from dgm.meta.self_edit import edit_source, problem_values, rationale
 from dgm.meta.statements import find_statement
 from dgm.protocols import Brief, Needs, Proposal, Workbench
 
@@ -52,7 +52,7 @@ class Module:
         part = brief.aim or PARTS[brief.child_number % len(PARTS)]
         may = _editable_places(source, part, contract)
         problem = self._problem(brief, part, may)
-        work = await bench.work(improve_job(self.making, brief, problem))
+        work = await edit_source(self.making, brief, bench, problem)
         proposal = Proposal(
             work.workspace,
             rationale(work.conversation),

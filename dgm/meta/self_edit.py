@@ -7,13 +7,14 @@ as a solve job, with the agent's folder as the workdir. An agent can therefore i
 from collections.abc import Sequence
 
 from dgm.domain import Snapshot
+from dgm.errors import AgentFault
 from dgm.messages import Message
 from dgm.meta.context import OperatorContext
 from dgm.meta.contract import FILE, OWN_EDITOR, Contract, read_contract
 from dgm.meta.editors import choose_editor
 from dgm.meta.evidence.listing import describe_evidence
 from dgm.meta.statements import find_last_words, find_statement
-from dgm.protocols import Brief, Job, JobKind, Proposal, Workbench
+from dgm.protocols import Brief, Job, JobKind, Proposal, Work, Workbench
 
 WORKDIR = "/work/agent"
 RATIONALE = "Rationale"
@@ -30,8 +31,23 @@ class SelfEdit:
     async def make(self, brief: Brief, bench: Workbench) -> Proposal:
         """Let the parent edit its own source once."""
         problem = self.making.prompts.fill("self-edit", problem_values(self.making, brief))
-        work = await bench.work(improve_job(self.making, brief, problem))
+        work = await edit_source(self.making, brief, bench, problem)
         return Proposal(work.workspace, rationale(work.conversation), work.completed.output)
+
+
+async def edit_source(making: OperatorContext, brief: Brief, bench: Workbench, problem: str) -> Work:
+    """Let the first parent work on its own source.
+
+    Raises:
+        AgentFault: stage ``unchanged``: it failed before it changed anything; or as ``bench.work``.
+    """
+    work = await bench.work(improve_job(making, brief, problem))
+    ending = work.completed.bad_end
+    if ending and work.workspace == brief.parents[0].source:
+        raise AgentFault(
+            "unchanged", f"the agent {ending} and left its source as it was", work.completed.output
+        )
+    return work
 
 
 def improve_job(

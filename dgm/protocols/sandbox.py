@@ -27,6 +27,15 @@ class Completed:
     processor_s: float | None = None
     """Processor time used by all processes of the command; None if it was not limited or is unknown."""
 
+    @property
+    def bad_end(self) -> str:
+        """How the command ended, in words, if it failed; else an empty text."""
+        if self.timed_out:
+            return "ran out of time"
+        if self.out_of_memory:
+            return "ran out of memory"
+        return f"exits {self.exit_code}" if self.exit_code else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:

@@ -9,7 +9,7 @@ from dgm.domain import Digest, Snapshot, TaskId, Verdict
 from dgm.meta.evidence import conversation_text, program_end_of, prompts_text
 from dgm.meta.trajectories import TRACE
 from dgm.plugins import check_answer
-from dgm.protocols import Completed, Grade, HasEnvironments, InImage, Job, JobKind, Work, Workbench
+from dgm.protocols import Grade, HasEnvironments, InImage, Job, JobKind, Work, Workbench
 from dgm.worker.context import WorkerContext
 from dgm.worker.leaving import fit_patch, format_left_out
 
@@ -68,7 +68,7 @@ class Attempt:
             traces.update({f"{name}-{tried}": traces[name] for name in EACH_TRY if name in traces})
             workspace = work.workspace
         unsolved = grade.verdict is Verdict.UNRESOLVED
-        ending = _describe_bad_end(work.completed) if unsolved else ""
+        ending = work.completed.bad_end if unsolved else ""
         caused = f"the agent lacked answers: {work.own_failure}" if unsolved and work.own_failure else ""
         notes = [f"the agent {ending}" if ending else "", caused, format_left_out(work.left_out)]
         said = "; ".join(filter(None, notes))
@@ -88,12 +88,3 @@ class Attempt:
         if own:
             self.traces[TRACE] = self.by.keep_whole(own.data)
         self.traces["circumstances"] = self.by.keep_whole(json.dumps(asdict(signs)).encode())
-
-
-def _describe_bad_end(completed: Completed) -> str:
-    """Return how an agent's program ended, if that explains a missing result; else an empty text."""
-    if completed.timed_out:
-        return "ran out of time"
-    if completed.out_of_memory:
-        return "ran out of memory"
-    return f"exits {completed.exit_code}" if completed.exit_code else ""

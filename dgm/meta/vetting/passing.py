@@ -121,7 +121,8 @@ async def _compare(child: Snapshot, subject: VettingReference, record: VettingTr
     with record.stage("protected"):
         forbidden = read_contract(subject.parent).forbidden_changes(subject.parent, child)
         if forbidden:
-            raise AgentFault("protected", f"changed protected files: {', '.join(forbidden[:5])}")
+            named = ", ".join(forbidden[:5])
+            raise AgentFault("protected", f"changed files outside `editable` or in `protected`: {named}")
     with record.stage("size"):
         _check_size(child, subject.limits)
     with record.stage("duplicate"):

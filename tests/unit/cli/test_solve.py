@@ -16,7 +16,7 @@ def work(completed, patch=b"", **more):
 @pytest.mark.parametrize(
     ("completed", "said"),
     [
-        (Completed(3, b"x"), "the agent ended with exit status 3\n"),
+        (Completed(3, b"x"), "the agent exits 3\n"),
         (Completed(124, b"x", timed_out=True), "the agent ran out of time\n"),
         (Completed(137, b"x", out_of_memory=True), "the agent ran out of memory\n"),
         (Completed(0, b"x"), ""),

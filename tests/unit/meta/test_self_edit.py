@@ -7,6 +7,7 @@ import pytest
 
 from dgm.conversations import thread_of
 from dgm.domain import Agent, AgentId, Entry
+from dgm.errors import AgentFault
 from dgm.messages import Message, Role, ToolCall
 from dgm.meta.context import OperatorContext
 from dgm.meta.module import read_statement
@@ -51,6 +52,26 @@ def test_the_parent_works_on_its_own_source():
     for line in ("Child number: 2", "step limit reached: 4 of 6", "empty patch: 5 of 6", "3 of 9 problems"):
         assert line in job.problem
     assert "$" not in job.problem
+
+
+@pytest.mark.parametrize(
+    ("done", "cause"),
+    [
+        (Completed(137, b"log", out_of_memory=True), "ran out of memory"),
+        (Completed(124, b"log", timed_out=True), "ran out of time"),
+        (Completed(3, b"log"), "exits 3"),
+    ],
+)
+def test_a_failure_before_any_change_is_the_cause(done, cause):
+    class Idle:
+        async def work(self, job):
+            return Work(job.workspace, b"", done, [], 1)
+
+    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), read_seed())
+    operator = SelfEdit(OperatorContext("python", 60.0, Prompts(load_shipped())))
+    with pytest.raises(AgentFault, match=cause) as caught:
+        asyncio.run(operator.make(Brief([parent], {}, FACTS, 2), Idle()))
+    assert (caught.value.stage, caught.value.output) == ("unchanged", b"log")
 
 
 def test_without_a_marked_rationale_the_last_words_count():
