@@ -28,7 +28,10 @@ yes_option = click.option(
 
 
 def tell_prices(settings: Settings) -> None:
-    """Print on stderr the price of the model that works on tasks, and the maximum cost of one evaluation."""
+    """Print on stderr the price of the model that works on tasks, and the maximum cost of one evaluation.
+
+    Without a limit in USD or tokens, print what is spent at worst.
+    """
     solver = solver_price(settings)
     if solver is None:
         return
@@ -39,6 +42,9 @@ def tell_prices(settings: Settings) -> None:
         f"by the limits of the run one evaluation costs at most about {money_text(most)} USD; what it really costs "
         f"is told after {TRIES} evaluations\n"
     )
+    budget = settings.budget.budget()
+    if max_remaining_usd(settings, budget, 0.0) is None:
+        sys.stderr.write(f"no --max-usd bounds what this costs{_worst_cost_text(settings, budget)}\n")
 
 
 def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, yes: bool) -> None:

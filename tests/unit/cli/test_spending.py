@@ -39,6 +39,9 @@ def test_prices_are_told_before_the_start(capsys):
     said = capsys.readouterr().err
     assert said.startswith(f"price: 3 USD per million tokens in, 15 out ({MODEL}); ")
     assert "one evaluation costs at most about 27.36 USD" in said
+    assert said.splitlines()[1].endswith("160 evaluations alone can cost 4,377.60 USD at worst")
+    tell_prices(settings("budget.usd=5"))
+    assert "--max-usd" not in capsys.readouterr().err
     tell_prices(resolve(None, ["model=offline"], {}))
     assert capsys.readouterr().err == ""
 
