@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.agents import packages
 from tests.agents.plans import PLANS
-from tests.support.hosted import KEY, PROVIDERS, events
+from tests.support.hosted import KEY, PROVIDERS, Provider, events
 from tests.support.program import without_keys
 from tests.support.wire_server import Record, WireServer
 
@@ -40,6 +40,22 @@ MACHINE = {platform.release(): "6.1.0", platform.version(): "#1 SMP", platform.m
 IDS = re.compile(r"\b(resp|msg|fc|sh|ctc|apc)_[0-9a-f]{12,}")
 """They follow from the bytes of a request, so that another model's name makes others."""
 
+MCP_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    method = asked["method"]
+    if "id" in asked:
+        version = asked.get("params", {}).get("protocolVersion")
+        server = {"protocolVersion": version, "capabilities": {"tools": {}}}
+        server["serverInfo"] = {"name": "notes", "version": "1"}
+        tool = {"name": "recall", "description": "Recall a note.", "inputSchema": {"type": "object", "properties": {}}}
+        answers = {"initialize": server, "tools/list": {"tools": [tool]}}
+        answer = answers.get(method, {"content": [{"type": "text", "text": "NOTE-OF-THE-SERVER"}]})
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+"""A program of tools, ``notes``, with one that recalls a note."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -49,6 +65,30 @@ class Seen:
     body: Mapping[str, Any]
     """Without what is the gateway's to change."""
     headers: Mapping[str, str]
+
+
+def template_environment(provider: Provider, archive: Path) -> dict[str, str]:
+    """The variables of ``dgm`` with a template: its packages are kept in a cache, and its runs in ``archive``."""
+    return {
+        **without_keys(os.environ),
+        "XDG_CACHE_HOME": str(packages.CACHE / "templates"),
+        provider.key_env: KEY,
+        "DGM_ARCHIVE": str(archive),
+    }
+
+
+def run_dgm(environment: Mapping[str, str], *words: object, module: str = "dgm") -> str:
+    """Run ``dgm``, which must succeed; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def solve(agent: str, sandbox: str, archive: Path) -> list[Record]:

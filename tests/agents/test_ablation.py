@@ -1,38 +1,19 @@
 """A user's ``.claude`` folder, ablated with the real Claude Code: the harmful and the useless section are named."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 
-from tests.agents.packages import CACHE
+from tests.agents.running import MCP_SERVER, run_dgm, template_environment
 from tests.support.ablated import INSTRUCTIONS, Obedient, make_tickets
 from tests.support.hosted import KEY, PROVIDERS
-from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
 TICKETS = 10
 """Where the model reads the harmful section, it gets 9 of them wrong: the fewest that show it among 8 parts."""
-MCP_SERVER = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    tool = {"name": "notes", "description": "Read the notes.", "inputSchema": {"type": "object"}}
-    answers = {
-        "initialize": {
-            "protocolVersion": asked.get("params", {}).get("protocolVersion"),
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "notes", "version": "1"},
-        },
-        "tools/list": {"tools": [tool]},
-    }
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers.get(asked["method"], {})}), flush=True)
-"""
 HOOK = {"type": "command", "command": 'sh "$CLAUDE_PROJECT_DIR/.claude/hooks/note.sh"'}
 FILES = {
     "CLAUDE.md": INSTRUCTIONS,
@@ -54,25 +35,7 @@ def test_a_harmful_and_a_useless_section_of_a_claude_folder_are_named(tmp_path):
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
     provider, mine = PROVIDERS["anthropic"], tmp_path / "mine"
-    environment = {
-        **without_keys(os.environ),
-        "XDG_CACHE_HOME": str(CACHE / "templates"),
-        provider.key_env: KEY,
-        "DGM_ARCHIVE": str(tmp_path / "archive"),
-    }
-
-    def dgm(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", "dgm", *map(str, words)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
-        )
-        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
+    dgm = partial(run_dgm, template_environment(provider, tmp_path / "archive"))
     dgm("agent", "init", mine, "--from", "claude-code")
     for path, text in FILES.items():
         (mine / path).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,28 +13,13 @@ import pytest
 from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.builtin import command_call
 from tests.agents.packages import CACHE
-from tests.agents.running import SUITE, TASK
+from tests.agents.running import MCP_SERVER, SUITE, TASK, run_dgm, template_environment
 from tests.support.hosted import KEY, PROVIDERS
-from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
 RULE = "Write the word into status.txt at once."
 SKILL = "description: Say ready in the file at once."
-SERVER = """
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    method = asked["method"]
-    if "id" in asked:
-        version = asked.get("params", {}).get("protocolVersion")
-        server = {"protocolVersion": version, "capabilities": {"tools": {}}}
-        server["serverInfo"] = {"name": "notes", "version": "1"}
-        tool = {"name": "recall", "description": "Recall a note.", "inputSchema": {"type": "object", "properties": {}}}
-        answers = {"initialize": server, "tools/list": {"tools": [tool]}}
-        answer = answers.get(method, {"content": [{"type": "text", "text": "NOTE-OF-THE-SERVER"}]})
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
-"""
 HOOK = "#!/bin/sh\necho HOOK-SAYS-GREEN\n"
 FILES = {
     "CLAUDE.md": "# Conventions\n\nRun the tests before you finish. See @docs/style.md for the style.\n",
@@ -62,7 +47,7 @@ FILES = {
     ".mcp.json": json.dumps(
         {"mcpServers": {"notes": {"command": "python3", "args": ["tools/notes/server.py"]}}}
     ),
-    "tools/notes/server.py": SERVER,
+    "tools/notes/server.py": MCP_SERVER,
     "status.txt": "waiting\n",
 }
 OPTIONS = ("--print", "--dangerously-skip-permissions", "--mcp-config", ".mcp.json", "--model")
@@ -127,25 +112,7 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     for number in range(3):
         shutil.copytree(suite / "tasks" / TASK, suite / "tasks" / f"{TASK}-{number}")
     provider = PROVIDERS["anthropic"]
-    environment = {
-        **without_keys(os.environ),
-        "XDG_CACHE_HOME": str(CACHE / "templates"),
-        provider.key_env: KEY,
-        "DGM_ARCHIVE": str(tmp_path / "archive"),
-    }
-
-    def dgm(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", "dgm", *map(str, words)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
-        )
-        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
+    dgm = partial(run_dgm, template_environment(provider, tmp_path / "archive"))
     made = json.loads(dgm("agent", "init", mine, "--from", "claude-code", "--import", repository, "--json"))
     assert len(made["imported"]["taken"]) == len(FILES) - 1
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:

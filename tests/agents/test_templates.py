@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -17,9 +18,8 @@ from dgm.messages import Reply, Role, Stop, ToolCall
 from dgm.models.builtin import command_call, finishing_call
 from dgm.sessions.agent_templates import TEMPLATES, find_template
 from tests.agents.packages import CACHE
-from tests.agents.running import SUITE, TASK
+from tests.agents.running import SUITE, TASK, run_dgm, template_environment
 from tests.support.hosted import KEY, PROVIDERS, rows, until
-from tests.support.program import without_keys
 from tests.support.wire_server import WireServer
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1800)]
@@ -110,25 +110,8 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
             "aider is not installed: 643 MB; dgm agent check does it with XDG_CACHE_HOME set to this cache"
         )
     provider, mine = PROVIDERS[PROVIDER_OF.get(name, "openai-chat")], str(tmp_path / "mine")
-    environment = {
-        **without_keys(os.environ),
-        "XDG_CACHE_HOME": str(CACHE / "templates"),
-        provider.key_env: KEY,
-        "DGM_ARCHIVE": str(tmp_path / "archive"),
-    }
-
-    def dgm(*words, code=0, module="dgm"):
-        done = subprocess.run(
-            [sys.executable, "-m", module, *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
-        )
-        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
+    environment = template_environment(provider, tmp_path / "archive")
+    dgm = partial(run_dgm, environment)
     dgm("agent", "init", mine, "--from", name)
     if name in FOLDERS:
         skill = tmp_path / "mine" / FOLDERS[name] / "skills" / "tidy" / "SKILL.md"
