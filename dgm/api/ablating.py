@@ -26,7 +26,7 @@ def ablate(
     The same call goes on where it ended and pays for nothing twice.
 
     Args:
-        agent: a folder, the name of a shipped agent, or ``RUN/AGENT``.
+        agent: a folder, or the name of a shipped agent.
         parts: patterns of the parts to leave out, such as ``CLAUDE.md#*``; all of them unless it is given.
         on_event: is called with each event of the evaluation, model calls left out, once it is on disk.
         given: see ``EvaluateArguments``, but the split is ``search`` unless it is given.

@@ -3,12 +3,11 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
+from dgm.cli.arguments import as_json, evaluation_options
 from dgm.cli.output import emit_json
 from dgm.cli.spending import TRIES, money_text, yes_option
 from dgm.domain import Split
@@ -25,46 +24,19 @@ HEADS = ("part", "with", "without", "difference (95 %)", "p", "tokens/turn", "ve
 
 @click.command()
 @click.argument("agent", metavar="AGENT")
-@click.option(
-    "--benchmark", help="The suite whose tasks it tries (default: the run's; starter without a run)."
-)
-@click.option(
-    "--split",
-    type=click.Choice([split.value for split in Split]),
-    default=Split.SEARCH.value,
-    show_default=True,
-    help="Which tasks.",
-)
-@click.option(
-    "--task", "--tasks", "tasks", multiple=True, metavar="TASK", help="Only this task; may be repeated."
-)
+@click.option("--benchmark", help="The suite whose search tasks it tries (default starter).")
 @click.option(
     "--part", "only", multiple=True, metavar="PATTERN", help="Only these parts, such as 'CLAUDE.md#*'."
 )
-@click.option(
-    "--attempts",
-    type=click.IntRange(1, 100),
-    default=1,
-    show_default=True,
-    help="Times that each task is tried.",
-)
-@click.option("--model", help="The model it works with (default: the run's; auto without a run).")
-@click.option("--max-usd", type=Amount(), help="Money for all of it, earlier sessions included.")
-@click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once.")
-@sandbox_option()
-@engine_option
-@click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in.")
-@click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.calls."
-)
+@evaluation_options(attempts=1)
 @yes_option
 @as_json
-def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags: Any) -> int:
+def ablate(agent: str, only: tuple[str, ...], yes: bool, as_json: bool, **flags: Any) -> int:
     """Say which parts of AGENT help, hurt, or only cost tokens.
 
-    Parts are sections of Markdown files, skills, sub-agents, commands, hooks and MCP servers. AGENT (a folder, a
-    shipped agent, or RUN/AGENT) tries each task as it is, and without each of its parts. First it is started without
-    each part, for nothing, and the price is told. The same command goes on where it ended and pays for nothing twice.
+    Parts are sections of Markdown files, skills, sub-agents, commands, hooks and MCP servers. AGENT (a folder or a
+    shipped agent) tries each task as it is, and without each of its parts. First it is started without each part, for
+    nothing, and the price is told. The same command goes on where it ended and pays for nothing twice.
     """
     from dgm.cli.evaluation import perform_session, report_missing
     from dgm.cli.watching import TerminalWatcher
@@ -72,7 +44,7 @@ def ablate(agent: str, split: str, only: tuple[str, ...], yes: bool, as_json: bo
     from dgm.sessions.evaluation import EvaluationChoice
 
     watcher = TerminalWatcher()
-    chosen = EvaluationChoice(split=Split(split), **flags)
+    chosen = EvaluationChoice(split=Split.SEARCH, **flags)
 
     def begins(part: str) -> None:
         sys.stderr.write(f"starting {neutralise(agent)}{f' without {neutralise(part)}' if part else ''} …\n")
@@ -98,23 +70,23 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     """
     if not plan.missing:
         return
-    parts, fewest = len(plan.parts), fewest_tasks(max(1, len(plan.parts)))
+    parts, turn = len(plan.parts), plan.turns[""] or 0
+    fewest = fewest_tasks(parts)
     sys.stderr.write(
         f"{count_text(parts + 1, 'agent')} × {count_text(plan.tasks, 'task')} × "
         f"{count_text(plan.request.attempts, 'attempt')} = {count_text(plan.evaluations, 'evaluation')}, "
-        f"{plan.missing:,} of them still to do; a first turn is about {plan.turns[''] or 0:,} tokens\n"
+        f"{plan.missing:,} of them still to do; a first turn is about {turn:,} tokens\n"
         f"with {count_text(parts, 'part')} an effect shows if {fewest} tasks or more change in the same direction; a "
-        f"difference of {100 * DIFFERENCE:.0f} points takes about {tasks_to_show(max(1, parts))} tasks\n"
+        f"difference of {100 * DIFFERENCE:.0f} points takes about {tasks_to_show(parts)} tasks\n"
     )
     if plan.tasks < fewest:
         sys.stderr.write("these tasks are too few to show any effect: give more, or fewer parts (--part)\n")
     if not plan.price:
         return
-    turn = plan.price.most(plan.turns[""] or 0, 0)
     price = (
-        f"price: {money_text(turn)} USD for the input of a first turn; by the limits one evaluation costs at most "
-        f"{money_text(plan.usd_each)} USD, and all {plan.missing:,} cost "
-        f"{money_text(plan.missing * plan.usd_each)} USD; what they really cost is told after {TRIES} evaluations"
+        f"price: {money_text(plan.price.most(turn, 0))} USD for the input of a first turn; by the limits all "
+        f"{plan.missing:,} evaluations cost at most {money_text(plan.missing * plan.usd_each)} USD; what they really "
+        f"cost is told after {TRIES} of them"
     )
     if yes or not plan.needs_consent:
         limit = f"; it ends at {usd_text(plan.usd_limit)} USD" if plan.usd_limit else ""
@@ -137,9 +109,10 @@ def _rows(result: "Ablation") -> Iterator[str]:
     parts = count_text(len(judged), "part")
     yield f"p: exact paired test over tasks, adjusted for {parts} (Holm); up to {LEVEL} counts as an effect"
     if any(each.effect is Effect.NOT_SHOWN for each in judged):
+        needed, tasks = tasks_to_show(len(judged)), max(each.tasks for each in judged)
         yield (
             f"'{Effect.NOT_SHOWN}' does not mean that there is none: a difference of {100 * DIFFERENCE:.0f} points "
-            f"takes about {result.tasks_needed} tasks to show, and here are {max(each.tasks for each in judged)}"
+            f"takes at least {needed} tasks to show, and here are {tasks}"
         )
 
 

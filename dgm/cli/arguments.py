@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -78,6 +79,51 @@ def sandbox_option(default: str | None = None) -> Callable[[FC], FC]:
     return click.option(
         "--sandbox", default=default, help=f"auto, docker, bubblewrap, ray, or a plug-in {said}."
     )
+
+
+def evaluation_options(attempts: int) -> Callable[[FC], FC]:
+    """Return the options of a command that lets agents try tasks, as fields of ``EvaluationChoice``.
+
+    Args:
+        attempts: the default of ``--attempts``.
+    """
+    options = (
+        click.option("--model", help="The model that works (default: the run's, or auto)."),
+        click.option(
+            "--attempts",
+            type=click.IntRange(1, 100),
+            default=attempts,
+            show_default=True,
+            help="Times that each task is tried.",
+        ),
+        click.option(
+            "--task",
+            "--tasks",
+            "tasks",
+            multiple=True,
+            metavar="TASK",
+            help="Only this task; may be repeated.",
+        ),
+        click.option("--max-usd", type=Amount(), help="Money for all of it, earlier sessions included."),
+        click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once."),
+        sandbox_option(),
+        engine_option,
+        click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in."),
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting, such as limits.calls.",
+        ),
+    )
+
+    def add(command: FC) -> FC:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def refuse_engine(purpose: str) -> None:

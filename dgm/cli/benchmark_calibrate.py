@@ -2,12 +2,11 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
+from dgm.cli.arguments import as_json, evaluation_options
 from dgm.cli.output import emit_json
 from dgm.show.safe import one_line
 
@@ -24,29 +23,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="An agent's folder or git repository, or a shipped one.",
 )
-@click.option("--model", help="The model it works with (default auto).")
-@click.option(
-    "--attempts",
-    type=click.IntRange(1, 100),
-    default=3,
-    show_default=True,
-    help="Times that each task is tried.",
-)
-@click.option(
-    "--task", "--tasks", "tasks", multiple=True, metavar="TASK", help="Only this task; may be repeated."
-)
-@click.option("--max-usd", type=Amount(), help="Money for all of it, earlier sessions included.")
-@click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once.")
-@sandbox_option()
-@engine_option
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path),
-    help="Folder to record the attempts in (default: in the archive).",
-)
-@click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.calls."
-)
+@evaluation_options(attempts=3)
 @as_json
 def calibrate(name: str, seed_agent: str, as_json: bool, **flags: Any) -> int:
     """Let an agent try every task of SUITE several times, and note which it always, sometimes and never solves.

@@ -11,7 +11,7 @@ import click
 
 from dgm.analysis.agent_names import find_agent
 from dgm.archive.run import Run
-from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
+from dgm.cli.arguments import Amount, as_json, evaluation_options
 from dgm.cli.evaluate_predictions import grade_predictions
 from dgm.cli.evaluation import perform_session, report_missing
 from dgm.cli.output import emit_json
@@ -40,32 +40,9 @@ from dgm.simulate import check_performed
 @click.option(
     "--split", type=click.Choice([split.value for split in Split]), help="Which tasks (default holdout)."
 )
-@click.option(
-    "--task", "--tasks", "tasks", multiple=True, metavar="TASK", help="Only this task; may be repeated."
-)
-@click.option(
-    "--attempts",
-    type=click.IntRange(1, 100),
-    default=1,
-    show_default=True,
-    help="Times that each task is tried.",
-)
-@click.option("--model", help="Another model than the run's (auto without a run).")
-@click.option(
-    "--max-usd",
-    type=Amount(),
-    help="Money for the evaluation, earlier sessions included; only a provider that bills more than it was asked "
-    "for can cross it.",
-)
-@click.option("--workers", type=click.IntRange(1, 4096), help="Tasks at once (default: the run's).")
+@evaluation_options(attempts=1)
 @click.option(
     "--timeout-factor", type=Amount(), help="Give agents this many times their wall time, for slow models."
-)
-@sandbox_option()
-@engine_option
-@click.option("--into", type=click.Path(path_type=Path), help="Folder to record it in (default: in RUN).")
-@click.option(
-    "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="A setting, such as limits.calls."
 )
 @click.option("--verbose", is_flag=True, help="List what is unresolved, with the reason.")
 @as_json

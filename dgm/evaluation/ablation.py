@@ -38,10 +38,6 @@ class PartEffect:
     """Pairs that the whole agent resolved."""
     without_part: int = 0
     """Pairs that the agent without the part resolved."""
-    gained: int = 0
-    """Tasks resolved more often with the part."""
-    lost: int = 0
-    """Tasks resolved less often with the part."""
     difference: float = 0.0
     """Mean over tasks of the resolved share with the part minus without it."""
     interval: tuple[float, float] = (-1.0, 1.0)
@@ -72,21 +68,10 @@ def fewest_tasks(parts: int) -> int:
     return 1 + ceil(log2(parts / LEVEL))
 
 
-def tasks_to_show(parts: int, noise: float = 0.0) -> int:
-    """Return the tasks with which a ``DIFFERENCE`` is shown in 80 % of ablations of ``parts`` parts.
-
-    Args:
-        parts: their number; the level is divided by it, which is the first step of ``holm``.
-        noise: share of tasks that change in the other direction.
-    """
-    noise = min(noise, (1 - DIFFERENCE) / 2)
-    return tasks_needed(noise + DIFFERENCE, noise, alpha=LEVEL / parts)
-
-
-def estimate_noise(effects: Sequence[PartEffect]) -> float:
-    """Return the mean share of tasks that changed against the direction of the majority."""
-    tasks = sum(each.tasks for each in effects)
-    return sum(min(each.gained, each.lost) for each in effects) / tasks if tasks else 0.0
+def tasks_to_show(parts: int) -> int:
+    """Return the tasks with which a ``DIFFERENCE`` in one direction is shown in 80 % of ablations of so many parts."""
+    # The first step of Holm's method divides the level by the number of parts.
+    return tasks_needed(DIFFERENCE, 0.0, alpha=LEVEL / parts)
 
 
 def _pair_attempts(one: AgentResult, two: AgentResult) -> Mapping[TaskId, list[tuple[bool, bool]]]:
@@ -118,8 +103,6 @@ def _judge(part: str, tokens: int, tasks: Mapping[TaskId, list[tuple[bool, bool]
         tasks=len(tasks),
         with_part=sum(one for one, _ in every),
         without_part=sum(two for _, two in every),
-        gained=sum(share > 0 for share in shares),
-        lost=sum(share < 0 for share in shares),
         difference=difference,
         interval=matched_interval(shares),
         p=p,

@@ -13,26 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
-from dgm.analysis.agent_names import find_agent
 from dgm.archive.durable import write_durably
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
 from dgm.domain import Snapshot, Task
 from dgm.errors import UserError
-from dgm.evaluation.ablation import Effect, PartEffect, estimate_noise, judge_parts, tasks_to_show
+from dgm.evaluation.ablation import Effect, PartEffect, judge_parts
 from dgm.evaluation.evaluating import EvaluationProgress
 from dgm.launch import Watcher
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price
-from dgm.paths import SEEDS
-from dgm.publish.finding import find_run
 from dgm.search.costs import max_evaluation_usd, solver_price
 from dgm.sessions.evaluation import (
     Contestant,
     EvaluationChoice,
     EvaluationRequest,
-    contestant_of,
     evaluation_folder,
     make_plan,
     make_request,
@@ -42,7 +38,6 @@ from dgm.sessions.evaluation import (
 from dgm.sessions.evaluation_folder import EvaluationSession, select_tasks
 from dgm.sessions.imported_agent import accept_settings
 from dgm.show.evaluate_rows import EvaluationReport, report_record
-from dgm.simulate import check_performed
 from dgm.worker.rehearsal import rehearse
 
 TURNS = "ablation.json"
@@ -90,16 +85,9 @@ class Ablation:
     report: EvaluationReport
     effects: Sequence[PartEffect]
 
-    @property
-    def tasks_needed(self) -> int:
-        """Number of tasks that would show a difference of 20 points, given the noise in these results."""
-        judged = [each for each in self.effects if each.effect is not Effect.NEEDED]
-        return tasks_to_show(max(1, len(judged)), estimate_noise(judged))
-
     def record(self) -> dict[str, Any]:
         """Return the document that ``dgm agent ablate --json`` prints."""
-        parts = [asdict(each) for each in self.effects]
-        return {**report_record(self.report), "parts": parts, "tasks_needed": self.tasks_needed}
+        return {**report_record(self.report), "parts": [asdict(each) for each in self.effects]}
 
 
 async def plan_ablation(
@@ -112,7 +100,7 @@ async def plan_ablation(
     """Find the parts of an agent, start it without each, and say what the evaluation would cost.
 
     Args:
-        agent: a folder, a shipped agent, or RUN/AGENT.
+        agent: a folder or a shipped agent.
         only: patterns of the parts to leave out, such as ``CLAUDE.md#*``; empty: all parts.
         chosen: the tasks and conditions.
         watcher: is asked about a model that costs money.
@@ -122,7 +110,9 @@ async def plan_ablation(
         UserError: there is no such agent, part or task, or the agent cannot start.
         Infrastructure: a sandbox failed.
     """
-    complete, request = _open_agent(agent, chosen, watcher)
+    complete = read_contestant(agent)
+    request = make_request(None, [complete], chosen, watcher)
+    request = replace(request, prefix=f"ablate-{complete.key[:8]}", named_model=True)
     without = choose_parts(agent, complete.source(), only)
     parts = assemble.parts_of(request.settings)
     folder = evaluation_folder(request, parts.benchmark.name)
@@ -142,7 +132,7 @@ async def plan_ablation(
         turns[part] = known[tree]
     kept = [part for part in without if turns[part] is not None]
     variants = [
-        Contestant(f"without {part}", trees[part], partial(_return_source, without[part]), vetted=True)
+        Contestant(f"without {part}", trees[part], partial(without.__getitem__, part), vetted=True)
         for part in kept
     ]
     if not kept:
@@ -195,27 +185,6 @@ def judge_ablation(plan: AblationPlan, report: EvaluationReport) -> Ablation:
         judged.get(part) or PartEffect(part, 0, Effect.NEEDED) for part in plan.turns if part != COMPLETE
     ]
     return Ablation(report, effects)
-
-
-def _open_agent(
-    agent: str, chosen: EvaluationChoice, watcher: Watcher
-) -> tuple[Contestant, EvaluationRequest]:
-    """Return the whole agent, and the evaluation as settings resolve it for this agent alone."""
-    name, _, of_run = agent.rpartition("/")
-    if agent in SEEDS or Path(agent).is_dir() or not name:
-        complete = read_contestant(agent)
-        request = make_request(None, [complete], chosen, watcher)
-    else:
-        with Run.open(find_run(name, write=chosen.into is None)) as run:
-            check_performed(run)
-            named = contestant_of(run, find_agent(run, of_run))
-            complete = replace(named, source=partial(_return_source, named.source()))
-            request = make_request(run, [complete], chosen, watcher)
-    return complete, replace(request, prefix=f"ablate-{complete.key[:8]}", named_model=True)
-
-
-def _return_source(source: Snapshot) -> Snapshot:
-    return source
 
 
 def choose_parts(agent: str, source: Snapshot, only: Sequence[str]) -> Mapping[str, Snapshot]:

@@ -62,7 +62,7 @@ def test_a_free_model_or_nothing_to_do_needs_no_consent(capsys):
 
 def test_every_part_has_a_row():
     effects = [
-        PartEffect("CLAUDE.md#Tone", 12, Effect.HURTS, 20, 20, 5, 15, 1, 11, -0.5, (-0.7, -0.2), 0.0123),
+        PartEffect("CLAUDE.md#Tone", 12, Effect.HURTS, 20, 20, 5, 15, -0.5, (-0.7, -0.2), 0.0123),
         PartEffect("run.md", 0, Effect.NEEDED),
     ]
     heads, tone, needed, *_ = (re.split(r"  +", line) for line in _rows(Ablation(None, effects)))

@@ -43,12 +43,6 @@ def test_what_cannot_be_ablated_is_told(tmp_path: Path, files, only, message):
         asyncio.run(plan_ablation(str(tmp_path), only, EvaluationChoice(model="offline"), Watcher()))
 
 
-def test_an_agent_of_no_run_is_told(tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path))
-    with pytest.raises(UserError, match="no run 'first'"):
-        asyncio.run(plan_ablation("first/best", (), EvaluationChoice(), Watcher()))
-
-
 def test_nothing_is_paid_where_every_part_is_needed(tmp_path: Path, monkeypatch):
     async def rehearse(name, source, engine, settings):
         if b"One" not in source["CLAUDE.md"].data:
