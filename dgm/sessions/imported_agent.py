@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -191,18 +191,9 @@ def _parts(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
 
 
-def find_version(
-    setup: AgentSetup, repository: Path, which: Callable[[str], str | None] = shutil.which
-) -> str:
-    """Return the version of the program on ``PATH``, or an empty text; nothing of the repository is run."""
-    program = _find_program(setup.program, repository, which)
-    for folder in Path(program).resolve().parents if program else ():
-        try:
-            manifest = parse_json((folder / MANIFEST).read_bytes())
-            if re.fullmatch(setup.packages, manifest["name"]):
-                return str(manifest["version"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
+def find_version(setup: AgentSetup, repository: Path) -> str:
+    """Return the version that the program on ``PATH`` prints, or an empty text; nothing of the repository is run."""
+    program = _find_program(setup.program, repository)
     if not program:
         return ""
     try:
@@ -217,13 +208,13 @@ def find_version(
             )
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = _VERSION.search(done.stdout.decode("utf-8", "replace"))
-    return found[0] if found else ""
+    version = _VERSION.search(done.stdout.decode("utf-8", "replace"))
+    return version[0] if version else ""
 
 
-def _find_program(name: str, repository: Path, which: Callable[[str], str | None] = shutil.which) -> str:
+def _find_program(name: str, repository: Path) -> str:
     """Return the path of a program on ``PATH``, or an empty text where it is missing or belongs to the repository."""
-    program = Path(which(name) or repository)
+    program = Path(shutil.which(name) or repository)
     inside = any(path.is_relative_to(repository) for path in (program.absolute(), program.resolve()))
     return "" if inside else str(program)
 

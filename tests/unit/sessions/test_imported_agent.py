@@ -115,35 +115,17 @@ def test_bad_input_is_refused_and_nothing_written(repository, tmp_path, template
     assert not (tmp_path / "mine").exists()
 
 
-def test_the_version_is_read_of_the_package_of_the_program(tmp_path):
-    package = tmp_path / "lib" / "node_modules" / "@openai" / "codex"
-    write(
-        package,
-        {"package.json": json.dumps({"name": "@openai/codex", "version": "0.150.2"}), "bin/codex": ""},
-    )
-    write(package / "bin", {"package.json": json.dumps({"name": "other", "version": "9.9.9"})})
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "codex").symlink_to(package / "bin" / "codex")
-    program = str(tmp_path / "bin" / "codex")
-    assert find_version(load_setups()["codex"], tmp_path / "repository", lambda _: program) == "0.150.2"
-    assert find_version(load_setups()["codex"], package, lambda _: program) == ""
-    assert find_version(load_setups()["codex"], tmp_path / "repository", lambda _: None) == ""
-
-
+@pytest.mark.starts_processes
 def test_another_version_is_named_where_npm_is_missing(repository, tmp_path, monkeypatch):
-    package = write(
-        tmp_path / "claude",
-        {
-            "package.json": json.dumps({"name": "@anthropic-ai/claude-code", "version": "2.1.99"}),
-            "claude": "#!/bin/sh\n",
-        },
-    )
-    (package / "claude").chmod(0o755)
-    monkeypatch.setenv("PATH", str(package))
+    program = write(tmp_path / "bin", {"claude": "#!/bin/sh\necho '2.1.99 (Claude Code)'\n"}) / "claude"
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
     made = create_agent(tmp_path / "mine", "claude-code", repository).imported
     assert made.version in (tmp_path / "mine" / "package.json").read_text()
     assert made.version != "2.1.99"
     assert "2.1.99 is installed here" in made.version_remark
+    # A program of the repository is not run.
+    assert find_version(load_setups()["claude-code"], program.parent) == ""
 
 
 @pytest.mark.starts_processes
