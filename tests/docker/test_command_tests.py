@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import re
 import shutil
 from pathlib import Path
 
@@ -105,29 +104,6 @@ def test_wrong_patch_says_how_the_tests_ended(made):
     assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests fail (exit status 1)")
 
 
-def test_share_below_the_threshold_is_unresolved_with_its_score(made):
-    suite = made(SLUG)
-    patch = changing(suite, SLUG, {"slug.py": "def slug(title):\n    return 'x'\n"})
-    grade = asyncio.run(suite.grade(SLUG, patch, LABELS))
-    assert (grade.verdict, grade.score) == (Verdict.UNRESOLVED, 0.25)
-    assert grade.reason == "reward 0.25, 0.75 is needed"
-
-
-def test_patch_that_does_not_apply_is_unresolved(made):
-    patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
-    verdict, reason = graded(made(), TOTAL, patch)
-    assert verdict is Verdict.UNRESOLVED
-    assert reason.startswith("the patch does not apply: error: x: No such file")
-
-
-@pytest.mark.parametrize("path", ["../../../tmp/out", "/etc/out", ".git/hooks/post-checkout"])
-def test_patch_that_leaves_the_workspace_does_not_apply(made, path):
-    patch = f"diff --git a/{path} b/{path}\nnew file mode 100755\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
-    verdict, reason = graded(made(tests="exit 0\n"), TOTAL, patch.encode())
-    assert verdict is Verdict.UNRESOLVED
-    assert reason.startswith("the patch does not apply")
-
-
 def test_crlf_binary_renamed_and_executable_files_arrive_as_they_were(made):
     check = "set -e\ntest -x run.sh\ntest ! -e total.sh\ncmp b.bin <(printf \"\\000\\377\")\ngrep -q $'a\\r' crlf.txt\n"
     suite = made(tests=check)
@@ -151,36 +127,6 @@ def test_tests_that_flood_are_cut_and_judged(made):
     grade = asyncio.run(suite.grade(TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}), LABELS))
     assert grade.verdict is Verdict.RESOLVED
     assert len(grade.log) <= 60_000
-
-
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("echo 1 > /logs/verifier/reward.txt", "reward 1"),
-        ("echo ' 2.5 ' > /logs/verifier/reward.txt", "reward 2.5"),
-        ("echo 0.5 > /logs/verifier/reward.txt", "reward 0.5, 1 is needed"),
-        ("echo '{\"score\": 1}' > /logs/verifier/reward.json", "reward 1"),
-        ("echo '{\"a\": 1, \"reward\": 0}' > /logs/verifier/reward.json", "reward 0, 1 is needed"),
-        ("echo '{\"a\": 1, \"b\": 0}' > /logs/verifier/reward.json", "reward.json: holds several values"),
-        ("echo passed > /logs/verifier/reward.txt", "reward.txt: holds no number: 'passed'"),
-        ("echo nan > /logs/verifier/reward.txt", "reward.txt: holds no finite number: 'nan'"),
-        ("echo '{' > /logs/verifier/reward.json", "reward.json: is no JSON: '{'"),
-        ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests left no reward that can be read: reward.txt is"),
-        ("cd /job; echo 1 > x; ln x logs/verifier/reward.txt", "the tests left no reward that can be read"),
-        ("cd /logs/verifier; echo 1 > reward.txt; chmod 0444 reward.txt", "the tests left no reward that can be read"),
-        ("cd /job; mv logs old; mkdir -p logs/verifier; echo 1 > logs/verifier/reward.txt", "the tests left no"),
-        ("echo 1 > /logs/verifier/reward.txt; kill -9 $$", "the tests were ended by signal 9"),
-        ("echo 1 > /logs/verifier/reward.txt; sleep 9 & exit 0", "reward 1"),
-        ("cd /logs/verifier; echo 0 > reward.txt; echo 1 > reward.txt; sleep 9 &", "the reward was written several"),
-        ("exit 3", "the tests ended with exit status 3 and left no reward"),
-        ("head -c 3000000 /dev/zero > /logs/verifier/reward.txt", "the tests left no reward that can be read"),
-    ],
-)  # fmt: skip
-def test_reward_decides(made, said, reason):
-    suite = made(tests=said + "\n", result='"reward"')
-    verdict, given = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}))
-    assert given.startswith(reason)
-    assert (verdict is Verdict.RESOLVED) == bool(re.fullmatch(r"reward [\d.]+", reason))
 
 
 def test_graded_code_that_ends_its_watcher_is_unresolved(made):
