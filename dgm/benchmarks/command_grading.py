@@ -28,8 +28,6 @@ from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 6"
-"""Version of the grading; it changes whenever a verdict may come out differently."""
 APART = Path(__file__).with_name("apart.py")
 """The program by which a test command runs code where it reaches neither tests nor reward."""
 SOLUTION = "/solution"
