@@ -1,7 +1,6 @@
 """Tests by a command in real sandboxes: every verdict, and what a patch may try."""
 
 import asyncio
-import ctypes
 import shutil
 from pathlib import Path
 
@@ -27,31 +26,6 @@ SLUG, TOTAL, WORDS, GAUGE = map(
         "gauge-is-full-too-late",
     ),
 )
-
-REACHES = """\
-import os, subprocess
-parent = os.getppid()
-for each in (
-    lambda: open("/tests/test.sh"),
-    lambda: open(f"/proc/{os.getpid()}/root/tests/test.sh"),
-    lambda: open("/logs/verifier/reward.txt", "w"),
-    lambda: open("/job/logs/verifier/reward.txt", "w"),
-    lambda: os.rename("/job/logs", "/job/other"),
-    lambda: open(f"/proc/{parent}/mem", "rb"),
-    lambda: os.kill(parent, 9),
-    lambda: subprocess.run(["cat", "/tests/test.sh"], check=True),
-):
-    try:
-        each()
-    except (OSError, subprocess.CalledProcessError):
-        continue
-    raise SystemExit(f"reached {each.__code__.co_names}")
-open("made", "w").write("1")
-"""
-
-
-def landlock():
-    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 6
 
 
 @pytest.fixture(scope="module")
@@ -140,15 +114,6 @@ def test_graded_code_cannot_look_into_its_watcher(made):
     look = "import os; w = open(f'/proc/{os.getppid()}/stat').read().split()[3]; open(f'/proc/{w}/mem', 'rb')"
     suite = made(tests="python3 total.py 2>&1 | grep -q PermissionError\n")
     assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": look}))[0] is Verdict.RESOLVED
-
-
-@pytest.mark.skipif(not landlock(), reason="this kernel has no Landlock that bounds signals")
-def test_program_apart_reaches_neither_tests_nor_reward_nor_other_processes(made):
-    suite = made(tests='"$DGM_APART" python3 total.py\n')
-    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": REACHES})) == (
-        Verdict.RESOLVED,
-        "the tests pass",
-    )
 
 
 def test_what_the_graded_code_prints_is_no_result(made):
