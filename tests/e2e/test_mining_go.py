@@ -83,7 +83,7 @@ def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
     assert f"{place}TestNone" in tests.pass_to_pass
     assert tests.runner == "go"
     assert 'name: "of four"' in task.prompt
-    assert 'name: "of one"' not in task.prompt
+    assert 'name: "of one"' in task.prompt
     assert "got 1, want 2" in task.prompt
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
     lines = [json.loads(line) for line in Path(report["suite"], "mined.jsonl").read_text().splitlines()]
