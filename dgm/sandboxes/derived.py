@@ -30,8 +30,8 @@ MADE_OF = "dgm.instance.digest"
 """Label of a derived image: a digest of its source image and set-up."""
 WORKDIR = "/testbed"
 _SCRIPT = "repository_setup.py"
-_MAKING = b"no proxies"
-"""Images that were made otherwise are made again: they may hold the proxies of a user's Docker client."""
+_PREPARE_VERSION = "2"
+"""Raised when the set-up changes, so that images are made again."""
 _TIMEOUT_S = 1800
 _MEMORY = "4g"
 _LOG_BYTES = 20_000
@@ -93,8 +93,8 @@ def _is_fresh(client: "DockerClient", tag: str, base_id: str) -> bool:
 
 
 def _digest(base_id: str) -> str:
-    """Return the digest of a derived image's inputs: the image and the set-up."""
-    return hashlib.sha256(base_id.encode() + _MAKING + script().encode()).hexdigest()
+    """Return the digest of a derived image's inputs: the image and the version of the set-up."""
+    return hashlib.sha256(f"{base_id} {_PREPARE_VERSION}".encode()).hexdigest()
 
 
 def _make(client: "DockerClient", reference: str, base_id: str, tag: str) -> None:

@@ -85,7 +85,7 @@ async def mine(
         options: what is mined.
         engine: opens the sandboxes.
         tell: is called with the progress.
-        ask: asks a model for statements; None: they are made from the failing assertions.
+        ask: asks a model for statements; None: they show the failing tests.
 
     Raises:
         UserError: the repository cannot be mined, or nothing of it is a task.
@@ -117,7 +117,7 @@ def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTa
         lines = sum(one.lines for one in unit.changes if one.path in task.found.code)
         tests = replace(
             mining.bench.tests(change),
-            fail_to_pass=task.validated.fail_to_pass,
+            fail_to_pass=task.statement.choose(task.validated.fail_to_pass),
             pass_to_pass=task.validated.pass_to_pass,
         )
         made.append(
@@ -130,7 +130,7 @@ def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTa
                 hidden=change.hidden,
                 tests=tests,
                 environment=task.validated.environment,
-                statement=task.statement,
+                statement=task.statement.text,
                 difficulty="hard" if lines >= HARD_LINES else "easy" if lines <= EASY_LINES else "medium",
                 provenance=Provenance(
                     "history", unit.commit, unit.day, spdx, "a change of the repository's own", options.seed,
@@ -211,7 +211,7 @@ async def _bug_task(
         hidden=made.hidden,
         tests=replace(
             mining.bench.tests(),
-            fail_to_pass=placed.fail_to_pass,
+            fail_to_pass=stated.choose(placed.fail_to_pass),
             pass_to_pass=placed.pass_to_pass,
             restored=restored_patterns(ground.files),
         ),

@@ -51,7 +51,7 @@ class HistoryTask:
 
     found: Candidate
     validated: Validated
-    statement: str
+    statement: Stated
 
 
 @dataclass
@@ -315,7 +315,7 @@ async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted
                 stage = "validate" if validated.reason else "statement"
                 mining.leave(number, Left(candidate.unit, stage, validated.reason or stated.reason))
             else:
-                tasks.append(HistoryTask(candidate, validated, stated.text))
+                tasks.append(HistoryTask(candidate, validated, stated))
                 name = task_id("history", candidate.unit.commit)
                 mining.lines[f"unit {number:08}"] = unit_line(candidate.unit, stage="task", task=name)
         mining.tell(Funnel("validate", tried, len(found), len(tasks), mining.bench.processor_s))

@@ -38,7 +38,7 @@ class MiningOptions:
     holdout: float = 0.3
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
-    """Model that writes the statements; empty: they are made of the failing assertion."""
+    """Model that writes the statements; empty: they show the failing tests."""
     processor_hours: float | None = None
     """Hours of processor time of one session after which nothing new is begun."""
     update: bool = False

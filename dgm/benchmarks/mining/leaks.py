@@ -7,8 +7,8 @@ the hidden tests' names. It must tell every name and text that the tests need an
 import builtins
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dgm.benchmarks.mining.diff_words import Side, read_side
 from dgm.benchmarks.mining.jvm_names import JVM_NAMES, JVM_ROOTS
@@ -80,9 +80,14 @@ class Evidence:
     old_names: frozenset[str]
     """All names in the files of the old tree."""
     failures: Sequence[tuple[str, str]] = ()
-    """Id of a failing test and its output, of some tests that differ; ``failure`` holds the same outputs."""
-    test_files: Sequence[str] = ()
-    """Texts of the test files with the changes."""
+    """Id and output of each failing test that prints any; ``failure`` holds some of them."""
+    test_files: Mapping[str, str] = field(default_factory=dict)
+    """Texts of the test files with the changes, by their paths."""
+
+    @property
+    def outputs(self) -> str:
+        """All that the failing tests print."""
+        return "\n".join((self.failure, *(text for _, text in self.failures)))
 
 
 def find_leaks(statement: str, evidence: Evidence) -> tuple[str, ...]:
@@ -131,7 +136,7 @@ def _keys(statement: str, evidence: Evidence) -> Iterator[str]:
 
 def _data_of_tests(evidence: Evidence) -> str:
     """Return what the tests work on: their output, and the texts in their code."""
-    return "\n".join((evidence.failure, *sorted(read_side(evidence.test_diff, "+").literals)))
+    return "\n".join((evidence.outputs, *sorted(read_side(evidence.test_diff, "+").literals)))
 
 
 def _tests(statement: str, evidence: Evidence) -> Iterator[str]:
@@ -175,7 +180,8 @@ def name_parts(test: str) -> Iterator[str]:
 def _fix(statement: str, evidence: Evidence) -> Iterator[str]:
     """Yield lines of the fix, parts of them, and names that only the fix adds."""
     side = read_side(evidence.fix_diff, "+")
-    elsewhere = _squeeze("\n".join((evidence.test_diff, evidence.failure, _old_text(evidence.fix_diff))))
+    tests = (evidence.test_diff, evidence.outputs, *evidence.test_files.values())
+    elsewhere = _squeeze("\n".join((*tests, _old_text(evidence.fix_diff))))
     lines = {_squeeze(line): line for line in side.lines}
     told = _squeeze(statement)
     new = {short: line for short, line in lines.items() if short not in elsewhere and _CODE.search(short)}
@@ -195,7 +201,7 @@ def _names_of_fix(statement: str, fix: Side, evidence: Evidence) -> Iterator[str
     needed = tests.names | {word for text in tests.literals for word in re.findall(r"\w+", text)}
     shown = "\n".join(_code_spans(statement))
     for name in sorted(fix.names - evidence.old_names - needed - _known_names(evidence, fix)):
-        if len(name) < 3 or _has_word(evidence.failure, name):
+        if len(name) < 3 or _has_word(evidence.outputs, name):
             continue
         if _has_word(statement if _SHAPED.fullmatch(name) else shown, name):
             yield f"names what only the fix adds: {_quote(name)}"

@@ -1,4 +1,4 @@
-"""The statement of a mined task: by a model, or out of the failing assertion; never from the change of the code.
+"""The statement of a mined task: by a model, or the failing tests themselves; never from the change of the code.
 
 What a model writes is checked by ``leaks``. It is asked once more with what was found; a statement that fails again is
 dropped. Prompts are files.
@@ -10,15 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from dgm.benchmarks.cpp_controls import BUILDS
-from dgm.benchmarks.mining.cpp_symptoms import find_cpp_symptom
-from dgm.benchmarks.mining.go_symptoms import find_go_symptom
-from dgm.benchmarks.mining.jvm_symptoms import ASSERTIONS, NOT_COMPILED, NOT_THROWN, find_jvm_symptom
-from dgm.benchmarks.mining.languages import Language, language_of
+from dgm.benchmarks.mining.evidence import end_of_output, find_code
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
-from dgm.benchmarks.mining.rust_symptoms import NO_PANIC, PANICKED, find_rust_symptom
-from dgm.benchmarks.mining.script_symptoms import find_script_symptom
-from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.benchmarks.storable_text import cut_middle
 from dgm.errors import AgentFault
 from dgm.messages import AnswerForm, Message, Request, Role
@@ -26,7 +19,8 @@ from dgm.messages import AnswerForm, Message, Request, Role
 PROMPTS = Path(__file__).with_name("prompts")
 MESSAGE_CHARS, TESTS_CHARS, OUTPUT_CHARS = 6_000, 24_000, 8_000
 """Maximum characters of each part of a question; of a longer one the middle is left out."""
-LEAST_WORDS, MOST_WORDS = 8, 600
+LEAST_WORDS, MOST_WORDS, MOST_SHOWN_WORDS = 8, 600, 1_500
+"""Bounds of a statement; of one that shows the tests, the last."""
 OTHER_RESULT = "another result than expected"
 KEYS = ("title", "statement", "solvable", "why")
 SKELETON = '{"title": "...", "statement": "...", "solvable": true or false, "why": "..."}'
@@ -49,7 +43,11 @@ Ask = Callable[[Request, Sequence[str], str], Awaitable[Mapping[str, object]]]
 
 Raises ``AgentFault`` if no answer was usable, ``Infrastructure`` if the model failed."""
 _TRAILER = re.compile(r"^[A-Z][\w-]+-[Bb]y: .*\n?|^\(?cherry picked from .*\n?", re.M)
-_COMPILER = re.compile(r"^undefined: |^\S+ undefined \(type |^unknown field \S+ in struct literal", re.M)
+_COMPILER = re.compile(
+    r"^undefined: |^\S+ undefined \(type |^unknown field \S+ in struct literal|^error(?:\[E\d+\])?: "
+    "|cannot find symbol",
+    re.M,
+)
 _CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
 _ORDINARY = re.compile(
     r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
@@ -64,14 +62,10 @@ _OF_LIBRARY = re.compile(
     r"(?:List|Set|Map|Arrays|Collections|Objects|Optional|Stream|Integer|Long|Boolean|Character|Files|Paths|IOUtils|Mockito)\.\w+"
 )
 """Calls of libraries in Java that make values for a test."""
-_FINDERS: Mapping[Language | None, Callable[[str, str, Sequence[str]], Symptom]] = {
-    Language.JAVASCRIPT: find_script_symptom,
-    Language.GO: find_go_symptom,
-    Language.RUST: find_rust_symptom,
-    Language.CPP: find_cpp_symptom,
-    Language.JVM: find_jvm_symptom,
-}
-"""Find the failing assertion in languages but Python."""
+_NOT_RAISED = re.compile(
+    r"DID NOT RAISE|to be thrown|did not panic|Missing expected (?:exception|rejection)|did not throw"
+)
+_PANIC = re.compile(r"^panic: |^thread '.*' panicked", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +90,21 @@ class StatementRefused(ValueError):
         self.problems = tuple(problems)
 
 
-def check_statement(text: str, evidence: Evidence) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class ShownTest:
+    """The code of failing tests, its result, and which tests these are."""
+
+    code: str
+    error: str
+    tests: tuple[str, ...]
+
+
+def check_statement(text: str, evidence: Evidence, most_words: int = MOST_WORDS) -> tuple[str, ...]:
     """Return what is wrong with a statement, a line each; empty if it may be used."""
     words = len(text.split())
     length: tuple[str, ...] = ()
-    if not LEAST_WORDS <= words <= MOST_WORDS:
-        length = (f"has {words} words; {LEAST_WORDS} to {MOST_WORDS} are wanted",)
+    if not LEAST_WORDS <= words <= most_words:
+        length = (f"has {words} words; {LEAST_WORDS} to {most_words} are wanted",)
     untold = (
         f"does not tell {name}, which the tests need and nobody could know"
         for name in untold_names(text, evidence)
@@ -109,64 +112,56 @@ def check_statement(text: str, evidence: Evidence) -> tuple[str, ...]:
     return (*length, *find_leaks(text, evidence), *untold)
 
 
-def template_statement(evidence: Evidence) -> str:
-    """Return a statement made of failing assertions: for each test that differs, what is run and how it ends.
+def template_statement(evidence: Evidence) -> tuple[str, tuple[str, ...]]:
+    """Return a statement made of the failing tests themselves, and the tests that it tells.
 
-    It is to be checked as any other (``check_statement``).
-
-    Raises:
-        StatementRefused: the output shows no failing assertion.
-    """
-    symptoms = _find_symptoms(evidence)
-    text = _write_symptoms(symptoms, evidence)
-    while len(symptoms) > 1 and len(text.split()) > MOST_WORDS:
-        symptoms = symptoms[:-1]
-        text = _write_symptoms(symptoms, evidence)
-    return text
-
-
-def _find_symptoms(evidence: Evidence) -> list[Symptom]:
-    """Return the symptoms that differ, that of the first test first.
+    It is to be checked as any other (``check_statement``, with ``MOST_SHOWN_WORDS``).
 
     Raises:
-        StatementRefused: the output of the first test shows none.
+        StatementRefused: no failing test can be shown.
     """
-    first = (next(iter(evidence.fail_to_pass), ""), evidence.failure)
-    found: list[Symptom] = []
-    for number, (test, output) in enumerate(evidence.failures or (first,)):
+    shown = _show_tests(evidence)
+    text = _write_tests(shown, evidence)
+    while len(shown) > 1 and len(text.split()) > MOST_SHOWN_WORDS:
+        shown = shown[:-1]
+        text = _write_tests(shown, evidence)
+    return text, tuple(test for each in shown for test in each.tests)
+
+
+def _show_tests(evidence: Evidence) -> list[ShownTest]:
+    """Return the failing tests by their code, in their order.
+
+    Raises:
+        StatementRefused: none can be shown.
+    """
+    outputs = dict(evidence.failures)
+    tests: dict[str, list[str]] = {}
+    reason = "the output of the tests holds no error that could be told"
+    for test in evidence.fail_to_pass:
         try:
-            file = test.partition("::")[0]
-            language = Language.CPP if file.endswith(BUILDS) else language_of(file)
-            if language in _FINDERS:
-                symptom = _FINDERS[language](output, test, evidence.test_files)
-            else:
-                symptom = find_symptom(output, evidence.test_diff, test, evidence.test_files)
+            tests.setdefault(find_code(test, evidence.test_files), []).append(test)
         except ValueError as error:
-            if number == 0:
-                raise StatementRefused([str(error)]) from error
-            continue
-        if all(symptom.code != other.code for other in found):
-            found.append(symptom)
-    return found
+            reason = str(error)
+    shown = []
+    for code, names in tests.items():
+        if ends := [end for name in names if (end := end_of_output(outputs.get(name, "")))]:
+            shown.append(ShownTest(code, ends[0], tuple(names)))
+    if not shown:
+        raise StatementRefused([reason])
+    return shown
 
 
-def _write_symptoms(symptoms: Sequence[Symptom], evidence: Evidence) -> str:
+def _write_tests(shown: Sequence[ShownTest], evidence: Evidence) -> str:
     parts: list[str] = []
-    for symptom in symptoms:
-        values = (
-            f"\nThe values, when it ends: {', '.join(f'`{value}`' for value in symptom.values)}.\n"
-            if symptom.values
-            else ""
-        )
+    for each in shown:
         part = {
             "introduction": "Nor does this:" if parts else "This does not work as it should:",
-            "code": symptom.code,
-            "values": values,
-            "error": symptom.error,
-            "wanted": _wanted(symptom.error),
+            "code": each.code,
+            "error": each.error,
+            "wanted": _wanted(each.error),
         }
         parts.append(_fill("statement-symptom", part))
-    text = _fill("statement-template", {"title": _title(symptoms[0]), "symptoms": "\n\n".join(parts)})
+    text = _fill("statement-template", {"title": _title(shown[0]), "symptoms": "\n\n".join(parts)})
     text = _neutralise(text, evidence)
     untold = untold_names(text, evidence)
     named = f"\n\nNew names and texts in it: {', '.join(f'`{name}`' for name in untold)}." if untold else ""
@@ -175,10 +170,10 @@ def _write_symptoms(symptoms: Sequence[Symptom], evidence: Evidence) -> str:
 
 def _wanted(error: str) -> str:
     """Return a sentence that says what should happen instead."""
-    if "DID NOT RAISE" in error or NOT_THROWN.search(error):
-        return "That error should be raised."
-    if NO_PANIC in error:
+    if "did not panic" in error:
         return "It should panic."
+    if _NOT_RAISED.search(error):
+        return "That error should be raised."
     if _outcome(error) == OTHER_RESULT:
         return "The assertion should hold."
     return "It should run to its end without an error."
@@ -230,9 +225,9 @@ def statement_request(evidence: Evidence) -> Request:
     return Request((Message(Role.SYSTEM, _fill("statement", {})), Message(Role.USER, question)), form=FORM)
 
 
-def _title(symptom: Symptom) -> str:
+def _title(shown: ShownTest) -> str:
     """Return a title: what is called, and how it ends."""
-    called = [name for row in reversed(symptom.code.split("\n")) for name in _CALLED.findall(row)]
+    called = [name for row in reversed(shown.code.split("\n")) for name in _CALLED.findall(row)]
     about = next(
         (
             name
@@ -241,20 +236,20 @@ def _title(symptom: Symptom) -> str:
         ),
         "",
     )
-    return f"`{about}`: {_outcome(symptom.error)}" if about else _outcome(symptom.error).capitalize()
+    return f"`{about}`: {_outcome(shown.error)}" if about else _outcome(shown.error).capitalize()
 
 
 def _outcome(error: str) -> str:
-    if "DID NOT RAISE" in error or NOT_THROWN.search(error):
+    if _NOT_RAISED.search(error):
         return "no error where one is expected"
-    if error.startswith(("panic: ", PANICKED)):
+    kind = re.search(r"^(?:[\w.$]+[.$])?(\w+(?:Error|Exception|Warning|Failure))\b", error.lstrip(), re.M)
+    if "assert" in error.lower() or (kind and "Comparison" in kind[1]):
+        return OTHER_RESULT
+    if _PANIC.search(error):
         return "ends in a panic"
-    if _COMPILER.search(error) or error.startswith(NOT_COMPILED):
+    if _COMPILER.search(error):
         return "does not compile"
-    kind = re.match(r"(?:[\w.$]+[.$])?(\w+(?:Error|Exception|Warning))\b", error.lstrip())
-    if kind and kind[1] not in ASSERTIONS:
-        return f"ends in {kind[1]}"
-    return OTHER_RESULT
+    return f"ends in {kind[1]}" if kind else OTHER_RESULT
 
 
 def _neutralise(text: str, evidence: Evidence) -> str:

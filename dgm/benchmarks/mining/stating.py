@@ -1,14 +1,15 @@
 """Statements for validated units: what is known of each, by a model or by the template, checked, and journaled."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.languages import Language, is_test_file, language_of
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
+    MOST_SHOWN_WORDS,
     Ask,
     StatementRefused,
     check_statement,
@@ -46,6 +47,12 @@ class Stated:
 
     text: str = ""
     reason: str = ""
+    told: tuple[str, ...] = ()
+    """Tests that it shows; empty if it is a model's."""
+
+    def choose(self, tests: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the tests that a fix must pass: a task is not graded by what its statement does not tell."""
+        return tuple(test for test in tests if not self.told or test in self.told)
 
 
 def make_evidence(
@@ -68,12 +75,12 @@ def make_evidence(
         failure="\n\n".join(text for _, text in told),
         fail_to_pass=tuple(failures),
         old_names=old_names(workspace),
-        failures=told,
-        test_files=tuple(
-            entry.data.decode("utf-8", "replace")
+        failures=tuple((test, text) for test, text in failures.items() if text),
+        test_files={
+            name: entry.data.decode("utf-8", "replace")
             for name, entry in sorted(files.hidden.items())
             if is_test_file(name) or language_of(name) is Language.RUST
-        ),
+        },
     )
 
 
@@ -106,15 +113,17 @@ async def state(key: str, evidence: Evidence, journal: MiningJournal, ask: Ask |
     if known is None:
         known = await _make(evidence, ask)
         journal.put(f"statement {key}", known)
-    return Stated(known["text"], known["reason"])
+    return Stated(known["text"], known["reason"], tuple(known.get("told", ())))
 
 
-async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, str]:
+async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, Any]:
     try:
         if ask:
             return {"text": (await model_statement(evidence, ask)).text, "reason": ""}
-        text = template_statement(evidence)
-        problems = check_statement(text, evidence)
+        text, told = template_statement(evidence)
+        problems = check_statement(text, evidence, MOST_SHOWN_WORDS)
     except StatementRefused as error:
         return {"text": "", "reason": f"no statement: {error}"}
-    return {"text": "" if problems else text, "reason": f"no statement: {problems[0]}" if problems else ""}
+    if problems:
+        return {"text": "", "reason": f"no statement: {problems[0]}"}
+    return {"text": text, "reason": "", "told": list(told)}

@@ -1,4 +1,4 @@
-"""Go: how tests are called, which modules are fetched, and what a failing test tells."""
+"""Go: how tests are called, and which modules are fetched."""
 
 import asyncio
 import shutil
@@ -8,45 +8,11 @@ import pytest
 from dgm.benchmarks.environments import environment_digest, read_environments
 from dgm.benchmarks.mining.go_calls import find_go_call, module_name
 from dgm.benchmarks.mining.go_modules import build_go_environment, check_version, read_modules, requires
-from dgm.benchmarks.mining.go_symptoms import find_go_symptom
 from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.domain import Entry
 from tests.support.folder_builder import FolderBuilder
 
 MODULE = {"go.mod": Entry(b"module example.org/sums/v2\n\ngo 1.18\n")}
-TESTS = """\
-package sums
-
-import "testing"
-
-type pair struct{ in, out int }
-
-func check(t *testing.T, p pair) {
-	t.Helper()
-}
-
-func TestHalf(t *testing.T) {
-	// Why.
-	cases := map[string]pair{
-		"of two": {
-			2, 1,
-		},
-		"of four": {
-			4, 2,
-		},
-		"of none": {
-			0, 0,
-		},
-	}
-	for name, one := range cases {
-		t.Run(name, func(t *testing.T) { check(t, one) })
-	}
-}
-
-func TestNew(t *testing.T) {
-	Other(Quarter(4))
-}
-"""
 
 
 def test_all_packages_are_called_unless_it_is_said():
@@ -167,46 +133,3 @@ def test_modules_come_from_go_and_the_same_modules_are_the_same_environment(tmp_
     lacking = {"go.mod": Entry(b"module a\n\ngo 1.18\n\nrequire b.org/d v1.2.0\n")}
     with pytest.raises(CannotInstall, match=r"b\.org/d"):
         build(lacking, tmp_path / "a", builder)
-
-
-def test_a_subtest_is_told_by_its_case_of_the_table():
-    said = "=== RUN   TestHalf/of_four\n    sums_test.go:25: got 1, want 2\n        more\n--- FAIL: TestHalf/of_four\n"
-    symptom = find_go_symptom(said, "sums_test.go::TestHalf/of_four", [TESTS])
-    assert '"of four": {' in symptom.code
-    assert '"of two"' not in symptom.code
-    assert "type pair struct" in symptom.code
-    assert "func check(" in symptom.code
-    assert "TestHalf" not in symptom.code
-    assert "Why" not in symptom.code
-    assert symptom.error == "got 1, want 2\n        more"
-
-
-def test_texts_over_several_lines_are_shown_whole_or_not_at_all():
-    text = TESTS.replace(
-        "type pair", "const short = `\n{\n`\n\nconst long = `" + "\n" * 20 + "`\n\ntype pair"
-    )
-    text = text.replace("Quarter(4)", "Quarter(short, long)")
-    code = find_go_symptom("    sums_test.go:1: x\n", "sums_test.go::TestNew", [text]).code
-    assert code == "const short = `\n{\n`\n\nOther(Quarter(short, long))"
-
-
-def test_the_compiler_tells_what_is_missing_in_the_function():
-    said = "# a\n./sums_test.go:5:2: undefined: Elsewhere\n./sums_test.go:30:8: undefined: Quarter\nFAIL"
-    assert find_go_symptom(said, "sums_test.go::TestNew", [TESTS]).error == "undefined: Quarter"
-
-
-def test_a_panic_is_told_without_its_stack():
-    said = "--- FAIL: TestNew (0.00s)\npanic: nil map [recovered]\n\tpanic: nil map\n\ngoroutine 7 [running]:\na.go\n"
-    assert find_go_symptom(said, "sums_test.go::TestNew", [TESTS]).error.startswith("panic: nil map")
-
-
-@pytest.mark.parametrize(
-    ("said", "test", "message"),
-    [
-        ("--- FAIL: TestNew (0.00s)\n", "sums_test.go::TestNew", "holds no error"),
-        ("    a_test.go:1: x\n", "sums_test.go::TestGone", "no test file shows"),
-    ],
-)
-def test_what_cannot_be_told_is_refused(said, test, message):
-    with pytest.raises(ValueError, match=message):
-        find_go_symptom(said, test, [TESTS])

@@ -1,5 +1,7 @@
 """Statements that tell too much, or too little, about one small fix of a template library."""
 
+from dataclasses import replace
+
 import pytest
 
 from dgm.benchmarks.mining.diff_words import read_side
@@ -200,3 +202,10 @@ def test_names_of_the_library_of_the_jvm_are_known_and_comments_are_none():
     assert find_leaks("It returns `Optional`, or throws `IllegalStateException`; skipTwo.", evidence) == ()
     assert find_leaks("Throw with hiddenOne.", evidence) == ("names what only the fix adds: 'hiddenOne'",)
     assert find_leaks("Look at readsNothing.", evidence) == ("names a test: 'readsNothing'",)
+
+
+def test_a_file_that_a_test_writes_is_no_name_of_a_test():
+    added = '+++ b/tests/test_more.py\n@@ -0,0 +1,2 @@\n+def test_rotates():\n+    rotate("test_file.txt")\n'
+    evidence = replace(EVIDENCE, test_diff=added, fail_to_pass=("tests/test_more.py::test_rotates",))
+    assert find_leaks("`rotate('test_file.txt')` leaves it where it is.", evidence) == ()
+    assert find_leaks("See test_more.py for it.", evidence) == ("names a test: 'test_more.py'",)

@@ -8,301 +8,112 @@ from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
     FORM,
     KEYS,
+    MOST_SHOWN_WORDS,
     StatementRefused,
     check_statement,
     model_statement,
     statement_request,
     template_statement,
 )
-from dgm.benchmarks.mining.symptoms import Symptom, find_symptom
 from dgm.errors import AgentFault
 from tests.unit.benchmarks.mining.test_leaks import EVIDENCE, diff_of
 
-LONG = '''
-numbers = [1, 2], value = 3
-self = <test_lib.TestTotal object at 0x7fae2c386020>
+FILE = """\
+import lib
 
-    @pytest.mark.parametrize(("value", "expected"), [(3, 7)])
-    def test_sums_param(
-        self, numbers, value
-    ) -> None:
-        """Sum with a start."""
-        numbers.append(value)
->       assert lib.total(
-            numbers, start=1
-        ) == 7
-E       assert 6 == 7
-E        +  where 6 = <function total at 0x7f6569a82020>([1, 2, 3], start=1)
-E        +    where <function total at 0x7f6569a82020> = lib.total
 
-test_lib.py:15: AssertionError
-'''
-DEEP = """
-    def test_deep():
-        xs = []
->       result = lib.total(xs)
-                 ^^^^^^^^^^^^^
+def test_total():
+    xs = [1, 2]
+    assert lib.total(xs, start=test_total) == 7
 
-test_lib.py:24:
-_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
 
-xs = [], start = 0
+def test_raises():
+    with raises(lib.SlotError):
+        lib.total([1])
 
-    def total(xs, start=0):
->       if not xs: raise KeyError("nothing here")
-E       KeyError: 'nothing here'
 
-lib.py:2: KeyError
+def test_dies():
+    lib.total(None)
 """
-SHORT = """
-test_lib.py:29: in test_raises
-    with pytest.raises(lib.SlotError, match="x"):
-E   Failed: DID NOT RAISE SlotError
-"""
-RAISES = """
-+def test_raises():
-+    with pytest.raises(lib.SlotError, match="x"):
-+        a = [1]
-+        lib.total(a)
-+    assert a
-"""
-NODE = """
-Error [ERR_TEST_FAILURE]: Expected values to be strictly equal:
-
-2 !== 3
-
-    at AsyncResource.runInAsyncScope (node:async_hooks:206:9) {
-  code: 'ERR_TEST_FAILURE',
-  cause: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:
-
-  2 !== 3
-
-      at TestContext.<anonymous> (file:///work/a.test.mjs:3:61) {
-    generatedMessage: true,
-"""
-JEST = """
-    \x1b[2mexpect(\x1b[22m\x1b[31mreceived\x1b[39m).toBe(expected)
-
-    Expected: 3
-    Received: 2
-
-      10 | test('adds', () => {
-    > 11 |   expect(add([1, 2])).toBe(3);
-         |                       ^
-      at Object.<anonymous> (a.test.js:11:23)
-"""
-GO = """
-=== RUN   TestSum
-    sum_test.go:12: Sum(1, 2) = 2, want 3
---- FAIL: TestSum (0.00s)
-"""
-JS_TESTS = """
-+test('adds numbers', () => {
-+  const s = add([1, 2]);
-+  assert.strictEqual(s, 3);
-+});
-"""
-GO_TESTS = """
-+func TestSum(t *testing.T) {
-+\tif got := Sum(1, 2); got != 3 {
-+\t\tt.Errorf("Sum(1, 2) = %d, want 3", got)
-+\t}
-+}
-"""
-SYMPTOMS = {
-    "long": (
-        (LONG, ""),
-        "numbers.append(value)\nassert lib.total(\n    numbers, start=1\n) == 7",
-        "assert 6 == 7\n +  where 6 = <function total>([1, 2, 3], start=1)",
-    ),
-    "deep": ((DEEP, ""), "xs = []\nresult = lib.total(xs)", "KeyError: 'nothing here'"),
-    "short": (
-        (SHORT, diff_of("test_lib.py", RAISES)),
-        'with pytest.raises(lib.SlotError, match="x"):\n    a = [1]\n    lib.total(a)',
-        "Failed: DID NOT RAISE SlotError",
-    ),
-    "node": (
-        (NODE, diff_of("a.test.mjs", JS_TESTS)),
-        "const s = add([1, 2]);\nassert.strictEqual(s, 3);",
-        "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n\n2 !== 3",
-    ),
-    "jest": (
-        (JEST, diff_of("a.test.js", JS_TESTS)),
-        "const s = add([1, 2]);\nassert.strictEqual(s, 3);",
-        "expect(received).toBe(expected)\n\nExpected: 3\nReceived: 2",
-    ),
-    "go": (
-        (GO, diff_of("sum_test.go", GO_TESTS)),
-        'if got := Sum(1, 2); got != 3 {\n\tt.Errorf("Sum(1, 2) = %d, want 3", got)\n}',
-        "Sum(1, 2) = 2, want 3",
-    ),
+ENDS = {
+    "test_total": "E   assert 6 == 7\n",
+    "test_raises": "E   Failed: DID NOT RAISE SlotError\n",
+    "test_dies": "E   KeyError: 'nothing here'\n",
 }
 
 
-@pytest.mark.parametrize("runner", SYMPTOMS)
-def test_a_failure_tells_what_was_run_and_how_it_ended(runner):
-    shown, code, error = SYMPTOMS[runner]
-    found = find_symptom(*shown)
-    assert (found.code, found.error) == (code, error)
+def bug(ends, diff="", fix="", file=FILE):
+    failures = tuple((f"test_lib.py::{name}", text) for name, text in ends.items())
+    tests = tuple(test for test, _ in failures)
+    return Evidence("", diff, fix, "", tests, frozenset(), failures, {"test_lib.py": file})
 
 
-def test_parameters_have_their_values_but_no_addresses():
-    assert find_symptom(LONG, "").values == ("numbers = [1, 2], value = 3",)
-
-
-@pytest.mark.parametrize(
-    ("failure", "problem"),
-    [("", "no error"), ("E   assert 1 == 2\n", "what was run"), (SHORT, "only the beginning")],
-)
-def test_a_failure_that_does_not_show_enough_is_refused(failure, problem):
-    with pytest.raises(ValueError, match=problem):
-        find_symptom(failure, "")
-
-
-def test_helpers_of_the_tests_are_shown_with_what_failed():
-    tests = """
-+@decorator
-+def return_x(call):
-+    return call.x
-+
-+class Unused:
-+    pass
-+
-+def test_names():
-+    assert return_x(1) == 2
-"""
-    failure = "    def test_names():\n>       assert return_x(1) == 2\nE       assert 1 == 2\n"
-    found = find_symptom(failure, diff_of("test_lib.py", tests))
-    assert found.code == "@decorator\ndef return_x(call):\n    return call.x\n\nassert return_x(1) == 2"
-
-
-@pytest.mark.parametrize(
-    ("row", "told"),
-    [
-        ("if OLD:  # see https://example.org/issues/1347", "if OLD:"),
-        ("if OLD: # Issue #12", "if OLD:"),
-        ("if OLD:  # in seconds", "if OLD:  # in seconds"),
-        ("if OLD == ' # see #12':", "if OLD == ' # see #12':"),
-    ],
-)
-def test_comments_beside_code_that_name_an_issue_are_left_out(row, told):
-    tests = f"""
-+def test_names():
-+    {row}
-+        assert return_x(1) == 2
-"""
-    failure = (
-        f"    def test_names():\n        {row}\n>           assert return_x(1) == 2\nE       assert 1 == 2\n"
-    )
-    found = find_symptom(failure, diff_of("test_lib.py", tests))
-    assert found.code == f"{told}\n    assert return_x(1) == 2"
-
-
-NEW_TEST = """
-+def test_short():
-+    '''Say it.'''
-+    items = [1]
-+    # See issue 12.
-+    if items:
-+        made = lib.make(items)
-+        assert made == 2
-+    assert lib.more(made) == 3
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "error", "code"),
-    [
-        (
-            "        made = lib.make(items)",
-            "ValueError: no",
-            "items = [1]\nif items:\n    made = lib.make(items)",
-        ),
-        (
-            "        made = lib.make(items)",
-            "AttributeError: module 'lib' has no attribute 'make'",
-            "items = [1]\nif items:\n    made = lib.make(items)\n    assert made == 2\nassert lib.more(made) == 3",
-        ),
-    ],
-)
-def test_a_short_traceback_gets_the_code_before_it_and_a_missing_name_all_of_it(line, error, code):
-    short = f"test_lib.py:5: in test_short\n{line}\nE   {error}\n"
-    other = "test_lib.py:9: in test_other\n    b()\nE   KeyError: 2"
-    found = find_symptom(f"{short}\n{other}", diff_of("test_lib.py", NEW_TEST))
-    assert (found.code, found.error) == (code, error)
-
-
-def test_a_missing_name_alone_tells_nothing():
-    failure = (
-        "tests/test_a.py:1: in <module>\n    from lib import mode\nE   ImportError: cannot import name 'mode'"
-    )
-    with pytest.raises(ValueError, match="only that a name is missing"):
-        find_symptom(failure, "")
-    found = find_symptom(failure, diff_of("test_a.py", NEW_TEST), "tests/test_a.py::test_short[1]")
-    assert found.code.endswith("assert lib.more(made) == 3")
-
-
-def test_of_chained_errors_the_last_is_told():
-    inner = "    def at(self):\n>       return self.f()\nE       ValueError: inner\n\nlib.py:3: ValueError\n"
-    between = "\nDuring handling of the above exception, another exception occurred:\n\n"
-    found = find_symptom(
-        f"{inner}{between}    def test_at():\n>       at(1)\nE       KeyError: 1\n\nt.py:4: KeyError\n", ""
-    )
-    assert (found.code, found.error) == ("at(1)", "KeyError: 1")
-
-
-def test_of_several_failures_the_first_is_told():
-    found = find_symptom(f"{DEEP}\n{LONG}", "")
-    assert (found.code, found.error) == SYMPTOMS["deep"][1:]
-
-
-def test_long_output_is_cut():
-    found = find_symptom("    def test_a():\n>       assert a\n" + "E   line\n" * 99, "")
-    assert found == Symptom("assert a", (), "line\n" * 20 + "…")
-
-
-def bug(failure, test, diff="", fix=""):
-    return Evidence("", diff, fix, failure, (test,), frozenset())
-
-
-def test_a_template_shows_the_failure_and_no_name_of_a_test():
-    evidence = bug(
-        LONG.replace("append(value)", "append(test_sums_param)"), "test_lib.py::test_sums_param[3-7]"
-    )
-    text = template_statement(evidence)
-    assert text.startswith("# `lib.total`: another result than expected\n")
-    assert "numbers.append(example)\n" in text
-    assert "`numbers = [1, 2], value = 3`" in text
+def test_a_template_shows_each_failing_test_whole_and_no_name_of_one():
+    evidence = bug(ENDS)
+    text, told = template_statement(evidence)
+    assert told == evidence.fail_to_pass
+    assert "xs = [1, 2]\n    assert lib.total(xs, start=example) == 7" in text
+    assert "test_" not in text
+    sentences = ("Nor does this:", "assertion should hold", "error should be raised", "without an error")
+    assert [text.count(each) for each in sentences] == [2, 1, 1, 1]
     assert check_statement(text, evidence) == ()
 
 
 @pytest.mark.parametrize(
-    ("failure", "title"),
+    ("name", "title"),
     [
-        (DEEP, "# `lib.total`: ends in KeyError"),
-        (
-            "    def test_a():\n>       assert a == 1\nE       assert 2 == 1\n",
-            "# Another result than expected",
-        ),
-        (SHORT, "# `lib.total`: no error where one is expected"),
+        ("test_total", "# `lib.total`: another result than expected"),
+        ("test_raises", "# `lib.total`: no error where one is expected"),
+        ("test_dies", "# `lib.total`: ends in KeyError"),
     ],
 )
-def test_a_title_tells_what_is_called_and_how_it_ends(failure, title):
-    assert template_statement(bug(failure, "t", diff_of("test_lib.py", RAISES))).split("\n")[0] == title
+def test_a_title_tells_what_is_called_and_how_it_ends(name, title):
+    assert template_statement(bug({name: ENDS[name]}))[0].split("\n")[0] == title
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("thread 'main' panicked at\nindex out of bounds", "ends in a panic"),
+        ("thread 'main' panicked at\nassertion `left == right` failed", "another result than expected"),
+        ("panic: nil map", "ends in a panic"),
+        ("undefined: Quarter", "does not compile"),
+        ("org.opentest4j.AssertionFailedError: expected: <2>", "another result than expected"),
+        ("java.lang.NullPointerException: x", "ends in NullPointerException"),
+    ],
+)
+def test_the_end_of_a_test_is_told_in_every_language(error, outcome):
+    evidence = bug({"test_dies": error})
+    assert template_statement(evidence)[0].split("\n")[0] == f"# `lib.total`: {outcome}"
+
+
+def test_tests_that_are_not_shown_are_not_told():
+    _, told = template_statement(bug({**ENDS, "test_gone": "E   KeyError: 1\n"}))
+    assert told == tuple(f"test_lib.py::{name}" for name in ENDS)
+
+
+def test_of_many_tests_the_first_are_told_within_the_words_that_a_statement_may_have():
+    names = [f"test_{number}" for number in range(40)]
+    file = "".join(
+        f"def {name}():\n    assert f({number}) == {'1 + ' * 60}1\n\n\n" for number, name in enumerate(names)
+    )
+    text, told = template_statement(bug(dict.fromkeys(names, "E   assert 1 == 2\n"), file=file))
+    assert 1 < len(told) < 40
+    assert len(text.split()) <= MOST_SHOWN_WORDS
 
 
 def test_a_template_adds_what_the_tests_need_besides():
     tests = diff_of("test_a.py", '+from pkg import newly_named\n+assert newly_named() == "odd-text"')
     fix = diff_of("pkg/__init__.py", '+def newly_named():\n+    return "odd-text"')
-    text = template_statement(
-        bug("    def test_a():\n>       assert a() == 1\nE       assert 2 == 1\n", "t", tests, fix)
-    )
+    text, _ = template_statement(bug({"test_total": "E   assert 2 == 1\n"}, tests, fix))
     assert text.endswith("New names and texts in it: `newly_named`, `'odd-text'`.\n")
 
 
-def test_a_template_needs_an_assertion():
+def test_a_template_needs_a_test_and_its_output():
     with pytest.raises(StatementRefused, match="holds no error"):
-        template_statement(bug("killed", "t"))
+        template_statement(bug({"test_total": ""}))
+    with pytest.raises(StatementRefused, match="no test file shows"):
+        template_statement(bug({"test_gone": "E   KeyError: 1\n"}))
 
 
 GOOD = (
