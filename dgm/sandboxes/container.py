@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import container_relay, image_users, podman, recipes, users
-from dgm.sandboxes.engine_client import find_image
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.engine_client import EngineConnection, find_image
 from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.seccomp import profile
 from dgm.sandboxes.shown_folders import ShownFolder
@@ -32,8 +30,8 @@ _PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sb
 """Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
 _OWN_IMAGE = "python"
 """Recipe whose group works in images that are not made from a recipe."""
-_OWN_PIDS = 5
-"""Processes of the container's init, sleeper and relay, and of the engine's own steps into it."""
+_OWN_PIDS = 7
+"""Processes of the container's init, sleeper and relay, and of what bounds and feeds a program."""
 _SOCKET_FOLDER_BYTES = 1 << 16
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
@@ -96,7 +94,7 @@ def create(
     for uid in users.in_random_order(users.DOCKER):
         try:
             arguments = creation_arguments(spec, base, uid, etc, shown)
-            if connection.facts.kind is EngineKind.PODMAN:
+            if connection.facts.is_podman:
                 arguments = podman.adapt_creation(arguments, connection.address)
             made = client.containers.create(**arguments)
         except docker.errors.APIError as error:
@@ -196,7 +194,7 @@ def owners(
 def start(connection: EngineConnection, ident: str, owned: Mapping[str, tuple[int, int]]) -> None:
     """Start a container that ``create`` made, with the ``owners`` of its folders."""
     connection.client.api.start(ident)
-    if connection.facts.kind is EngineKind.PODMAN:
+    if connection.facts.is_podman:
         podman.give_folders(connection.client, ident, owned)
 
 

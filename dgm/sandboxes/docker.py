@@ -30,13 +30,13 @@ from dgm.sandboxes.container import IN_ENGINE, ContainerBase, Shown
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
+    EngineConnection,
+    EngineFacts,
     call_engine,
     convert_engine_errors,
     find_image,
     remove_container,
 )
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.kept_agent_images import AgentImage
 from dgm.sandboxes.runtimes import RuntimeStore
@@ -106,6 +106,11 @@ class DockerEngine:
     def address(self) -> EngineAddress:
         """The address at which it answers."""
         return self._connection.address
+
+    @property
+    def addresses(self) -> Sequence[EngineAddress]:
+        """The same, as a group of engines has several."""
+        return [self.address]
 
     def check_answers(self) -> None:
         """Make sure that the engine answers; blocks.
@@ -212,7 +217,7 @@ class DockerEngine:
     async def _examine_profile(self, labels: Mapping[str, str]) -> None:
         """Where dgm's own profile does not hold, look into a sandbox before any other is used; raise as ``open``."""
         facts = await call_engine("ask the engine what it is", lambda: self.facts)
-        if facts.kind is EngineKind.PODMAN and not podman.reads_profile(self.address):
+        if facts.is_podman and not podman.reads_profile(self.address):
             async with self._open(SandboxSpec("python", labels, lifetime_s=_EXAMINED_S)) as sandbox:
                 await podman.check_own_profile(self.address, sandbox, facts.machine)
         self._is_examined = True
@@ -242,7 +247,6 @@ class DockerEngine:
         return await asyncio.to_thread(self.remove_labelled, labels, only_left=True)
 
     def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> DockerSandbox:
-        self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
             volumes = shown_volumes.ensure_volumes(

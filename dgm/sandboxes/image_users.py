@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes import podman
-from dgm.sandboxes.engine_client import find_image, remove_container
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.engine_client import EngineConnection, find_image, remove_container
 from dgm.sandboxes.filled_volumes import collect_volumes, ensure_filled
 from dgm.sandboxes.users import DOCKER, list_users
 
@@ -70,7 +68,7 @@ def _fill(connection: EngineConnection, image: str, gid: int, volume: str) -> No
     )
     ident = str(made["Id"])
     try:
-        if connection.facts.kind is EngineKind.PODMAN:
+        if connection.facts.is_podman:
             podman.copy_into_volumes(client, ident)
         text = list_users(_read_passwd(client, ident, image), DOCKER, gid)
         client.api.put_archive(ident, _ETC, _pack(text.encode("utf-8", "surrogateescape")))

@@ -16,8 +16,13 @@ from typing import TYPE_CHECKING, Any
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
 from dgm.sandboxes.container import find_path
-from dgm.sandboxes.engine_client import convert_engine_errors, find_image, lock_image, remove_container
-from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_client import (
+    EngineConnection,
+    convert_engine_errors,
+    find_image,
+    lock_image,
+    remove_container,
+)
 from dgm.sandboxes.filled_volumes import collect_volumes, ensure_filled
 from dgm.sandboxes.preparing import Preparation
 from dgm.sandboxes.runtime_tree import DEFAULT_PATH, FOLDER, RuntimeTree, drop_top

@@ -20,7 +20,7 @@ from dgm.sandboxes.container_programs import ContainerPrograms, Program
 _PAGE_BYTES = 4096
 _SPARE = 64
 """Entries for which there is room beyond those that are packed."""
-_UNPACK = 'umask 022; exec tar -x -p -f - -C "$1"'
+_UNPACK = 'umask 022; head -c "$2" | tar -x -p -f - -C "$1"'
 _UNPACK_S = 300.0
 _SAID_BYTES = 2000
 _TAR_END = b"\0" * 2 * tarfile.BLOCKSIZE
@@ -59,7 +59,8 @@ async def unpack(programs: ContainerPrograms, user: str, path: str, shown: Shown
         Infrastructure: it cannot be unpacked; the message quotes tar.
     """
     output = Output(_SAID_BYTES)
-    program = Program(["sh", "-c", _UNPACK, "unpack", shown.target], user, {"PATH": path, "LANG": "C.UTF-8"})
+    argv = ["sh", "-c", _UNPACK, "unpack", shown.target, str(len(shown.stream))]
+    program = Program(argv, user, {"PATH": path, "LANG": "C.UTF-8"})
     exit_code = await programs.run(program, shown.stream, output, _UNPACK_S)
     if exit_code:
         said = bytes(output.said or output.kept).decode("utf-8", "replace").strip().split("\n", 1)[0]

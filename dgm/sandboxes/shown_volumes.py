@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from dgm.paths import cache_folder
 from dgm.protocols import Mount
 from dgm.sandboxes import podman
-from dgm.sandboxes.engine_client import remove_container
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.engine_client import EngineConnection, remove_container
 from dgm.sandboxes.filled_volumes import collect_volumes, ensure_filled
 from dgm.sandboxes.preparing import Preparation
 from dgm.sandboxes.shown_folders import stream_folder
@@ -75,7 +73,7 @@ def fill_volume(connection: EngineConnection, image: str, volume: str, stream: I
     )
     ident = str(made["Id"])
     try:
-        if connection.facts.kind is EngineKind.PODMAN:
+        if connection.facts.is_podman:
             podman.copy_into_volumes(client, ident)
         client.api.put_archive(ident, _HERE, stream)
     finally:

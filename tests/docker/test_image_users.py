@@ -4,7 +4,7 @@ import pytest
 
 from dgm.sandboxes import image_users, recipes
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_client import EngineConnection
 from tests.docker.conftest import Inside
 
 
