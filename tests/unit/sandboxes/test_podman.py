@@ -19,7 +19,7 @@ LOCAL = parse_address("unix:///run/podman/podman.sock", "")
 @pytest.fixture
 def arguments():
     return creation_arguments(
-        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, "etc", Shown()
+        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, Shown()
     )
 
 
