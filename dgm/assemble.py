@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from dgm import __version__, references
 from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
+from dgm.archive.journal import read_benchmarks
 from dgm.archive.run import Run
+from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
@@ -256,11 +258,7 @@ def record_resume(run: Run, budget: Budget, parts: RunParts, mended: Sequence[Ev
         budget: of this session.
         parts: of the run.
         mended: events of what changes from here on; they are appended together with the new session.
-
-    Raises:
-        UserError: the benchmark has changed since the run began.
     """
-    check_benchmark(run, parts)
     warn_changed_objects(run)
     settings = settings_of(run)
     began = run.config["versions"].get(OFFLINE, "1")
@@ -271,23 +269,39 @@ def record_resume(run: Run, budget: Budget, parts: RunParts, mended: Sequence[Ev
         log.warning(text, run.name, began, OFFLINE_VERSION)
     _finish_creation(run, settings, parts)
     # After the start of the session, because the time since the last session belongs to no session.
-    run.append_many([_run_started_event(settings, budget, parts.benchmark, resumed=True), *mended])
+    started = _run_started_event(settings, budget, parts.benchmark, resumed=True)
+    if parts.benchmark.version != run.config["versions"]["benchmark"]:
+        started = replace(started, benchmark=parts.benchmark.version)
+    run.append_many([started, *mended])
 
 
 def check_benchmark(run: Run, parts: RunParts) -> None:
-    """Check that new verdicts are comparable with the run's.
+    """Check that new verdicts are of the same tasks as the run's; warn where another grader gives them.
 
     Raises:
         UserError: the benchmark has changed since the run began.
     """
-    before = run.config["versions"]["benchmark"]
-    if parts.benchmark.version != before:
+    before = read_benchmarks(run)[-1]
+    if change := describe_grader_change(run, parts):
+        log.warning(change)
+    elif parts.benchmark.version != before:
         began_with = run.config["versions"].get("dgm", "an older version")
         raise UserError(
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
             f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare. "
             f"The run was begun by dgm {began_with}: go on with that dgm, or with the suite of then by --benchmark PATH"
         )
+
+
+def describe_grader_change(run: Run, parts: RunParts) -> str:
+    """Return a sentence if the run's last session was graded by another grader; empty if not."""
+    before, now = read_benchmarks(run)[-1], parts.benchmark.version
+    if not differ_in_grader(before, now):
+        return ""
+    return (
+        f"{run.name}: its verdicts are of {name_grader(before)}, and further ones would be of {name_grader(now)}, "
+        "which may judge the same patch otherwise"
+    )
 
 
 def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str, Any]:

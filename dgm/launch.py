@@ -4,6 +4,7 @@ A session is prepared before anything is written or paid for: settings, sandboxe
 start, and one small call to each model. A ``Watcher`` informs and asks the caller on the way.
 """
 
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,8 @@ from dgm.search.stopping import perform_until_stopped
 from dgm.simulate import PLAN as SIMULATION
 from dgm.worker.rehearsal import rehearse
 
+log = logging.getLogger(__name__)
+
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -64,6 +67,14 @@ class Watcher:
         Raises:
             UserError: the caller does not agree.
         """
+
+    def confirm_grader(self, change: str) -> None:
+        """Agree to go on under another grader, which ``change`` tells of.
+
+        Raises:
+            UserError: the caller does not agree.
+        """
+        log.warning(change)
 
     def models_checked(self, settings: Settings, checks: Sequence[Checked]) -> None:
         """Hear what the checks of the models cost and found."""
@@ -196,7 +207,9 @@ async def prepare_again(
     settings = name_models(settings, watcher)
     event = change_event(assemble.settings_of(run), settings)
     check_budget_ends_run(budget, settings)
-    parts = await _open_parts_again(run, settings, changed="sandbox" in event.settings if event else False)
+    parts = await _open_parts_again(
+        run, settings, watcher, changed="sandbox" in event.settings if event else False
+    )
     assemble.check_goals(budget, settings, parts)
     watcher.confirm(settings, budget, run.tree.spend.usd)
     checks = await _check_again(run, settings, watcher)
@@ -252,7 +265,9 @@ def name_models(settings: Settings, watcher: Watcher) -> Settings:
     return settled
 
 
-async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> assemble.RunParts:
+async def _open_parts_again(
+    run: Run, settings: Settings, watcher: Watcher, *, changed: bool
+) -> assemble.RunParts:
     """Return the parts for the rest of the run; if the sandbox's kind changed, check that the seed starts in it.
 
     Raises:
@@ -269,7 +284,10 @@ async def _open_parts_again(run: Run, settings: Settings, *, changed: bool) -> a
             raise
         hint = f"if it was moved, say where it is: dgm resume {run.name} --benchmark PATH"
         raise UserError(f"{error}; {hint}") from error
-    assemble.check_benchmark(run, parts)
+    if change := assemble.describe_grader_change(run, parts):
+        watcher.confirm_grader(change)
+    else:
+        assemble.check_benchmark(run, parts)
     if changed and run.tree.agents:
         await rehearse("the seed", run.source(SEED), parts.engine, settings)
     return parts

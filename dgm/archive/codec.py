@@ -68,7 +68,7 @@ _LAYOUTS: Mapping[str, tuple[type[Event], str]] = {
     "agent_born": (AgentBorn, f"id {_CHILD} decided?"),
     "agent_stillborn": (AgentStillborn, f"parents operator stage reason decided? {_COST}"),
     "action_lost": (ActionLost, "reason final"),
-    "run_started": (RunStarted, "budget tasks resumed flips? control? kernel?"),
+    "run_started": (RunStarted, "budget tasks resumed flips? control? kernel? benchmark?"),
     "run_changed": (RunChanged, "settings"),
     "run_stopped": (RunStopped, "reason"),
 }

@@ -56,6 +56,8 @@ class RunStarted:
     """The control of an examination; None if this session has no control."""
     kernel: str = ""
     """Kernel release of the machine; empty if it is not recorded."""
+    benchmark: str = ""
+    """Version of the benchmark in this session; empty if it is the one in ``run.json``."""
 
 
 @dataclass(frozen=True, slots=True)

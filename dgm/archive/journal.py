@@ -49,6 +49,14 @@ def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
     ]
 
 
+def read_benchmarks(run: Run) -> Sequence[str]:
+    """Return the versions of the benchmark that the run's sessions had, each once, the last one last."""
+    sessions = (item.event for item in run.store.select("kind = 'run_started'"))
+    own = str(run.config["versions"].get("benchmark", ""))
+    versions = [event.benchmark or own for event in sessions if isinstance(event, RunStarted)]
+    return list(dict.fromkeys(reversed([own, *versions])))[::-1]
+
+
 def read_kernels(run: Run) -> Sequence[str]:
     """Return the kernel releases of the run's sessions."""
     sessions = (item.event for item in run.store.select("kind = 'run_started'"))

@@ -28,10 +28,6 @@ from dgm.domain import Entry, Snapshot, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed, Grade, InImage, Mount, Sandbox, SandboxEngine, SandboxSpec
 
-VERSION = b"command tests, 6"
-"""Version of the grading; it changes whenever a verdict may come out differently."""
-APART = Path(__file__).with_name("apart.py")
-"""The program by which a test command runs code where it reaches neither tests nor reward."""
 SOLUTION = "/solution"
 SETUP_S = 60.0
 APPLY_S = 240.0
@@ -92,7 +88,6 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
                 **_ENVIRONMENT,
                 **dict(exam.tests.env),
                 "TEST_DIR": TESTS,
-                "DGM_APART": f"{PLACE}/{APART.stem}",
             },
             reward_folder=f"{_LOGS}/verifier" if exam.tests.result is VerdictBasis.REWARD else "",
         )
@@ -159,7 +154,6 @@ async def _open_workspace(
                     {
                         "logs/verifier/.begun": Entry(b""),
                         WATCHER.name: Entry(WATCHER.read_bytes()),
-                        APART.stem: Entry(APART.read_bytes(), 0o100755),
                     },
                     PLACE,
                 )

@@ -18,9 +18,6 @@ COMMAND_TEST_FILES = ("test", "tests", "tests.rs", "test.rs", "*_test.*", "*_tes
 """Files and folders that are tests by their names."""
 COMMAND_RESTORED = (*COMMAND_CONFIGURATION, *COMMAND_TEST_FILES)
 _HERE = Path(__file__).parent
-_READ_BY = ("command_results", "test_reports", "report_xml", "test_outcomes", "storable_text", "plain_logs")
-VERSION = b"".join((_HERE / f"{name}.py").read_bytes() for name in _READ_BY)
-"""Version of the grading: what the host reads results with; a verdict may come out differently when it changes."""
 COMMAND_PROGRAMS = tuple(
     _HERE / f"{each}.py" for each in ("command_runner", "command_watcher", "tool_runner", "hidden_parts")
 )
@@ -56,7 +53,6 @@ JVM_TEST_FILES = (
 )  # fmt: skip
 JVM_RESTORED = (*JVM_CONFIGURATION, *JVM_TEST_FILES)
 REPORT_RESTORED = (*CPP_RESTORED, *JVM_RESTORED)
-REPORT_VERSION = VERSION + (_HERE / "report_results.py").read_bytes()
 REPORT_PROGRAMS = (
     *COMMAND_PROGRAMS,
     *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls", "jvm_shadows")),

@@ -15,8 +15,6 @@ GO_TEST_FILES = (
 )  # fmt: skip
 """Files and folders that are tests, or help them, by their names."""
 GO_RESTORED = (*GO_CONFIGURATION, *GO_TEST_FILES)
-VERSION = b"tests of Go, 1"
-"""Version of the grading; it changes whenever a verdict may come out differently."""
 GO_PROGRAMS = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in ("go_runner", "go_marks", "go_output", "tool_runner", "command_watcher")

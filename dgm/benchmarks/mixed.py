@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from dgm.benchmarks.grader_version import data_of, stamp_version
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import UserError
 from dgm.protocols import Benchmark, Grade, HasEnvironments, InImage, TaskEnvironment
@@ -27,8 +28,8 @@ class MixedBenchmark:
         self.name = "+".join(self.parts)
         digest = hashlib.sha256()
         for name, part in self.parts.items():
-            digest.update(f"{name}\0{part.version}\0".encode())
-        self.version = digest.hexdigest()
+            digest.update(f"{name}\0{data_of(part.version)}\0".encode())
+        self.version = stamp_version(digest.hexdigest())
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Return the split's tasks of all parts, part by part."""

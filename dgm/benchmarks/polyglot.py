@@ -14,6 +14,7 @@ from string import Template
 from dgm.archive.repository import patch as patch_between
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
+from dgm.benchmarks.grader_version import stamp_version
 from dgm.benchmarks.polyglot_exercises import Exercise, read_exercises
 from dgm.benchmarks.polyglot_grading import examine
 from dgm.benchmarks.polyglot_languages import LANGUAGES
@@ -36,24 +37,6 @@ AGAIN_LIMIT = 12_000
 """Maximum bytes of the tests' output, from both ends, that a second try is shown."""
 PASSING_STUBS = "passing-stubs.txt"
 DEFAULTS = PolyglotSettings()
-_GRADERS = (
-    "polyglot_runner.py",
-    "polyglot_pytest.py",
-    "polyglot_jest.js",
-    "polyglot_languages.py",
-    "polyglot_plan.py",
-    "polyglot_scripted.py",
-    "polyglot_compiled.py",
-    "polyglot_reports.py",
-    "polyglot_grading.py",
-    "test_reports.py",
-    "report_xml.py",
-    "test_outcomes.py",
-    "storable_text.py",
-    "prediction_patches.py",
-    "apply_patch.py",
-    "plain_logs.py",
-)
 
 
 class PolyglotBenchmark:
@@ -246,11 +229,9 @@ def require_recipe(language: str, recipes: Path) -> None:
 
 
 def _version(exercises: Iterable[Exercise], splits: Mapping[str, Split], settings: PolyglotSettings) -> str:
-    """Return the SHA-256 of the exercises and their splits, the graders and the protocol."""
+    """Return the version by the exercises, their splits, and the protocol."""
     digest = hashlib.sha256(f"attempts={settings.attempts}\n".encode())
-    for name in _GRADERS:
-        digest.update((GRADERS / name).read_bytes())
     for exercise in exercises:
         digest.update(f"{splits[exercise.name]} {exercise.id}\n".encode())
         digest.update(exercise.digest())
-    return digest.hexdigest()
+    return stamp_version(digest.hexdigest())

@@ -27,41 +27,31 @@ class Runner:
     restored: tuple[str, ...]
     """Patterns of tests and configuration that are put back before the tests, where a task does not say it."""
     programs: tuple[Path, ...] = ()
-    """Files that go beside it into the sandbox, and can change a verdict."""
+    """Files that go beside it into the sandbox."""
     parts: tuple[Path, ...] = ()
     """The same, in the folder ``test_tools``."""
-    version: bytes = b""
-    """Version of the grading; it changes whenever a verdict may come out differently."""
-
-    @property
-    def graded_by(self) -> bytes:
-        """All that can change a verdict beside the rules for every named test."""
-        return b"".join(file.read_bytes() for file in (*self.programs, *self.parts)) + self.version
 
 
 _COMMAND = Runner(
     "command_runner.py",
     command_tools.COMMAND_RESTORED,
     command_tools.COMMAND_PROGRAMS,
-    version=command_tools.VERSION,
 )
 _REPORT = Runner(
     "report_runner.py",
     command_tools.REPORT_RESTORED,
     command_tools.REPORT_PROGRAMS,
-    version=command_tools.REPORT_VERSION,
 )
 _SCRIPTS = Runner(
     "tool_runner.py",
     script_tools.TOOL_RESTORED,
     script_tools.TOOL_PROGRAMS,
     script_tools.TOOL_PARTS,
-    script_tools.VERSION,
 )
 RUNNERS: Mapping[str, Runner] = {
     PYTEST: Runner("named_runner.py", (*CONFIGURATION, *TEST_FILES)),
     **dict.fromkeys(script_tools.TOOLS, _SCRIPTS),
-    go_tools.GO: Runner("go_runner.py", go_tools.GO_RESTORED, go_tools.GO_PROGRAMS, version=go_tools.VERSION),
+    go_tools.GO: Runner("go_runner.py", go_tools.GO_RESTORED, go_tools.GO_PROGRAMS),
     command_tools.COMMAND: _COMMAND,
     command_tools.REPORT: _REPORT,
 }

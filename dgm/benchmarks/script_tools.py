@@ -19,8 +19,6 @@ TOOL_TEST_FILES = (
 )  # fmt: skip
 """Files and folders that are tests by their names."""
 TOOL_RESTORED = (*TOOL_CONFIGURATION, *TOOL_TEST_FILES)
-VERSION = b"tools of JavaScript, 1"
-"""Version of the grading; it changes whenever a verdict may come out differently."""
 _HERE = Path(__file__).parent
 TOOL_PARTS = tuple(
     sorted(file for file in (_HERE / "test_tools").iterdir() if file.suffix in (".cjs", ".js", ".mjs"))

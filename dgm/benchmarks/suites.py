@@ -73,7 +73,7 @@ class SuiteBenchmark:
         if not self._records:
             raise UserError(f"{folder / 'tasks'}: no task in it")
         self._check_links([folder / "repos" / name for name in repos])
-        self.version = suite_version(folder, files, self._records.values())
+        self.version = suite_version(folder, files)
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
         self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)

@@ -13,6 +13,7 @@ from dgm.benchmarks import swebench_images as images
 from dgm.benchmarks import swebench_subsets as subsets
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
+from dgm.benchmarks.grader_version import stamp_version
 from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
 from dgm.benchmarks.swebench_instances import Instance, load
 from dgm.benchmarks.swebench_parsers import Parsers
@@ -28,16 +29,6 @@ PREFIX = "swebench:"
 WORKDIR = "/testbed"
 CPUS, MEMORY_MB, PIDS, DISK_MB = 2.0, 4096, 512, 2048
 """Limits of the sandbox that grades: CPUs, memory in MB, processes, disk in MB."""
-RULES = (
-    *(
-        f"swebench_{name}.py"
-        for name in ("grading", "logs", "parsers", "patches", "script", "verdicts", "worker")
-    ),
-    "prediction_patches.py",
-    "apply_patch.py",
-    "plain_logs.py",
-)
-"""Modules that can change a verdict."""
 PLACE = (
     "\n\n---\nThe repository stands in {workdir} at the commit that this was reported on, with all that it depends on "
     "installed{interpreter}. There is no network.\n"
@@ -206,16 +197,14 @@ def _is_python(instance: Instance) -> bool:
 
 
 def _version(instances: Mapping[TaskId, Instance], subset: subsets.Subset, settings: SwebenchSettings) -> str:
-    """Return the SHA-256 of all that can change a verdict: instances, split, image names, our rules, the package's."""
+    """Return the version by instances, splits, image names, limits and the package's version."""
     digest = hashlib.sha256(f"{_package()} {settings.tests_s} {CPUS} {MEMORY_MB} {PIDS} {DISK_MB}".encode())
-    for module in RULES:
-        digest.update(Path(__file__).with_name(module).read_bytes())
     for split in Split:
         for task in subset.parts.get(split, ()):
             instance = instances[task]
             digest.update(f"{split} {task} {images.named(instance, settings.images)}\n".encode())
             digest.update(instance.digest)
-    return digest.hexdigest()
+    return stamp_version(digest.hexdigest())
 
 
 def _package() -> str:

@@ -11,8 +11,6 @@ from dgm.benchmarks.swebench_images import Store, candidates, named, published, 
 from dgm.benchmarks.swebench_instances import Instance
 from dgm.errors import DgmError, Infrastructure
 
-SAMPLE = 12
-"""Maximum number of images to ask a registry about for an estimate: it counts each query as a pull."""
 GB = 1_000_000_000
 
 
@@ -48,13 +46,6 @@ class Estimate:
     here: int
     """Instances that can be worked on now."""
     missing: int
-    download_bytes: int | None
-    """Bytes to pull for the missing ones, compressed; None if no registry answers.
-
-    On disk it is about three times that.
-    """
-    sampled: bool
-    """Whether the size is extrapolated from a sample."""
 
 
 @dataclass(slots=True)
@@ -69,18 +60,9 @@ class Fetched:
 
 
 def estimate(instances: Sequence[Instance], images: Mapping[str, str], store: Store) -> Estimate:
-    """Estimate a fetch without fetching; ask a registry about a dozen images at most."""
-    missing = [each for each in instances if not _ready(each, images, store)]
-    wanted = list(dict.fromkeys(candidates(each, images)[0] for each in missing))
-    wanted = [reference for reference in wanted if not store.has(reference)]
-    sample = wanted[:: max(1, -(-len(wanted) // SAMPLE))]
-    size = store.download_bytes(sample) if sample else 0
-    first = store.download_bytes(sample[:1]) if sample and len(sample) < len(wanted) else None
-    if size is not None and first is not None:
-        # Layers that the images share are pulled once.
-        each = (size - first) / max(1, len(sample) - 1)
-        size = round(first + each * (len(wanted) - 1))
-    return Estimate(len(instances) - len(missing), len(missing), size, len(sample) < len(wanted))
+    """Count the instances that a fetch would make ready; fetch nothing."""
+    missing = sum(not _ready(each, images, store) for each in instances)
+    return Estimate(len(instances) - missing, missing)
 
 
 def fetch(

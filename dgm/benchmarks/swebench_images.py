@@ -29,10 +29,6 @@ class Store(Protocol):
         """Return whether a registry offers the image."""
         ...
 
-    def download_bytes(self, references: Sequence[str]) -> int | None:
-        """Return the bytes that pulling all of them takes; None if unknown."""
-        ...
-
     def pull(self, reference: str, progress: Callable[[int, int], None] | None = None) -> None:
         """Pull the image."""
         ...

@@ -26,7 +26,7 @@ from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import MOST, ExamProgress, name_candidates
 from dgm.evaluation.exam import FOLDER
 from dgm.publish.finding import find_run
-from dgm.report.facts import RunReport, gather_report, missing_traces
+from dgm.report.facts import RunReport, gather_report, grader_notes, missing_traces
 from dgm.report.figures import write_figures
 from dgm.report.groups import find_groups, group_lines
 from dgm.report.headline import ExamFindings, read_findings
@@ -161,7 +161,7 @@ def _read_operators(run: Run) -> Sequence[OperatorLine]:
 def _print_report(
     run: Run, best: AgentId, found: ExamFindings | None, operators: Sequence[OperatorLine]
 ) -> None:
-    missing = [make_line(Span(text, Tone.WARN)) for text in missing_traces(run)]
+    missing = [make_line(Span(text, Tone.WARN)) for text in (*grader_notes(run), *missing_traces(run))]
     examined = holdout_lines(run, found, best)
     terminal.write_lines(
         [

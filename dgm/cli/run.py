@@ -18,7 +18,7 @@ from dgm.cli.arguments import Amount, ScoreShare, as_json, engine_option, run_ar
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
 from dgm.cli.output import emit_json
 from dgm.cli.progress import RunProgress, show_progress
-from dgm.cli.spending import FirstCosts, confirm_spending, tell_prices, yes_option
+from dgm.cli.spending import FirstCosts, confirm_grader, confirm_spending, tell_prices, yes_option
 from dgm.cli.watching import TerminalWatcher
 from dgm.config import Settings, resolve
 from dgm.domain import Budget
@@ -183,6 +183,10 @@ class SearchWatcher(TerminalWatcher):
     def confirm(self, settings: Settings, budget: Budget, spent_usd: float) -> None:
         """Ask if the session may cost more than the user's limit for spending unasked."""
         confirm_spending(settings, budget, spent_usd, yes=self._yes)
+
+    def confirm_grader(self, change: str) -> None:
+        """Ask whether the search may go on under another grader."""
+        confirm_grader(change, yes=self._yes)
 
     def model_away(self, error: Infrastructure) -> None:
         """Say that the search will wait."""

@@ -56,6 +56,20 @@ def confirm_spending(settings: Settings, budget: Budget, spent_usd: float, *, ye
         )
 
 
+def confirm_grader(change: str, *, yes: bool) -> None:
+    """Ask on a terminal whether a search may go on under another grader, unless ``yes``.
+
+    Raises:
+        UserError: the answer is no, or there is no terminal to ask on.
+    """
+    if yes:
+        sys.stderr.write(f"{change}\n")
+    elif not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(f"{change}; add --yes to go on, or start a new run")
+    elif not click.confirm(f"{change}; go on?", default=False, err=True):
+        raise UserError("not confirmed: nothing was begun, and nothing was spent")
+
+
 def confirm_control(cost: ControlCost, workers: int, *, yes: bool) -> None:
     """Show on stderr what the control costs at most, and ask on a terminal unless ``yes``.
 

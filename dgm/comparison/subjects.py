@@ -1,5 +1,6 @@
 """The facts that are read of each compared run; how runs are compared is left to others."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from dgm.analysis.best import best_of
 from dgm.analysis.summary import run_facts
 from dgm.archive.identity import RunIdentity, identity_of
 from dgm.archive.run import Run
+from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.comparison.moments import recommendations
 from dgm.config.resolving import leaves
 from dgm.domain import Agent, Tally, TaskId, Verdict
@@ -17,6 +19,8 @@ from dgm.evaluation.exam import FOLDER, find_candidate
 from dgm.report.curve import CurvePoint
 from dgm.report.headline import exam_exists, read_findings
 from dgm.search.run_settings import settings_of
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,17 @@ def check_comparable(subjects: Sequence[ComparedRun]) -> None:
     """
     first = subjects[0]
     for other in subjects[1:]:
-        if other.benchmark != first.benchmark:
+        if differ_in_grader(other.benchmark, first.benchmark) or differ_in_grader(
+            first.benchmark, other.benchmark
+        ):
+            log.warning(
+                "%s has verdicts of %s, %s of %s, which may judge the same patch otherwise",
+                first.name,
+                name_grader(first.benchmark),
+                other.name,
+                name_grader(other.benchmark),
+            )
+        elif other.benchmark != first.benchmark:
             raise UserError(
                 f"{first.name} and {other.name} were judged by different suites "
                 f"({_suite(first)} and {_suite(other)}): their scores do not compare; compare runs on one suite"

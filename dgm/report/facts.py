@@ -11,12 +11,15 @@ from dgm.analysis.failures import FailureCounts, count_failures, count_unresolve
 from dgm.analysis.given_up import count_given_up
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.summary import corrected_rate_record, run_facts
+from dgm.archive.journal import read_benchmarks
 from dgm.archive.run import Run
+from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
+from dgm.evaluation.exam import FOLDER
 from dgm.models.pricing import Prices
 from dgm.report.curve import CurvePoint, compute_curve
 from dgm.report.groups import TaskGroups, find_groups
-from dgm.report.headline import ExamFindings, HoldoutVerdict, make_verdict, trust_note
+from dgm.report.headline import ExamFindings, HoldoutVerdict, exam_exists, make_verdict, trust_note
 from dgm.report.layout import TreeLayout, place_tree
 from dgm.report.matrix import TaskMatrix, build_matrix
 from dgm.report.reproduce import Reproduction, read_reproduction
@@ -149,7 +152,7 @@ def gather_report(
         unresolved=count_unresolved(run),
         reproduction=read_reproduction(run, best),
         note=trust_note(run),
-        damage=[*missing_traces(run), *_missing_diff_notes(path)],
+        damage=[*grader_notes(run), *missing_traces(run), *_missing_diff_notes(path)],
     )
 
 
@@ -168,6 +171,20 @@ def compute_cache_saving(run: Run) -> float:
         for (_, model), usage in run.tree.spend_by.items()
         if model in cached and prices.knows(model)
     )
+
+
+def grader_notes(run: Run) -> Sequence[str]:
+    """Return a sentence if verdicts of several graders stand side by side."""
+    versions = [*read_benchmarks(run)]
+    if exam_exists(run):
+        with Run.open(run.folder / FOLDER) as exam:
+            versions += read_benchmarks(exam)
+    graders = dict.fromkeys(map(name_grader, versions))
+    if len(graders) < 2:
+        return []
+    return [
+        f"verdicts of {' and '.join(graders)} stand side by side, which may judge the same patch otherwise"
+    ]
 
 
 def missing_traces(run: Run) -> Sequence[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dgm.analysis.summary import tally_record
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
+from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.opening import find_suite_folder, is_local, open_suite, parts
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -65,7 +66,8 @@ def find_groups(run: Run, best: AgentId) -> TaskGroups:
         if not version or not _tells_origins(settings.benchmark):
             return TaskGroups()
         opened = open_suite(settings.benchmark, NoSandboxEngine(), settings.benchmarks)
-        facts = dict(_facts(opened)) if opened.version == version else {}
+        same = opened.version == version or differ_in_grader(version, opened.version)
+        facts = dict(_facts(opened)) if same else {}
     except (DgmError, OSError, ValueError):
         # The suite is gone, or has changed into none.
         return TaskGroups()

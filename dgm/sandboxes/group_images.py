@@ -124,10 +124,6 @@ class GroupInstances:
         """Return whether a registry offers the image to the first engine that answers."""
         return self._makers.used[0].engine.instances.offered(reference)
 
-    def download_bytes(self, references: Sequence[str]) -> int | None:
-        """Return the bytes that each engine has to pull for all of these; None if unknown."""
-        return self._makers.used[0].engine.instances.download_bytes(references)
-
     def pull(self, reference: str, progress: Progress | None = None) -> None:
         """Pull an image to every engine that lacks it; raise as for one."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
-from dgm.sandboxes import images, prepared, registry
+from dgm.sandboxes import images, prepared
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 
 if TYPE_CHECKING:
@@ -62,10 +62,6 @@ class InstanceStore:
             return True
         self._refused[reference] = time.monotonic()
         return False
-
-    def download_bytes(self, references: Sequence[str]) -> int | None:
-        """Return the bytes to pull for all of these, common layers counted once; ``None`` if a registry is silent."""
-        return registry.download_bytes(references)
 
     def pull(self, reference: str, progress: Progress | None = None) -> None:
         """Pull an image; layers that arrived before an interruption are not pulled again.

@@ -1,7 +1,7 @@
 """Images that sandboxes start from: any image, with the sandboxes' users and, where wanted, its repository's baseline.
 
 ``prepare_inside.py`` runs once inside a container of the image. The result's label says of what it was made, so that a
-changed image or a changed script gives a new one.
+changed image or a changed version gives a new one.
 """
 
 import hashlib
@@ -33,6 +33,8 @@ COPIED_MB = "dgm.work.mb"
 """Label of an image with a baseline: MiB for a copy of its repository."""
 GROUP = 10001
 """Gid of agents in images that are made from no recipe."""
+_PREPARE_VERSION = 3
+"""Raised when ``prepare_inside.py`` changes, so that images are made again."""
 _TIMEOUT_S = 1800
 _MEMORY, _PROCESSES = "4g", 256
 _LOG_BYTES = 20_000
@@ -77,7 +79,7 @@ def prepare(
         if not repository and _labels(base).get(USERS) == words:
             return Prepared(reference, made=False)
         script = files("dgm.sandboxes").joinpath("prepare_inside.py").read_text(encoding="utf-8")
-        digest = hashlib.sha256(f"{base['Id']} {words} {script}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{base['Id']} {words} {_PREPARE_VERSION}".encode()).hexdigest()
         tag = tag or f"{REPOSITORY}:{digest[:24]}"
         if _is_fresh(client, tag, digest):
             return Prepared(tag, made=False)

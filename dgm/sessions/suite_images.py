@@ -19,8 +19,6 @@ from dgm.sessions.image_states import HERE, find_image_states
 from dgm.sessions.suites import list_all_tasks
 
 GB = 1e9
-ON_DISK = 3
-"""Size of an image on disk as a multiple of its download, approximately."""
 Say = Callable[[str, str], None]
 """Callback that takes an image or instance and its progress."""
 
@@ -153,7 +151,6 @@ def _plan_instances(
         "benchmark": opened.name,
         "here": found.here,
         "missing": found.missing,
-        "download_bytes": found.download_bytes,
     }
     return FetchPlan(_estimate_text(opened.name, found, settings.swebench.disk_gb), facts, do)
 
@@ -161,13 +158,10 @@ def _plan_instances(
 def _estimate_text(name: str, found: Estimate, disk_gb: float) -> str:
     if not found.missing:
         return ""
-    if found.download_bytes is None:
-        size = "how much that is, no registry tells"
-    else:
-        about = "about " if found.sampled else ""
-        load = found.download_bytes / GB
-        size = f"{about}{load:.1f} GB to download, about {ON_DISK * load:.1f} GB on disk, where {disk_gb:g} are allowed"
-    return f"{name}: {found.missing} of {found.here + found.missing} instances have no image here; {size}"
+    return (
+        f"{name}: {found.missing} of {found.here + found.missing} instances have no image here; "
+        f"an image takes a few GB on disk, of which {disk_gb:g} are allowed in all"
+    )
 
 
 def _stage_text(step: Step) -> str:

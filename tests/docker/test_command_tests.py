@@ -1,8 +1,6 @@
 """Tests by a command in real sandboxes: every verdict, and what a patch may try."""
 
 import asyncio
-import ctypes
-import re
 import shutil
 from pathlib import Path
 
@@ -28,31 +26,6 @@ SLUG, TOTAL, WORDS, GAUGE = map(
         "gauge-is-full-too-late",
     ),
 )
-
-REACHES = """\
-import os, subprocess
-parent = os.getppid()
-for each in (
-    lambda: open("/tests/test.sh"),
-    lambda: open(f"/proc/{os.getpid()}/root/tests/test.sh"),
-    lambda: open("/logs/verifier/reward.txt", "w"),
-    lambda: open("/job/logs/verifier/reward.txt", "w"),
-    lambda: os.rename("/job/logs", "/job/other"),
-    lambda: open(f"/proc/{parent}/mem", "rb"),
-    lambda: os.kill(parent, 9),
-    lambda: subprocess.run(["cat", "/tests/test.sh"], check=True),
-):
-    try:
-        each()
-    except (OSError, subprocess.CalledProcessError):
-        continue
-    raise SystemExit(f"reached {each.__code__.co_names}")
-open("made", "w").write("1")
-"""
-
-
-def landlock():
-    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 6
 
 
 @pytest.fixture(scope="module")
@@ -105,29 +78,6 @@ def test_wrong_patch_says_how_the_tests_ended(made):
     assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, "the tests fail (exit status 1)")
 
 
-def test_share_below_the_threshold_is_unresolved_with_its_score(made):
-    suite = made(SLUG)
-    patch = changing(suite, SLUG, {"slug.py": "def slug(title):\n    return 'x'\n"})
-    grade = asyncio.run(suite.grade(SLUG, patch, LABELS))
-    assert (grade.verdict, grade.score) == (Verdict.UNRESOLVED, 0.25)
-    assert grade.reason == "reward 0.25, 0.75 is needed"
-
-
-def test_patch_that_does_not_apply_is_unresolved(made):
-    patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
-    verdict, reason = graded(made(), TOTAL, patch)
-    assert verdict is Verdict.UNRESOLVED
-    assert reason.startswith("the patch does not apply: error: x: No such file")
-
-
-@pytest.mark.parametrize("path", ["../../../tmp/out", "/etc/out", ".git/hooks/post-checkout"])
-def test_patch_that_leaves_the_workspace_does_not_apply(made, path):
-    patch = f"diff --git a/{path} b/{path}\nnew file mode 100755\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
-    verdict, reason = graded(made(tests="exit 0\n"), TOTAL, patch.encode())
-    assert verdict is Verdict.UNRESOLVED
-    assert reason.startswith("the patch does not apply")
-
-
 def test_crlf_binary_renamed_and_executable_files_arrive_as_they_were(made):
     check = "set -e\ntest -x run.sh\ntest ! -e total.sh\ncmp b.bin <(printf \"\\000\\377\")\ngrep -q $'a\\r' crlf.txt\n"
     suite = made(tests=check)
@@ -153,36 +103,6 @@ def test_tests_that_flood_are_cut_and_judged(made):
     assert len(grade.log) <= 60_000
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        ("echo 1 > /logs/verifier/reward.txt", "reward 1"),
-        ("echo ' 2.5 ' > /logs/verifier/reward.txt", "reward 2.5"),
-        ("echo 0.5 > /logs/verifier/reward.txt", "reward 0.5, 1 is needed"),
-        ("echo '{\"score\": 1}' > /logs/verifier/reward.json", "reward 1"),
-        ("echo '{\"a\": 1, \"reward\": 0}' > /logs/verifier/reward.json", "reward 0, 1 is needed"),
-        ("echo '{\"a\": 1, \"b\": 0}' > /logs/verifier/reward.json", "reward.json: holds several values"),
-        ("echo passed > /logs/verifier/reward.txt", "reward.txt: holds no number: 'passed'"),
-        ("echo nan > /logs/verifier/reward.txt", "reward.txt: holds no finite number: 'nan'"),
-        ("echo '{' > /logs/verifier/reward.json", "reward.json: is no JSON: '{'"),
-        ("ln -s /etc/passwd /logs/verifier/reward.txt", "the tests left no reward that can be read: reward.txt is"),
-        ("cd /job; echo 1 > x; ln x logs/verifier/reward.txt", "the tests left no reward that can be read"),
-        ("cd /logs/verifier; echo 1 > reward.txt; chmod 0444 reward.txt", "the tests left no reward that can be read"),
-        ("cd /job; mv logs old; mkdir -p logs/verifier; echo 1 > logs/verifier/reward.txt", "the tests left no"),
-        ("echo 1 > /logs/verifier/reward.txt; kill -9 $$", "the tests were ended by signal 9"),
-        ("echo 1 > /logs/verifier/reward.txt; sleep 9 & exit 0", "reward 1"),
-        ("cd /logs/verifier; echo 0 > reward.txt; echo 1 > reward.txt; sleep 9 &", "the reward was written several"),
-        ("exit 3", "the tests ended with exit status 3 and left no reward"),
-        ("head -c 3000000 /dev/zero > /logs/verifier/reward.txt", "the tests left no reward that can be read"),
-    ],
-)  # fmt: skip
-def test_reward_decides(made, said, reason):
-    suite = made(tests=said + "\n", result='"reward"')
-    verdict, given = graded(suite, TOTAL, changing(suite, TOTAL, {"total.sh": "echo 6\n"}))
-    assert given.startswith(reason)
-    assert (verdict is Verdict.RESOLVED) == bool(re.fullmatch(r"reward [\d.]+", reason))
-
-
 def test_graded_code_that_ends_its_watcher_is_unresolved(made):
     suite = made(tests="sh total.sh\nexit 0\n")
     patch = changing(suite, TOTAL, {"total.sh": "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n"})
@@ -194,15 +114,6 @@ def test_graded_code_cannot_look_into_its_watcher(made):
     look = "import os; w = open(f'/proc/{os.getppid()}/stat').read().split()[3]; open(f'/proc/{w}/mem', 'rb')"
     suite = made(tests="python3 total.py 2>&1 | grep -q PermissionError\n")
     assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": look}))[0] is Verdict.RESOLVED
-
-
-@pytest.mark.skipif(not landlock(), reason="this kernel has no Landlock that bounds signals")
-def test_program_apart_reaches_neither_tests_nor_reward_nor_other_processes(made):
-    suite = made(tests='"$DGM_APART" python3 total.py\n')
-    assert graded(suite, TOTAL, changing(suite, TOTAL, {"total.py": REACHES})) == (
-        Verdict.RESOLVED,
-        "the tests pass",
-    )
 
 
 def test_what_the_graded_code_prints_is_no_result(made):

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from dgm.benchmarks.verification import verify
-from dgm.domain import Split, Verdict
-from tests.support.cheats.go import CHEATS_OF_GO
+from dgm.domain import Split
 from tests.support.each_engine import find_engine, mine_steps
-from tests.support.mined_cheats import grade_cheats
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = "package sums\n\n// Half returns half of a number.\nfunc Half(number int) int { return number / {} }\n"
@@ -94,14 +92,3 @@ def test_the_change_with_a_test_is_a_task_that_is_verified(mined):
         "a task",
         "the first commit",
     ]
-
-
-def test_nothing_passes_but_the_fix(mined):
-    suite = mined[0]
-    (task,) = suite.tasks(Split.SEARCH)
-    graded = asyncio.run(grade_cheats(suite, task.id))
-    assert len(graded) == len(CHEATS_OF_GO) + 2
-    assert [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED] == ["the fix"], (
-        graded
-    )
-    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

@@ -1,6 +1,7 @@
 """The images of tasks on one node: found, pulled by digest, or made there; the longest unused go beyond a bound."""
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -8,7 +9,6 @@ from dgm.domain import Snapshot
 from dgm.errors import DgmError, UserError
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.ray.image_plans import ImageDigests, ImagePlan
-from dgm.sandboxes.registry import without_host
 from dgm.sandboxes.task_images import HELD, TaskImageStore
 
 HERE, MAKEABLE, WANTING = "here", "makeable", "wanting"
@@ -143,3 +143,9 @@ def _offers(plan: ImagePlan, registry: str) -> list[tuple[str, str]]:
         wanted = dict.fromkeys((plan.tag, *plan.sources))
         named = [(f"{registry}/{without_host(each)}", each) for each in wanted]
     return named if plan.built else [*named, (plan.sources[0], plan.sources[0])]
+
+
+def without_host(reference: str) -> str:
+    """Return a reference without its registry, as another registry may have it."""
+    first, slash, rest = reference.partition("/")
+    return rest if slash and re.search(r"[.:]|^localhost$", first) else reference

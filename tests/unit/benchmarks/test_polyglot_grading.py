@@ -3,11 +3,6 @@
 import asyncio
 import base64
 import json
-import os
-import subprocess
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -18,6 +13,7 @@ from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import Infrastructure
 from dgm.paths import asset
 from dgm.protocols import Completed
+from tests.support.polyglot_folder import PolyglotFolder
 
 pytestmark = pytest.mark.starts_processes
 
@@ -25,49 +21,7 @@ TASK = TaskId("python-tide-table")
 GOOD = asset("benchmarks", "polyglot", "python", "exercises", "practice", "tide-table", ".meta", "example.py")
 
 
-class Folder:
-    """A sandbox that is a folder: paths of the sandbox lie below it."""
-
-    name = "folder"
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.opened = 0
-
-    @asynccontextmanager
-    async def open(self, spec):
-        self.opened += 1
-        yield self
-
-    def below(self, text):
-        for top in ("/work", "/job"):
-            text = text.replace(f'"{top}', f'"{self.root}{top}').replace(f'\\"{top}', f'\\"{self.root}{top}')
-        return text
-
-    async def put(self, files, target):
-        for name, entry in files.items():
-            path = self.root / target.lstrip("/") / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(entry.data)
-
-    async def exec(self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0):
-        task = json.loads(self.below(stdin.decode()))
-        for step in task["steps"]:
-            step["timeout_s"] = min(step["timeout_s"], 2.0 if "sleep" in str(self.root) else 60.0)
-        done = await asyncio.to_thread(
-            subprocess.run,
-            [str(self.root) + word if word.startswith("/") else word for word in argv],
-            cwd=self.root,
-            env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **env},
-            input=json.dumps(task).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout_s,
-        )
-        return Completed(done.returncode, done.stdout)
-
-
-class Says(Folder):
+class Says(PolyglotFolder):
     """A sandbox whose runner says what it is told to, under the right nonce."""
 
     def __init__(self, root, *said, completed=None):
@@ -86,22 +40,14 @@ def benchmark(engine):
 
 
 def graded(root, text, engine=None, **more):
-    opened = benchmark(engine or Folder(root))
+    opened = benchmark(engine or PolyglotFolder(root))
     start = opened.workspace(TASK)
     files = {"tide_table.py": Entry(text.encode())} | {path: Entry(data) for path, data in more.items()}
     return asyncio.run(opened.grade(TASK, patch(start, {**start, **files}), {}))
 
 
-def test_a_prediction_of_crlf_with_a_bom_is_resolved_with_a_note(tmp_path):
-    opened = benchmark(Folder(tmp_path))
-    patch = b"\xef\xbb\xbf" + opened.reference(TASK).strip().replace(b"\n", b"\r\n")
-    grade = asyncio.run(opened.grade(TASK, patch, {}))
-    assert grade.verdict is Verdict.RESOLVED
-    assert grade.reason.endswith("tests pass; the lines of the patch ended in CR LF and were read without CR")
-
-
 def test_reference_passes_and_stub_fails(tmp_path):
-    assert asyncio.run(benchmark(Folder(tmp_path / "a")).verify(TaskId("python-toll-road"), {})) == []
+    assert asyncio.run(benchmark(PolyglotFolder(tmp_path / "a")).verify(TaskId("python-toll-road"), {})) == []
     grade = graded(tmp_path / "b", GOOD.read_text())
     assert grade.verdict is Verdict.RESOLVED
     assert grade.reason == "all 7 tests pass"
@@ -141,39 +87,6 @@ def test_the_mark_is_in_nothing_that_anybody_reads(tmp_path):
     assert b"control" not in grade.log + grade.shown
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import os\nos._exit(0)\n",
-        "import sys\nsys.exit(0)\n",
-        "import pytest\npytest.exit('done', 0)\n",
-        "def highs(h):\n    import os\n    os._exit(0)\n\n\nlows = highs\n",
-        "import unittest\n\n\ndef highs(h):\n    raise unittest.SkipTest\n\n\nlows = highs\n",
-        "import unittest\nunittest.TestCase.assertEqual = lambda *_: None\nhighs = lows = len\n",
-    ],
-)
-def test_ordinary_tricks_pass_nothing(tmp_path, text):
-    grade = graded(tmp_path, text)
-    assert grade.verdict is Verdict.UNRESOLVED
-    assert grade.reason
-
-
-def test_only_solution_files_are_taken(tmp_path):
-    lying = b"import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n"
-    grade = graded(
-        tmp_path,
-        "highs = lows = len\n",
-        **{
-            "conftest.py": lying,
-            "sitecustomize.py": lying,
-            "tide_table_test.py": b"",
-            "pytest.ini": b"[pytest]\n",
-        },
-    )
-    assert grade.verdict is Verdict.UNRESOLVED
-    assert grade.reason.startswith("7 of 7 tests fail")
-
-
 def test_a_solution_that_cannot_be_loaded_is_told(tmp_path):
     assert "SyntaxError" in graded(tmp_path / "a", "def highs(:\n").reason
     assert graded(tmp_path / "b", "highs = len\n").reason == "the tests could not be loaded: ImportError"
@@ -185,46 +98,15 @@ def test_tests_that_do_not_end_are_told(tmp_path):
     assert grade.reason == "the tests did not end within 120 s"
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (b"garbage", None),
-        (
-            (
-                b"diff --git a/tide_table.py b/tide_table.py\n--- a/tide_table.py\n+++ b/tide_table.py\n"
-                b"@@ -1 +1 @@\n-x\n+y\n"
-            ),
-            "the patch does not apply: ",
-        ),
-        (
-            b"diff --git a/../out b/../out\nnew file mode 100644\n--- /dev/null\n+++ b/../out\n@@ -0,0 +1 @@\n+x\n",
-            "the patch does not apply: ",
-        ),
-        (
-            (
-                b"diff --git a/tide_table.py b/tide_table.py\ndeleted file mode 100644\n--- a/tide_table.py\n"
-                b"+++ /dev/null\n@@ -1,6 +0,0 @@\n-def highs(heights):\n-    pass\n-\n-\n"
-                b"-def lows(heights):\n-    pass\n"
-            ),
-            "the solution file tide_table.py is gone",
-        ),
-    ],
-)
-def test_a_patch_that_cannot_be_graded_is_unresolved(tmp_path, made, said):
-    grade = asyncio.run(benchmark(Folder(tmp_path)).grade(TASK, made, {}))
-    assert grade.verdict is Verdict.UNRESOLVED
-    assert grade.reason.startswith(said or "the patch does not apply: ")
-
-
 def test_a_solution_file_that_is_a_link_is_not_followed(tmp_path):
-    opened = benchmark(Folder(tmp_path))
+    opened = benchmark(PolyglotFolder(tmp_path))
     start = opened.workspace(TASK)
     link = patch(start, {**start, "tide_table.py": Entry(b"/etc/hostname", 0o120000)})
     assert asyncio.run(opened.grade(TASK, link, {})).reason == "the solution file tide_table.py is a link"
 
 
 def test_an_empty_patch_opens_no_sandbox(tmp_path):
-    engine = Folder(tmp_path)
+    engine = PolyglotFolder(tmp_path)
     assert asyncio.run(benchmark(engine).grade(TASK, b"", {})).reason == "empty patch"
     assert engine.opened == 0
 
@@ -250,12 +132,6 @@ def test_a_runner_that_graded_code_ended_is_the_agents_end(tmp_path):
     )
     assert grade.verdict is Verdict.UNRESOLVED
     assert grade.reason == "the graded code ended the test runner (exit status 0)"
-
-
-def test_a_runner_that_is_killed_before_it_reports_a_step_is_the_agents_end(tmp_path):
-    grade = graded(tmp_path, "import os\nos.kill(os.getppid(), 9)\n")
-    assert grade.verdict is Verdict.UNRESOLVED
-    assert grade.reason == "the graded code ended the test runner (exit status -9)"
 
 
 def test_half_a_line_of_a_killed_runner_is_no_result(tmp_path):

@@ -14,7 +14,7 @@ from dgm.domain import Verdict
 from dgm.errors import Infrastructure
 from dgm.protocols import Completed
 from tests.support.folder_sandbox import FolderEngine
-from tests.support.suite_on_disk import TASK, NoEngine, adding, library, make_suite
+from tests.support.suite_on_disk import TASK, NoEngine, library, make_suite
 
 pytestmark = pytest.mark.starts_processes
 
@@ -47,19 +47,6 @@ def grade(suite, patch):
     return asyncio.run(suite.grade(TASK, patch, {}))
 
 
-def test_reference_is_resolved(suite):
-    graded = grade(suite, suite.reference(TASK))
-    assert (graded.verdict, graded.score, graded.failed) == (Verdict.RESOLVED, 1.0, ())
-    assert len(graded.passed) == 4
-
-
-def test_a_prediction_of_crlf_with_a_bom_is_resolved_with_a_note(suite):
-    patch = b"\xef\xbb\xbf" + suite.reference(TASK).strip().replace(b"\n", b"\r\n")
-    graded = grade(suite, patch)
-    assert graded.verdict is Verdict.RESOLVED
-    assert graded.reason == "all 4 tests pass; the lines of the patch ended in CR LF and were read without CR"
-
-
 @pytest.mark.parametrize("patch", [b"", b"\n \n"])
 def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
     suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), NoEngine())
@@ -73,23 +60,10 @@ def test_half_a_fix_scores_its_share(suite):
     assert graded.reason == "1 of 2 tests still fail"
 
 
-def test_broken_test_scores_nothing(suite):
-    graded = grade(suite, library("def double(number):\n    return number * 2 if number else 1\n"))
-    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
-    assert "2 of 2 tests that passed are broken" in graded.reason
-
-
 def test_patch_that_does_not_apply_is_unresolved(suite):
     graded = grade(suite, suite.reference(TASK).replace(b"* 3", b"* 9"))
     assert graded.verdict is Verdict.UNRESOLVED
     assert graded.reason.startswith("the patch does not apply: error: patch failed")
-
-
-def test_files_that_cannot_be_looked_at_are_no_way_out_of_a_verdict(suite):
-    far = "x" * 4000
-    link = f"diff --git a/far b/far\nnew file mode 120000\n--- /dev/null\n+++ b/far\n@@ -0,0 +1 @@\n+{far}\n"
-    graded = grade(suite, link.encode() + b"\\ No newline at end of file\n")
-    assert (graded.verdict, graded.reason) == (Verdict.UNRESOLVED, "2 of 2 tests still fail")
 
 
 def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
@@ -97,99 +71,6 @@ def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
     grade(suite, suite.reference(TASK))
     # One for the hidden module, one for the visible ones.
     assert suite._engine.opened == 4
-
-
-PASSES_ALL = "import unittest\n\n\nclass Double(unittest.TestCase):\n" + "".join(
-    f"    def test_{name}(self):\n        pass\n" for name in ("two", "five", "none")
-)
-
-
-@pytest.mark.parametrize("name", ["tests/test_hidden_double.py", "tests/test_hidden_double/__init__.py"])
-def test_tests_of_the_patch_do_not_win(suite, name):
-    patch = adding(name, PASSES_ALL)
-    assert grade(suite, patch).verdict is Verdict.UNRESOLVED
-
-
-@pytest.mark.parametrize("name", ["unittest.py", "fractions.py", "fractions/__init__.py", "sitecustomize.py"])
-def test_modules_added_at_the_root_do_not_shadow(suite, name):
-    patch = adding(name, "import os\nos._exit(0)\n") + suite.reference(TASK)
-    assert grade(suite, patch).verdict is Verdict.RESOLVED
-
-
-def test_results_printed_by_the_code_do_not_count(suite):
-    text = (
-        "import os, json\n"
-        "for fd in range(1, 10):\n"
-        "    for test in ('two', 'five', 'none'):\n"
-        "        try:\n"
-        "            os.write(fd, (json.dumps({'test': 'tests.test_hidden_double.Double.test_' + test,"
-        " 'outcome': 'passed'}) + '\\n').encode())\n"
-        "        except OSError:\n"
-        "            pass\n"
-        "os._exit(0)\n"
-    )
-    graded = grade(suite, library(text))
-    assert (graded.verdict, graded.score, graded.passed) == (Verdict.UNRESOLVED, 0.0, ())
-    assert "ended early (exit status 0)" in graded.reason
-
-
-def test_replaced_assertions_fail(suite):
-    text = (
-        "import unittest\nunittest.TestCase.assertEqual = lambda *a: 0\ndef double(number):\n    return 1\n"
-    )
-    assert grade(suite, library(text)).verdict is Verdict.UNRESOLVED
-
-
-DEAF_CLASS = """\
-import unittest
-for kind in unittest.TestResult.__subclasses__():
-    kind.addFailure = kind.addError = lambda *args: None
-def double(number):
-    return number * 3
-"""
-DEAF_INSTANCE = """\
-import sys
-def double(number):
-    frame = sys._getframe()
-    while frame:
-        result = frame.f_locals.get("result")
-        if hasattr(result, "addFailure"):
-            result.addFailure = result.addError = lambda *args: None
-        frame = frame.f_back
-    return number * 3
-"""
-FORGED = """\
-import json, os, sys
-tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")]
-tests += ["tests.test_sums.Sums.test_zero"]
-frame = sys._getframe()
-while frame:
-    if "nonce" in frame.f_locals:
-        for said in (*({"test": test, "outcome": "passed"} for test in tests), END):
-            line = frame.f_locals["nonce"] + " " + json.dumps(said)
-            os.write(frame.f_locals["results_fd"], ("\\n" + line + "\\n").encode())
-    frame = frame.f_back
-os._exit(0)
-"""
-
-
-@pytest.mark.parametrize(
-    "code", [DEAF_CLASS, DEAF_INSTANCE, FORGED.replace("END", '{"end": True}'), FORGED.replace("END", "{}")]
-)
-def test_code_that_silences_or_forges_the_report_is_found_out(suite, code):
-    graded = grade(suite, library(code))
-    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
-    assert "tampered with" in graded.reason
-
-
-def test_endless_code_is_unresolved_in_time(tmp_path):
-    folder = make_suite(tmp_path / "tiny")
-    settings = folder / "suite.toml"
-    settings.write_text(settings.read_text().replace("test_timeout_s = 60", "test_timeout_s = 1"))
-    suite = SuiteBenchmark(folder, FolderEngine(tmp_path / "sandboxes"))
-    graded = grade(suite, library("def double(number):\n    while True:\n        pass\n"))
-    assert graded.verdict is Verdict.UNRESOLVED
-    assert "did not end in time" in graded.reason
 
 
 def test_syntax_error_is_unresolved_and_in_the_log(suite):
@@ -295,13 +176,6 @@ def test_what_is_shown_of_failures_is_bounded():
     failed = [f"tests.test_a.A.test_{n}" for n in range(200)]
     shown = show_failures(failed, {test: Failure("ValueError", ("a.py:1: x",)) for test in failed})
     assert len(shown) == 4000
-
-
-def test_code_that_kills_the_runner_is_unresolved(suite):
-    text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n"
-    graded = grade(suite, library(text))
-    assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.0)
-    assert "ended the test runner" in graded.reason
 
 
 def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):

@@ -23,15 +23,11 @@ class Disk(Shelf):
 
     def __init__(self, *here, **more):
         super().__init__(*here, **more)
-        self.asked, self.collected = [], []
+        self.collected = []
 
     def pull(self, reference, progress=None):
         progress(GB // 2, GB)
         super().pull(reference)
-
-    def download_bytes(self, references):
-        self.asked.append(len(references))
-        return GB + 100_000_000 * len(references) if references else 0
 
     def disk_bytes(self):
         return GB * sum(each.startswith("dgm/instance") for each in self.here)
@@ -178,21 +174,5 @@ def test_the_estimate_counts_what_is_missing():
     few = instances(4)
     store = all_offered(4, tag_of(few[0], {}), published(few[1].id))
     told = estimate(few, {}, store)
-    assert (told.here, told.missing, told.download_bytes, told.sampled) == (1, 3, GB + 200_000_000, False)
+    assert (told.here, told.missing) == (1, 3)
     assert store.pulled == []
-
-
-def test_a_large_estimate_is_made_from_a_sample():
-    many = instances(500)
-    store = all_offered(500)
-    told = estimate(many, {}, store)
-    assert max(store.asked) <= 12
-    assert (told.missing, told.sampled) == (500, True)
-    assert told.download_bytes == pytest.approx(GB + 100_000_000 * 500, rel=0.01)
-
-
-def test_nothing_missing_costs_no_question():
-    few = instances(2)
-    store = all_offered(2, *(tag_of(each, {}) for each in few))
-    assert estimate(few, {}, store).download_bytes == 0
-    assert store.asked == []
