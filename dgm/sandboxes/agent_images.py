@@ -1,4 +1,4 @@
-"""An agent's own image: built once from its Dockerfile, whatever the engine of its sandboxes is.
+"""An agent's own image: built once from its Dockerfile.
 
 The Dockerfile may copy what no child can change. So all agents of a lineage share one image, and what evolution edits
 is never baked into it. Its steps may use the engine's bridge, as an author's own installation would use the network.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
@@ -28,7 +28,7 @@ def build_agent_image(engine: SandboxEngine, dockerfile: str, context: Snapshot)
     """Return the name of an agent's image for a sandbox's specification; build it if it is missing.
 
     Args:
-        engine: of the sandboxes. Without images of its own, it needs a Docker engine beside it.
+        engine: of the sandboxes.
         dockerfile: a path of ``context``.
         context: the files that the Dockerfile may copy, unless ``.dockerignore`` names them.
 
@@ -53,19 +53,14 @@ def find_builder(engine: SandboxEngine) -> DockerEngine:
     """Return the engine that builds and holds agents' images.
 
     Raises:
-        UserError: none answers.
+        UserError: the engine has no such images.
     """
     if isinstance(engine, DockerEngine):
         return engine
-    if engine.name != "bubblewrap":
-        raise UserError(f"agent.toml: image: nodes of {engine.name} have the images of recipes only")
-    try:
-        return DockerEngine()
-    except Infrastructure as error:
-        raise UserError(
-            f"agent.toml: image: a Dockerfile needs Docker to be built ({error}); with bubblewrap alone, leave image "
-            "out: agents use this machine's own programs"
-        ) from error
+    raise UserError(
+        f"agent.toml: image: {engine.name} has no images but those of recipes: use --sandbox docker with one engine, "
+        "or name a recipe (with bubblewrap, agents use this machine's own programs)"
+    )
 
 
 def can_work_in(client: "DockerClient", image: str) -> bool:

@@ -25,8 +25,6 @@ from dgm.sandboxes.confinement import Confinement, search_path
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.processor import SIGNALLED, ProcessorMeter, limit_command, out_of_processor
-from dgm.sandboxes.runtime_tree import FOLDER as RUNTIME
-from dgm.sandboxes.runtimes import ensure_runtime_folder
 from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 from dgm.sandboxes.users import UserLease, lease_user
@@ -90,7 +88,7 @@ class BubblewrapEngine:
             raise UserError(f"{spec.image}: bubblewrap has no images; start Docker and use --sandbox docker")
         recipe = recipes.load(spec.image)
         mounts = (*spec.mounts, *_socket_folder(spec), *recipe.shown, *find_host_files(recipe))
-        beside = await asyncio.to_thread(_find_runtime, spec.runtime)
+        beside = _find_runtime(spec.runtime)
         known = {mount.target for mount in mounts}
         shown = replace(spec, mounts=(*mounts, *(mount for mount in beside if mount.target not in known)))
         sandbox = await make_or_dispose(lambda: self._make(shown, recipe.user), BubblewrapSandbox.close)
@@ -309,16 +307,11 @@ def _socket_folder(spec: SandboxSpec) -> list[Mount]:
 
 
 def _find_runtime(image: str) -> list[Mount]:
-    """Return the files of an agent's own image; raise as ``find_host_files`` and ``ensure_runtime_folder``."""
+    """Return the files of the recipe of an agent's own image; raise as ``find_host_files``."""
     if not image:
         return []
-    if not image.startswith(IN_ENGINE):
-        recipe = recipes.load(image)
-        return [*recipe.shown, *find_host_files(recipe)]
-    from dgm.sandboxes.docker import DockerEngine
-
-    folder = ensure_runtime_folder(DockerEngine().client, image.removeprefix(IN_ENGINE))
-    return [Mount(folder, RUNTIME)]
+    recipe = recipes.load(image)
+    return [*recipe.shown, *find_host_files(recipe)]
 
 
 def find_host_files(recipe: recipes.Recipe) -> list[Mount]:

@@ -120,7 +120,7 @@ def _is_docker_meant() -> bool:
     except UserError:
         # Several are named, or the one that is meant is no good.
         return True
-    return bool(address.origin) or Path(address.path).exists()
+    return bool(address.origin) or Path(address.socket or "/").exists()
 
 
 def open_docker() -> SandboxEngine:

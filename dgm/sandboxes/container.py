@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container_relay, image_users, podman, recipes, users
-from dgm.sandboxes.engine_client import find_image
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes import container_relay, podman, users
+from dgm.sandboxes.engine_client import EngineConnection, find_image
 from dgm.sandboxes.owners import label_owner
+from dgm.sandboxes.prepared import COPIED_MB
 from dgm.sandboxes.seccomp import profile
 from dgm.sandboxes.shown_folders import ShownFolder
 
@@ -26,14 +25,10 @@ SHARES = {"/work": 8, "/tmp": 4, "/agent": 2, "/job": 2}
 LABEL = "dgm.sandbox"
 IN_ENGINE = "docker:"
 """Prefix of an image in the engine, in a place where a recipe's name may stand."""
-COPIED_MB = "dgm.work.mb"
-"""Label of an image: MiB for a copy of its repository."""
 _PATH = ("/opt/dgm/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 """Search path; an image with a repository keeps the commands of the repository's environment in the first folder."""
-_OWN_IMAGE = "python"
-"""Recipe whose group works in images that are not made from a recipe."""
-_OWN_PIDS = 5
-"""Processes of the container's init, sleeper and relay, and of the engine's own steps into it."""
+_OWN_PIDS = 7
+"""Processes of the container's init, sleeper and relay, and of what bounds and feeds a program."""
 _SOCKET_FOLDER_BYTES = 1 << 16
 _MIB = 1024 * 1024
 _BYTES_PER_FILE = 4096
@@ -46,7 +41,7 @@ class ContainerBase:
     """The base of a container."""
 
     image: str
-    """Image name for the engine."""
+    """Id of the image, since a name may refer to another image at any time."""
     name: str
     """Image name for people."""
     group: int
@@ -92,11 +87,10 @@ def create(
     import docker
 
     client = connection.client
-    etc = image_users.ensure_etc(connection, base.image, base.group)
     for uid in users.in_random_order(users.DOCKER):
         try:
-            arguments = creation_arguments(spec, base, uid, etc, shown)
-            if connection.facts.kind is EngineKind.PODMAN:
+            arguments = creation_arguments(spec, base, uid, shown)
+            if connection.facts.is_podman:
                 arguments = podman.adapt_creation(arguments, connection.address)
             made = client.containers.create(**arguments)
         except docker.errors.APIError as error:
@@ -107,12 +101,10 @@ def create(
     raise Infrastructure(f"all {len(users.DOCKER)} user ids of sandboxes are taken: end some of them")
 
 
-def creation_arguments(
-    spec: SandboxSpec, base: ContainerBase, uid: int, etc: str, shown: Shown
-) -> dict[str, Any]:
+def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: Shown) -> dict[str, Any]:
     """Return the arguments of ``containers.create`` for programs of the user ``uid``.
 
-    ``etc`` is the volume that knows the user. Nothing of the host is mounted: the engine may see other files.
+    Nothing of the host is mounted: the engine may see other files.
 
     The main process sleeps for the lifetime, and the engine removes the container at its end: a sandbox whose owner
     died goes away by itself.
@@ -145,7 +137,7 @@ def creation_arguments(
         "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders),
         "mounts": [
             Mount(target=target, source=volume, type="volume", read_only=True)
-            for target, volume in {"/etc": etc, **shown.volumes}.items()
+            for target, volume in shown.volumes.items()
         ],
         "mem_limit": memory,
         "memswap_limit": memory,
@@ -196,27 +188,27 @@ def owners(
 def start(connection: EngineConnection, ident: str, owned: Mapping[str, tuple[int, int]]) -> None:
     """Start a container that ``create`` made, with the ``owners`` of its folders."""
     connection.client.api.start(ident)
-    if connection.facts.kind is EngineKind.PODMAN:
+    if connection.facts.is_podman:
         podman.give_folders(connection.client, ident, owned)
 
 
-def find_path(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the folders of an image's commands, from the engine's data about it."""
-    variables = dict(variable.split("=", 1) for variable in found["Config"].get("Env") or ())
-    return tuple(filter(None, variables.get("PATH", "").split(":")))
+def find_base(client: "DockerClient", reference: str, name: str, group: int) -> ContainerBase:
+    """Return the base for a prepared image.
 
-
-def find_base(client: "DockerClient", reference: str) -> ContainerBase:
-    """Return the base for an image that the engine has.
+    Args:
+        client: the engine.
+        reference: the image.
+        name: of what it was prepared from, for people.
+        group: gid of agents.
 
     Raises:
         Infrastructure: the engine does not have it.
     """
-    found = find_image(client, reference)
-    if found is None:
+    image = find_image(client, reference)
+    if image is None:
         raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
-    config = found["Config"]
+    config = image["Config"]
     copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
-    path = find_path(found)
-    # Use the id: a name may refer to another image at any time.
-    return ContainerBase(found["Id"], reference, recipes.load(_OWN_IMAGE).user, copied_mb, path)
+    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
+    path = tuple(filter(None, variables.get("PATH", "").split(":")))
+    return ContainerBase(image["Id"], name, group, copied_mb, path)

@@ -1,23 +1,30 @@
-"""Programs in one running container: prepare, start and wait, as any of its users."""
+"""Programs in one running container: prepare, start, feed, listen and wait, as any of its users.
+
+The docker library opens the connection of a program, by whatever way leads to the engine. No half of it is ever closed:
+TLS and ssh cannot do that as sockets do. So a program's input has a length (``docker_sandbox``).
+"""
 
 import asyncio
 import contextlib
+import os
+import ssl
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dgm.errors import Infrastructure
-from dgm.sandboxes.attach import ExecStream, attach, open_exec
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container_commands import CANNOT_START
-from dgm.sandboxes.engine_client import call_engine
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineKind
+from dgm.sandboxes.engine_client import EngineConnection, call_engine
 
+CANNOT_START = (125, 126, 128)
+"""Exit codes of a program that an engine could not start; programs end with them, too."""
 _NOTED_WITHIN_S = 60.0
 """Maximum seconds in which an engine notes how a program ended, after the end of its output."""
 _ASKS_AGAIN_S = 0.5
 """Maximum seconds between two questions about a program's end."""
+_FRAME_HEADER_BYTES, _STDERR = 8, 2
+_PIECE_BYTES = 1 << 18
+_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Program(NamedTuple):
@@ -33,64 +40,44 @@ class ContainerPrograms:
 
     def __init__(self, connection: EngineConnection, ident: str) -> None:
         self._connection = connection
-        self._client = connection.client
+        self._api = connection.client.api
         self._id = ident
 
     async def run(self, program: Program, stdin: bytes, output: Output, patience_s: float) -> int | None:
         """Return the exit code, or ``None`` if the program had to be left behind after ``patience_s`` seconds.
 
-        The program's first process has to hold its output open until it ends, as ``container_commands.bound_command``
-        makes sure.
+        The program's first process has to hold its output open until it ends, and to take no more input than there is.
 
         Raises:
             Infrastructure: the engine failed, or the connection to it ended before the program did.
         """
-        ident = await self._prepare(program, fed=bool(stdin))
         try:
             async with asyncio.timeout(patience_s):
-                await attach(self._connection, self._path(ident), stdin, output)
+                async with self.open(program, fed=bool(stdin)) as (ident, stream):
+                    feeding = asyncio.ensure_future(_feed(stream, stdin))
+                    try:
+                        while piece := await stream.read(output):
+                            output.add(piece)
+                    finally:
+                        feeding.cancel()
+                        await asyncio.wait([feeding])
                 code = await self._wait(ident)
-                if (
-                    code in CANNOT_START
-                    and not (output.kept or output.said)
-                    and await self._never_started(ident)
-                ):
-                    raise Infrastructure("the engine did not start a program, and its reason was lost")
+                if code in CANNOT_START and not (output.kept or output.said):
+                    await self._check_started(ident)
                 return code
         except TimeoutError:
             return None
 
     @contextlib.asynccontextmanager
-    async def open(self, program: Program) -> AsyncIterator[tuple[str, ExecStream]]:
+    async def open(self, program: Program, *, fed: bool = True) -> AsyncIterator[tuple[str, "ExecStream"]]:
         """Start a program, and yield its id and its stream; hang up when the context ends.
 
         Raises:
             Infrastructure: the engine failed.
         """
-        ident = await self._prepare(program, fed=True)
-        async with open_exec(self._connection, self._path(ident)) as stream:
-            yield ident, stream
 
-    async def exit_code(self, ident: str) -> int | None:
-        """Return the exit code of a program; ``None`` while it runs, or while the engine has not noted how it ended.
-
-        Raises:
-            Infrastructure: the engine failed.
-        """
-        state = await call_engine("ask how a program ended", lambda: self._client.api.exec_inspect(ident))
-        code = state["ExitCode"]
-        return None if code is None else int(code)
-
-    async def _never_started(self, ident: str) -> bool:
-        """Return whether Docker never had a process for a program; Podman does not tell after its end."""
-        if self._connection.facts.kind is not EngineKind.DOCKER:
-            return False
-        state = await call_engine("ask whether a program began", lambda: self._client.api.exec_inspect(ident))
-        return bool(state["Pid"] == 0)
-
-    async def _prepare(self, program: Program, *, fed: bool) -> str:
-        def prepare() -> str:
-            made = self._client.api.exec_create(
+        def start() -> tuple[str, Any]:
+            made = self._api.exec_create(
                 self._id,
                 list(program.argv),
                 stdin=fed,
@@ -98,12 +85,38 @@ class ContainerPrograms:
                 workdir="/",
                 environment=dict(program.environment),
             )
-            return str(made["Id"])
+            return str(made["Id"]), self._api.exec_start(made["Id"], socket=True)
 
-        return await call_engine("start a program", prepare)
+        starting = asyncio.ensure_future(call_engine("start a program", start))
+        try:
+            ident, connection = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait([starting])
+            if not starting.exception():
+                ExecStream(starting.result()[1]).close()
+            raise
+        stream = ExecStream(connection)
+        try:
+            yield ident, stream
+        finally:
+            stream.close()
 
-    def _path(self, ident: str) -> str:
-        return f"/v{self._client.api.api_version}/exec/{ident}/start"
+    async def exit_code(self, ident: str) -> int | None:
+        """Return the exit code of a program; ``None`` while it runs, or while the engine has not noted how it ended.
+
+        Raises:
+            Infrastructure: the engine failed.
+        """
+        state = await call_engine("ask how a program ended", lambda: self._api.exec_inspect(ident))
+        code = state["ExitCode"]
+        return None if code is None else int(code)
+
+    async def _check_started(self, ident: str) -> None:
+        """Raise if Docker never had a process for a program; Podman does not tell after its end."""
+        if not self._connection.facts.is_podman:
+            state = await call_engine("ask whether a program began", lambda: self._api.exec_inspect(ident))
+            if state["Pid"] == 0:
+                raise Infrastructure("the engine did not start a program, and its reason was lost")
 
     async def _wait(self, ident: str) -> int:
         """Wait for the exit code: a busy engine closes a program's output before it has noted how the program ended."""
@@ -115,3 +128,123 @@ class ContainerPrograms:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _ASKS_AGAIN_S)
         return code
+
+
+class ExecStream:
+    """The input and output of one program, over a connection that the library opened: a socket, or pipes of ssh."""
+
+    def __init__(self, connection: Any) -> None:  # noqa: ANN401  (of four types)
+        self._response = connection._response  # noqa: SLF001  (nothing else leads to what the library has read)
+        self._loop = asyncio.get_running_loop()
+        self._receive: Callable[[], bytes]
+        self._send: Callable[[bytes], int]
+        if process := getattr(connection, "proc", None):
+            source, sink = process.stdout.fileno(), process.stdin.fileno()
+            os.set_blocking(source, False)
+            os.set_blocking(sink, False)
+            self._receive, self._send = (
+                lambda: os.read(source, _PIECE_BYTES),
+                lambda data: os.write(sink, data),
+            )
+            self._hang_up = process.terminate
+        else:
+            near = getattr(connection, "_sock", connection)
+            source = sink = near.fileno()
+            near.settimeout(0)
+            self._receive, self._send = lambda: near.recv(_PIECE_BYTES), near.send
+            self._hang_up = near.close
+        self._source, self._sink = source, sink
+        # The library's reader of the response's head may have read on.
+        self._incoming = bytearray()
+        with contextlib.suppress(*_NOT_NOW):
+            self._incoming += self._response.raw._fp.fp.peek()  # noqa: SLF001
+        self._outgoing = bytearray()
+        self._sent = asyncio.Event()
+        self._failure: OSError | None = None
+
+    async def read(self, helpers: Output) -> bytes:
+        """Return the next bytes of the program's output, none at its end; add its stderr to ``helpers.said``.
+
+        Raises:
+            Infrastructure: the engine hung up in the middle of a frame.
+        """
+        while header := await self._read_exactly(_FRAME_HEADER_BYTES, may_end=True):
+            body = await self._read_exactly(int.from_bytes(header[4:], "big"))
+            if header[0] == _STDERR:
+                helpers.add_said(body)
+            elif body:
+                return body
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """Queue bytes of the program's input."""
+        self._outgoing += data
+        self._flush()
+
+    async def drain(self) -> None:
+        """Wait until few bytes of input are queued.
+
+        Raises:
+            Infrastructure: the engine hung up.
+        """
+        while len(self._outgoing) > _PIECE_BYTES and self._failure is None:
+            self._sent.clear()
+            await self._sent.wait()
+        if self._failure is not None:
+            raise Infrastructure(f"the Docker engine hung up: {self._failure}") from self._failure
+
+    def close(self) -> None:
+        """Hang up."""
+        self._loop.remove_reader(self._source)
+        self._loop.remove_writer(self._sink)
+        with contextlib.suppress(OSError, ValueError):
+            self._response.close()
+        self._hang_up()
+
+    async def _read_exactly(self, size: int, *, may_end: bool = False) -> bytes:
+        while len(self._incoming) < size:
+            try:
+                piece = self._receive()
+            except _NOT_NOW:
+                await self._wait_for_input()
+                continue
+            except OSError as error:
+                raise Infrastructure(f"the Docker engine hung up: {error}") from error
+            if not piece:
+                if may_end and not self._incoming:
+                    return b""
+                raise Infrastructure("the Docker engine hung up in the middle of a program's output")
+            self._incoming += piece
+        body = bytes(self._incoming[:size])
+        del self._incoming[:size]
+        return body
+
+    async def _wait_for_input(self) -> None:
+        ready = asyncio.Event()
+        self._loop.add_reader(self._source, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            self._loop.remove_reader(self._source)
+
+    def _flush(self) -> None:
+        """Send what can be sent now; come back when the rest can be."""
+        try:
+            while self._outgoing:
+                del self._outgoing[: self._send(bytes(self._outgoing[:_PIECE_BYTES]))]
+        except _NOT_NOW:
+            self._loop.add_writer(self._sink, self._flush)
+            return
+        except OSError as error:
+            self._failure = error
+        finally:
+            self._sent.set()
+        self._loop.remove_writer(self._sink)
+
+
+async def _feed(stream: ExecStream, stdin: bytes) -> None:
+    """Send all of a program's input, which it need not read."""
+    with contextlib.suppress(Infrastructure):
+        for at in range(0, len(stdin), _PIECE_BYTES):
+            stream.write(stdin[at : at + _PIECE_BYTES])
+            await stream.drain()

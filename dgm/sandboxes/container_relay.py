@@ -7,9 +7,8 @@ from importlib.resources import files
 
 from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import SharedSocket
-from dgm.sandboxes.attach import ExecStream
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container_programs import ContainerPrograms, Program
+from dgm.sandboxes.container_programs import ContainerPrograms, ExecStream, Program
 from dgm.sandboxes.relay import Relay
 
 MEMORY_MB = 16

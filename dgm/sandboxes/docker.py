@@ -13,36 +13,37 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import (
     container,
-    image_users,
     images,
     kept_agent_images,
     owners,
     podman,
+    prepared,
     recipes,
-    runtimes,
     shown_folders,
-    shown_volumes,
+    volumes,
 )
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase, Shown
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
+    EngineConnection,
+    EngineFacts,
     call_engine,
     convert_engine_errors,
     find_image,
     remove_container,
 )
-from dgm.sandboxes.engine_connection import EngineConnection
-from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
 from dgm.sandboxes.instance_images import InstanceStore
 from dgm.sandboxes.kept_agent_images import AgentImage
-from dgm.sandboxes.runtimes import RuntimeStore
 from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
+from dgm.sandboxes.uses import note_use
+from dgm.sandboxes.volumes import VolumeStore
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -71,7 +72,7 @@ class DockerEngine:
         self._is_examined = False
         self._instances = InstanceStore(self._client)
         self._task_images = TaskImageStore(self._client)
-        self._runtimes = RuntimeStore(self._connection)
+        self._volumes = VolumeStore(self._connection)
 
     def close(self) -> None:
         """End the connection; it also ends with this object."""
@@ -106,6 +107,11 @@ class DockerEngine:
     def address(self) -> EngineAddress:
         """The address at which it answers."""
         return self._connection.address
+
+    @property
+    def addresses(self) -> Sequence[EngineAddress]:
+        """The same, as a group of engines has several."""
+        return [self.address]
 
     def check_answers(self) -> None:
         """Make sure that the engine answers; blocks.
@@ -190,9 +196,7 @@ class DockerEngine:
         """
         with convert_engine_errors("remove images"):
             removed = images.collect(self._client) + kept_agent_images.collect(self._client)
-            image_users.collect(self._client)
-            shown_volumes.collect(self._client)
-            runtimes.collect(self._client)
+            volumes.collect(self._client)
         return removed
 
     @contextlib.asynccontextmanager
@@ -212,7 +216,7 @@ class DockerEngine:
     async def _examine_profile(self, labels: Mapping[str, str]) -> None:
         """Where dgm's own profile does not hold, look into a sandbox before any other is used; raise as ``open``."""
         facts = await call_engine("ask the engine what it is", lambda: self.facts)
-        if facts.kind is EngineKind.PODMAN and not podman.reads_profile(self.address):
+        if facts.is_podman and not podman.reads_profile(self.address):
             async with self._open(SandboxSpec("python", labels, lifetime_s=_EXAMINED_S)) as sandbox:
                 await podman.check_own_profile(self.address, sandbox, facts.machine)
         self._is_examined = True
@@ -242,16 +246,17 @@ class DockerEngine:
         return await asyncio.to_thread(self.remove_labelled, labels, only_left=True)
 
     def _make(self, spec: SandboxSpec, shown: Sequence[ShownFolder]) -> DockerSandbox:
-        self._connection.ensure()
         with convert_engine_errors("start a sandbox"):
             base = self._base(spec.image)
-            volumes = shown_volumes.ensure_volumes(
-                self._connection, base.image, [mount for mount in spec.mounts if mount.digest]
-            )
+            mounted = {
+                mount.target: self._volumes.ensure_folder(base.image, mount)
+                for mount in spec.mounts
+                if mount.digest
+            }
             if spec.runtime:
-                own = self._base(spec.runtime).image
-                volumes = {**volumes, **self._runtimes.ensure_volumes(own, base.image)}
-            ident, uid = container.create(self._connection, spec, base, Shown(shown, volumes))
+                own = container.find_base(self._client, self._reference(spec.runtime), spec.runtime, 0)
+                mounted |= self._volumes.ensure_runtime(own.image, base.image)
+            ident, uid = container.create(self._connection, spec, base, Shown(shown, mounted))
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
                 container.start(self._connection, ident, container.owners(spec, base, uid, shown))
@@ -261,11 +266,22 @@ class DockerEngine:
         return sandbox
 
     def _base(self, image: str) -> ContainerBase:
-        """Return the base of a container; build the image of a recipe if necessary."""
+        """Return the base of a container; make its image if necessary."""
+        reference = self._reference(image)
+        in_engine = image.startswith(IN_ENGINE)
+        if in_engine and find_image(self._client, reference) is None:
+            raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
+        group = prepared.GROUP if in_engine else recipes.load(image).user
+        tag = prepared.prepare(self._client, reference, group=group).tag
+        note_use(tag)
+        return container.find_base(self._client, tag, reference if in_engine else image, group)
+
+    def _reference(self, image: str) -> str:
+        """Return the engine's name of an image; build that of a recipe if necessary."""
         if image.startswith(IN_ENGINE):
-            return container.find_base(self._client, image.removeprefix(IN_ENGINE))
+            return image.removeprefix(IN_ENGINE)
         recipe = recipes.load(image)
         if recipe.tag not in self._images:
             images.ensure(self._client, recipe)
             self._images.add(recipe.tag)
-        return ContainerBase(recipe.tag, recipe.name, recipe.user)
+        return recipe.tag

@@ -14,11 +14,14 @@ from dgm.protocols import Completed, SharedSocket
 from dgm.sandboxes import shown_folders, transfer
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import ContainerBase
-from dgm.sandboxes.container_commands import OOM_COUNTERS, bound_command, count_memory_kills, lacks_processes
-from dgm.sandboxes.container_programs import ContainerPrograms, Program
+from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
 from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
-from dgm.sandboxes.engine_client import call_engine, convert_engine_errors, remove_container
-from dgm.sandboxes.engine_connection import EngineConnection
+from dgm.sandboxes.engine_client import (
+    EngineConnection,
+    call_engine,
+    convert_engine_errors,
+    remove_container,
+)
 from dgm.sandboxes.processor import (
     SIGNALLED,
     TIMED_OUT,
@@ -44,6 +47,14 @@ _KILLING_TRIES = 8
 _SETTLES_S = 1.0
 _COPY_S = 300.0
 """Maximum seconds for the copy of a folder of the image, from a disk that may be cold."""
+OOM_COUNTERS = ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
+"""Files in a container, of which one exists."""
+_NO_PROCESS_LEFT = (b"/usr/bin/timeout: fork system call failed", b"OCI runtime exec failed")
+_FED = (
+    'bytes=$1; shift; exec 3>&2 2>/dev/null; head -c "$bytes" | '
+    '{ "$@" 2>&3 3>&-; code=$?; cat >/dev/null; exit $code; }'
+)
+"""Command whose program's input has a length; it reads what the program leaves, for which the engine would wait."""
 
 
 class DockerSandbox:
@@ -78,7 +89,7 @@ class DockerSandbox:
             Infrastructure: the sandbox is closed or its lifetime is over, or the engine failed.
         """
         started = time.monotonic()
-        bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, fed=bool(stdin))
+        bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, len(stdin))
         meter = ProcessorMeter(processor_s, self._processor_s)
         await meter.begin()
         for attempt in range(_KILLING_TRIES):
@@ -228,3 +239,21 @@ class DockerSandbox:
         kills = count_memory_kills(bytes(output.kept))
         before, self._memory_kills = self._memory_kills, kills
         return kills > before
+
+
+def bound_command(argv: Sequence[str], cwd: str, timeout_s: float, input_bytes: int = 0) -> list[str]:
+    """Return the command that runs a program in a folder, gives it so much input, and kills it after its time."""
+    feeding = ["/bin/sh", "-c", _FED, "sh", str(input_bytes)] if input_bytes else []
+    timeout = ["/usr/bin/timeout", "-s", "KILL", f"{timeout_s:.3f}"]
+    return [*timeout, *feeding, "/usr/bin/env", "-C", cwd, "--", *argv]
+
+
+def lacks_processes(exit_code: int | None, output: Output) -> bool:
+    """Return whether the program never started for lack of processes."""
+    return exit_code in CANNOT_START and (output.kept or output.said).startswith(_NO_PROCESS_LEFT)
+
+
+def count_memory_kills(counters: bytes) -> int:
+    """Return how many programs were killed for memory, by the contents of ``OOM_COUNTERS``."""
+    counts = [line.split() for line in counters.decode("utf-8", "replace").splitlines()]
+    return sum(int(fields[1]) for fields in counts if fields[:1] == ["oom_kill"])

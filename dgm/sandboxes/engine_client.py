@@ -1,19 +1,184 @@
-"""Calls to the Docker engine: errors that a person can act on, images by name, locks per image."""
+"""The connection to a Docker engine by the docker library, with errors that a user can act on."""
 
 import asyncio
 import contextlib
 import fcntl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import functools
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dgm.errors import Infrastructure
+from dgm.errors import Infrastructure, UserError
 from dgm.paths import cache_folder
-from dgm.sandboxes import podman
+from dgm.sandboxes.engine_address import EngineAddress, resolve_address
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
 T = TypeVar("T")
+
+_OLDEST_API = "1.40"
+"""Version of the engine's interface in which its newest version is asked for."""
+_ANSWERS_WITHIN_S = 10
+_MACHINES: Mapping[str, str] = {"amd64": "x86_64", "arm64": "aarch64"}
+_REMEDIES: Mapping[str, str] = {
+    "container-init binary not found": "install the package 'catatonit' on its machine",
+    "opening seccomp profile failed": (
+        "it sees other files than dgm; give its address by tcp:// or ssh://, so that its own profile is used"
+    ),
+    "cgroups in hybrid mode not supported": 'write runtime = "runc" below [engine] in its containers.conf',
+}
+"""Parts of Podman's messages → what a user has to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """An engine, as it describes itself."""
+
+    is_podman: bool
+    version: str
+    machine: str
+    """Architecture of its sandboxes, as ``uname -m`` says it, such as ``x86_64``."""
+    rootless: bool
+    bounds_processes: bool
+    bounds_memory: bool
+    cpus: int = 1
+    """Processors of its machine."""
+    ident: str = ""
+    """Id by which it is the same engine at whatever address; empty if it tells none."""
+
+    @property
+    def lacks(self) -> Sequence[str]:
+        """The things that it does not bound, in words."""
+        bounded = {"processes": self.bounds_processes, "memory": self.bounds_memory}
+        return [name for name, is_bounded in bounded.items() if not is_bounded]
+
+
+def read_facts(version: Mapping[str, Any], info: Mapping[str, Any]) -> EngineFacts:
+    """Return the facts in the engine's answers to ``/version`` and ``/info``."""
+    names = [str(part.get("Name", "")) for part in version.get("Components") or ()]
+    rootless = any("rootless" in str(option) for option in info.get("SecurityOptions") or ())
+    # Podman says that the machine could bound something, not that it may.
+    powerless = rootless and str(info.get("CgroupVersion", "1")) == "1"
+    architecture = str(version.get("Arch") or info.get("Architecture") or "")
+    return EngineFacts(
+        is_podman=any(name.startswith("Podman") for name in names),
+        version=str(version.get("Version", "")),
+        machine=_MACHINES.get(architecture, architecture),
+        rootless=rootless,
+        bounds_processes=bool(info.get("PidsLimit")) and not powerless,
+        bounds_memory=bool(info.get("MemoryLimit")) and not powerless,
+        cpus=max(1, int(info.get("NCPU") or 1)),
+        ident=str(info.get("ID") or ""),
+    )
+
+
+class EngineConnection:
+    """A connection to one engine."""
+
+    def __init__(self, address: EngineAddress | None = None) -> None:
+        """Connect to the engine at ``address``; by default, the one that the environment names.
+
+        Raises:
+            UserError: the address, or a file that it needs, is no good.
+            Infrastructure: no engine answers there.
+        """
+        self.address = resolve_address() if address is None else address
+        with self._naming_silence():
+            client = self._make_client(_OLDEST_API)
+            self._version: Mapping[str, Any] = client.version(api_version=False)
+            client.close()
+            if "ApiVersion" not in self._version:
+                raise Infrastructure(f"{self.address}: what answers there is no Docker engine")
+            self.client = self._make_client(str(self._version["ApiVersion"]))
+            """The library's client of the engine, whose calls block."""
+
+    @functools.cached_property
+    def facts(self) -> EngineFacts:
+        """The engine as it describes itself; the first access blocks.
+
+        Raises:
+            Infrastructure: it does not answer any more.
+        """
+        with convert_engine_errors("ask the engine what it is"):
+            return read_facts(self._version, self.client.info())
+
+    def check_answers(self) -> None:
+        """Make sure that the engine answers; blocks.
+
+        Raises:
+            Infrastructure: it does not.
+        """
+        api = self.client.api
+        with self._naming_silence():
+            api.get(f"{api.base_url}/_ping", timeout=_ANSWERS_WITHIN_S).raise_for_status()
+
+    def close(self) -> None:
+        """End the connection; the second call does nothing."""
+        self.client.close()
+
+    @contextlib.contextmanager
+    def _naming_silence(self) -> Iterator[None]:
+        import docker
+        import requests
+
+        try:
+            yield
+        except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+            reason: BaseException = error
+            while (inner := reason.__cause__ or reason.__context__) is not None:
+                reason = inner
+            raise Infrastructure(
+                f"no Docker engine answers at {self.address} ({reason}): start it, or install one"
+            ) from error
+
+    def _make_client(self, version: str) -> "DockerClient":
+        import docker
+        from docker import transport
+
+        address = self.address
+        is_ssh = address.url.startswith("ssh://")
+        if is_ssh and not hasattr(transport, "SSHHTTPAdapter"):
+            raise UserError(f"{address}: needs the library for ssh: pip install 'dgm[ssh]'")
+        client = docker.DockerClient(
+            address.url, version=version, tls=address.tls or False, use_ssh_client=True
+        )
+        # Proxies of the environment are for package indexes and models.
+        client.api.trust_env = False
+        if is_ssh:
+            _share_connections(client.api.get_adapter(client.api.base_url))
+        return client
+
+
+def _share_connections(adapter: Any) -> None:  # noqa: ANN401  (the library's, which has no types for ssh)
+    """Let calls by ssh use a connection one after the other: the library would start an ssh for each call."""
+    sshconn: Any = import_module("docker.transport.sshconn")
+
+    class Socket(sshconn.SSHSocket):  # type: ignore[misc]
+        """The pipes of an ssh, which the end of a response does not close."""
+
+        def makefile(self, mode: str) -> Any:  # noqa: ANN401
+            response: Any = os.fdopen(os.dup(self.proc.stdout.fileno()), mode)
+            response.channel = self
+            return response
+
+    class Connection(sshconn.SSHConnection):  # type: ignore[misc]
+        """A connection over such pipes."""
+
+        def connect(self) -> None:
+            self.sock = Socket(self.ssh_host)
+            self.sock.connect()
+
+    class Pool(sshconn.SSHConnectionPool):  # type: ignore[misc]
+        """A pool of such connections."""
+
+        def _new_conn(self) -> Connection:
+            return Connection(None, self.timeout, self.ssh_host)
+
+    pool = Pool(timeout=adapter.timeout, maxsize=adapter.max_pool_size, host=adapter.ssh_host)
+    adapter.get_connection = lambda *_: pool
 
 
 async def call_engine(purpose: str, call: Callable[[], T]) -> T:
@@ -41,12 +206,10 @@ def convert_engine_errors(purpose: str) -> Iterator[None]:
     except docker.errors.NotFound as error:
         raise Infrastructure(f"cannot {purpose}: it is gone ({error.explanation})") from error
     except docker.errors.APIError as error:
-        said = str(error.explanation or error)
-        remedy = podman.find_remedy(said)
-        raise Infrastructure(
-            f"cannot {purpose}: the Docker engine says: {said}{remedy and f': {remedy}'}"
-        ) from error
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        message = str(error.explanation or error)
+        remedy = next((f": {remedy}" for part, remedy in _REMEDIES.items() if part in message), "")
+        raise Infrastructure(f"cannot {purpose}: the Docker engine says: {message}{remedy}") from error
+    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise Infrastructure(
             f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
         ) from error
@@ -57,10 +220,10 @@ def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | No
     import docker
 
     try:
-        found: Mapping[str, Any] = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
+        image: Mapping[str, Any] = client.api.inspect_image(reference)  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
         return None
-    return found
+    return image
 
 
 @contextlib.contextmanager

@@ -4,53 +4,40 @@ An address is this machine's matter: it decides no verdict and is not recorded i
 """
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from dgm.errors import UserError
 from dgm.paths import state_folder
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_address import (
-    EngineAddress,
-    find_cluster,
-    find_named_engine,
-    resolve_address,
-)
+from dgm.sandboxes.engine_address import find_cluster, find_named_engine, resolve_address
 from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.sandboxes.ray_address import is_ray_address
 
-_FOLDER = "engines"
-_OF_THIS_MACHINE = "auto"
-
 
 def note_engine(run: str, engine: SandboxEngine) -> None:
-    """Note the address of a run's engine, or of all its engines, if a person named one by whatever means.
+    """Note the address of a run's engine, or of all its engines, if a user named one by whatever means.
 
     Args:
         run: the run's id.
         engine: of its sandboxes.
     """
+    text = ""
     if engine.name == RAY:
         cluster = find_cluster()
-        if cluster == _OF_THIS_MACHINE:
+        if cluster == "auto":  # this machine's
             _note_of(run).unlink(missing_ok=True)
         elif cluster:
-            _note_of(run).write_text(f"ray://{cluster}", encoding="utf-8")
-        return
-    if isinstance(engine, EngineGroup):
-        addresses = engine.addresses
-    elif isinstance(engine, DockerEngine):
-        addresses = [engine.address]
-    else:
-        return
-    if addresses[0].origin:
-        _note_of(run).write_text(_text_of(addresses), encoding="utf-8")
+            text = f"ray://{cluster}"
+    elif isinstance(engine, DockerEngine | EngineGroup):
+        text = " ".join(address.url for address in engine.addresses if address.origin)
+    if text:
+        _note_of(run).write_text(text, encoding="utf-8")
 
 
 def check_engine(run: str, name: str, sandbox: str) -> None:
-    """Make sure that the environment leads to the engine that the run was on; a person may name another.
+    """Make sure that the environment leads to the engine that the run was on; a user may name another.
 
     Args:
         run: the run's id.
@@ -66,24 +53,14 @@ def check_engine(run: str, name: str, sandbox: str) -> None:
     before = note.read_text(encoding="utf-8")
     if is_ray_address(before) != (sandbox == RAY):
         return
-    if sandbox == RAY:
+    now = "the cluster of this machine" if sandbox == RAY else str(resolve_address())
+    if sandbox == RAY or before != resolve_address().url:
         raise UserError(
-            f"{name}: its sandboxes were on the cluster {before}, and now would be on the one of this machine: "
-            f"say --engine {before}, or --engine ray for this machine's"
+            f"{name}: its sandboxes were on {before}, and now would be on {now}: say which with --engine "
+            "(for several engines, once for each)"
         )
-    now = resolve_address()
-    if before != now.url:
-        several = " " in before
-        raise UserError(
-            f"{name}: its sandboxes were on the {'engines' if several else 'engine'} {before}, and now would be on "
-            f"{now}: say which with --engine{', once for each' if several else ''}"
-        )
-
-
-def _text_of(addresses: Sequence[EngineAddress]) -> str:
-    return " ".join(address.url for address in addresses)
 
 
 def _note_of(run: str) -> Path:
     # The id is the run's, which may be a stranger's: it is no name of a file.
-    return state_folder(_FOLDER) / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return state_folder("engines") / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -1,6 +1,6 @@
 """The programs that a task's image must have, looked for once before anything is paid for.
 
-Images of recipes have them; images with a workspace are checked again where they are prepared (``derived``).
+Images of recipes have them; images with a workspace are checked again where they are prepared (``prepared``).
 """
 
 from importlib.resources import files
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes.container import find_base
 from dgm.sandboxes.engine_client import find_image, remove_container
+from dgm.sandboxes.prepared import GROUP
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -39,7 +40,7 @@ def find_lacks(client: "DockerClient", reference: str) -> list[str]:
     import docker
     import requests
 
-    base = find_base(client, reference)
+    base = find_base(client, reference, reference, GROUP)
     made = client.api.create_container(
         base.image,
         entrypoint=["/bin/sh", "-c", files("dgm.sandboxes").joinpath(_SCRIPT).read_text(encoding="utf-8")],

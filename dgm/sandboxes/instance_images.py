@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.paths import cache_folder
-from dgm.sandboxes import derived, images
+from dgm.sandboxes import images, prepared
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class InstanceStore:
             Infrastructure: the engine failed.
         """
         alone = not self.has(reference) and self.has(tag)
-        made = not alone and derived.derive_image(self._client, reference, tag).made
+        made = not alone and prepared.prepare(self._client, reference, tag=tag, repository=True).made
         pulled = reference if self._note("pulled", reference).exists() else ""
         _write_note(self._note("used", tag), {"tag": tag, "pulled": pulled})
         return made

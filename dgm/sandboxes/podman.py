@@ -24,19 +24,11 @@ _UNKNOWN_OPTIONS = ("uid=", "gid=", "nr_inodes=")
 """Options of a tmpfs that Podman refuses."""
 _PROCESSES_OF_USER = 4096
 """Limit on the processes of one user of the machine; Podman's own default fails where root may not raise limits."""
-_REMEDIES: Mapping[str, str] = {
-    "container-init binary not found": "install the package 'catatonit' on its machine",
-    "opening seccomp profile failed": (
-        "it sees other files than dgm; give its address by tcp:// or ssh://, so that its own profile is used"
-    ),
-    "cgroups in hybrid mode not supported": 'write runtime = "runc" below [engine] in its containers.conf',
-}
-"""Parts of Podman's messages → what a person has to do."""
 
 
 def reads_profile(address: EngineAddress) -> bool:
     """Return whether Podman reads the profile that dgm ships: it opens the file on its own machine."""
-    return address.scheme == "unix" and platform.system() == "Linux"
+    return bool(address.socket) and platform.system() == "Linux"
 
 
 async def check_own_profile(address: EngineAddress, sandbox: Sandbox, machine: str) -> None:
@@ -113,11 +105,6 @@ def strip_registry(tag: str) -> str:
     for registry in _REGISTRIES:
         tag = tag.removeprefix(registry)
     return tag
-
-
-def find_remedy(message: str) -> str:
-    """Return what a person can do about a message of Podman's; empty if unknown."""
-    return next((remedy for part, remedy in _REMEDIES.items() if part in message), "")
 
 
 def _known_options(options: str) -> str:

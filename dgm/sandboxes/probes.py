@@ -15,7 +15,6 @@ from dgm.sandboxes import bootstrap, cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import open_kind
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.engine_facts import EngineKind
 from dgm.sandboxes.refusals import attempts_on, find_allowed, name_calls
 
 _PROBE_S = 30.0
@@ -154,7 +153,7 @@ def _version(engine: SandboxEngine) -> str:
     match engine:
         case DockerEngine():
             facts = engine.facts
-            kind = "" if facts.kind is EngineKind.DOCKER else f"{facts.kind.capitalize()}, "
+            kind = "Podman, " if facts.is_podman else ""
             return f"{kind}version {facts.version} for {facts.machine} at {engine.address}"
         case BubblewrapEngine():
             return f"bounds by {engine.bounds}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.archive.snapshots import to_tar
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
-from dgm.sandboxes import derived, images, recipes
+from dgm.sandboxes import images, prepared, recipes
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 from dgm.sandboxes.image_needs import check_needs
 
@@ -96,7 +96,7 @@ class TaskImageStore:
             text = _HELD.format(image=image, folder=shlex.quote(folder))
             # The builder's cache provides it, unless the name refers to another image by now.
             _build_image(self._client, {"Dockerfile": Entry(text.encode())}, held, "none")
-            derived.derive_image(self._client, held, tag)
+            prepared.prepare(self._client, held, tag=tag, repository=True)
 
     def check(self, image: str) -> None:
         """Check that an image has the programs by which dgm works and grades in it.

@@ -4,7 +4,6 @@ Two live sandboxes of a machine never share one, whichever dgm opened them. Thei
 reach the gateway's socket.
 """
 
-import contextlib
 import errno
 import secrets
 import socket
@@ -61,21 +60,3 @@ def in_random_order(uids: range) -> Iterator[int]:
     """Yield each of the user ids once, from a random one on: few are taken, so the first is mostly free."""
     start = secrets.randbelow(len(uids))
     yield from (uids[(start + step) % len(uids)] for step in range(len(uids)))
-
-
-def list_users(passwd: str, uids: range, gid: int) -> str:
-    """Return the text of ``/etc/passwd`` with an entry for each of the sandboxes' users.
-
-    All have the name and the home of one user, so that an image's own file serves each of its sandboxes.
-    """
-    others = [line for line in passwd.splitlines() if _uid_of(line) not in uids]
-    shell = next((line.split(":")[6] for line in others if _uid_of(line) == gid), "/bin/sh")
-    own = [f"agent:x:{uid}:{gid}::/tmp:{shell}" for uid in uids]
-    return "\n".join([*others, *own]) + "\n"
-
-
-def _uid_of(line: str) -> int:
-    fields = line.split(":")
-    with contextlib.suppress(ValueError, IndexError):
-        return int(fields[2]) if len(fields) == 7 else -1
-    return -1

@@ -20,8 +20,8 @@ from dgm.meta.contract import AUTO_ACTIONS, Contract
 from dgm.meta.evidence.listing import EVIDENCE_FOLDER, EVIDENCE_PUT
 from dgm.meta.trajectories import KNOWN, join_files, read_trajectory
 from dgm.protocols import InImage, Job, JobKind, OwnTrajectory, Sandbox
-from dgm.sandboxes.runtime_tree import FOLDER
 from dgm.sandboxes.transfer import get_files, list_files
+from dgm.sandboxes.volumes import RUNTIME
 from dgm.worker.supplies import Supply
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def start_command(kind: str, command: Sequence[str], contract: Contract, supply:
     told = {
         "kind": kind,
         "env": dict(contract.env),
-        "runtime": FOLDER if supply.runtime else "",
+        "runtime": RUNTIME if supply.runtime else "",
         "beside": bool(contract.image),
     }
     return ["python3", "-I", "-S", "/" + START, json.dumps(told), *command]

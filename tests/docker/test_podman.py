@@ -87,7 +87,7 @@ def wait_for(address, service, log):
     ends = time.monotonic() + 60
     while True:
         try:
-            DockerEngine(parse_address(address, "", None)).close()
+            DockerEngine(parse_address(address, "")).close()
         except Infrastructure as error:
             if service.poll() is not None or time.monotonic() > ends:
                 refuse(f"{error}: {log.read_text()[-300:]}")

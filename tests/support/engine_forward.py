@@ -12,58 +12,39 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SSH = """#!{python}
-import os, re, socket, sys, threading
+import os, socket, sys, threading
 
 with open({log!r}, "a") as log:
     print(os.getpid(), *sys.argv[1:], file=log)
-if {refuses!r}:
-    sys.exit({refuses!r})
-local, _, remote = sys.argv[sys.argv.index("-L") + 1].partition(":")
+far = socket.socket(socket.AF_UNIX)
+far.connect({path!r})
 
 
-def copy(one, other):
-    while data := one.recv(65536):
-        other.sendall(data)
-    other.shutdown(socket.SHUT_WR)
+def send():
+    while data := os.read(0, 65536):
+        far.sendall(data)
+    far.shutdown(socket.SHUT_WR)
 
 
-def serve(near):
-    far = socket.socket(socket.AF_UNIX)
-    far.connect(remote)
-    threading.Thread(target=copy, args=(near, far), daemon=True).start()
-    copy(far, near)
-
-
-def accept():
-    while True:
-        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-
-
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(local)
-listener.listen()
-threading.Thread(target=accept, daemon=True).start()
-print("welcome to the host", flush=True)
-print(re.search(r"echo (\\S+)", sys.argv[-1])[1], flush=True)
-sys.stdin.read()
+threading.Thread(target=send, daemon=True).start()
+while data := far.recv(65536):
+    os.write(1, data)
+os._exit(0)
 """
-"""Program that does what ssh does of its options: it forwards a socket until its standard input ends."""
+"""Program that does what ``ssh HOST docker system dial-stdio`` does: it passes a socket on by its input and output."""
 
 
 @contextlib.contextmanager
-def forward_tcp(
-    path: str, context: ssl.SSLContext | None = None, *, ends_early: bool = False
-) -> Iterator[int]:
+def forward_tcp(path: str, context: ssl.SSLContext | None = None) -> Iterator[int]:
     """Pass connections to a port of this machine on to the socket at ``path``; yield the port. All end with it.
 
     Args:
         path: the socket.
         context: the encryption on the port's side.
-        ends_early: whether a connection ends when the near side has said all that it wants to say.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         accepted: list[socket.socket] = []
-        given = (listener, accepted, path, context, ends_early)
+        given = (listener, accepted, path, context)
         threading.Thread(target=_accept, args=given, daemon=True).start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
@@ -77,7 +58,6 @@ def _accept(
     accepted: list[socket.socket],
     path: str,
     context: ssl.SSLContext | None,
-    ends_early: bool,
 ) -> None:
     while True:
         try:
@@ -85,20 +65,20 @@ def _accept(
         except OSError:
             return
         accepted.append(near)
-        threading.Thread(target=_serve, args=(near, path, context, ends_early), daemon=True).start()
+        threading.Thread(target=_serve, args=(near, path, context), daemon=True).start()
 
 
-def _serve(near: socket.socket, path: str, context: ssl.SSLContext | None, ends_early: bool) -> None:
+def _serve(near: socket.socket, path: str, context: ssl.SSLContext | None) -> None:
     with contextlib.suppress(OSError), contextlib.ExitStack() as opened:
         opened.enter_context(near)
         far = opened.enter_context(socket.socket(socket.AF_UNIX))
         if context is not None:
             near = opened.enter_context(context.wrap_socket(near, server_side=True))
         far.connect(path)
-        _copy(near, far, ends_early)
+        _copy(near, far)
 
 
-def _copy(near: socket.socket, far: socket.socket, ends_early: bool) -> None:
+def _copy(near: socket.socket, far: socket.socket) -> None:
     """Copy both ways in one thread, since a TLS socket is not for two; a closed half is passed on as one."""
     chosen = selectors.DefaultSelector()
     for one, other in ((near, far), (far, near)):
@@ -110,7 +90,7 @@ def _copy(near: socket.socket, far: socket.socket, ends_early: bool) -> None:
                 other.sendall(data)
                 continue
             chosen.unregister(one)
-            if one is far or ends_early:
+            if one is far:
                 return
             far.shutdown(socket.SHUT_WR)
 
@@ -148,6 +128,10 @@ def make_certificates(folder: Path, host: str = "127.0.0.1") -> None:
             .add_extension(
                 x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))]), critical=False
             )
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False
+            )
             .sign(authority, hashes.SHA256())
         )
         return made.public_bytes(serialization.Encoding.PEM)
@@ -167,21 +151,19 @@ def make_certificates(folder: Path, host: str = "127.0.0.1") -> None:
 def server_context(folder: Path) -> ssl.SSLContext:
     """Return the encryption of a server that lets in clients of the authority alone."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder / "ca.pem")
-    # As an engine: the certificates have no key identifier, which Python 3.13 would refuse.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
     context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def install_ssh(folder: Path, refuses: str = "") -> Path:
-    """Write the program ``ssh`` into a folder of its own; return the file in which it notes its ids and arguments.
+def install_ssh(folder: Path, path: str) -> Path:
+    """Write the program ``ssh`` into a folder, to be put on ``PATH``; return the file in which it notes its arguments.
 
     Args:
-        folder: an existing folder, to be put on ``PATH``.
-        refuses: what it says before it fails; empty: it forwards.
+        folder: an existing folder.
+        path: of the socket that it passes on, whatever host is named.
     """
     log, program = folder / "ssh.log", folder / "ssh"
-    program.write_text(SSH.format(python=sys.executable, log=str(log), refuses=refuses), encoding="utf-8")
+    program.write_text(SSH.format(python=sys.executable, log=str(log), path=path), encoding="utf-8")
     program.chmod(0o755)
     return log

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.engine_facts import EngineFacts, EngineKind
+from dgm.sandboxes.engine_client import EngineFacts
 
 
 @dataclass
@@ -27,9 +27,7 @@ class FakeEngine:
     @property
     def facts(self) -> EngineFacts:
         """The engine's own words."""
-        return EngineFacts(
-            EngineKind.DOCKER, "20.10", "x86_64", False, True, True, cpus=self.cpus, ident=self.ident
-        )
+        return EngineFacts(False, "20.10", "x86_64", False, True, True, cpus=self.cpus, ident=self.ident)
 
     @property
     def machine(self) -> str:
@@ -100,7 +98,8 @@ def connect_to(engines: Mapping[str, FakeEngine]):
     """Return a function that connects to these engines by their hosts' names."""
 
     def connect(address: EngineAddress) -> FakeEngine:
-        engines[address.host].check_answers()
-        return engines[address.host]
+        engine = engines[address.url.rpartition("/")[2]]
+        engine.check_answers()
+        return engine
 
     return connect

@@ -3,6 +3,7 @@
 A folder that a sandbox shows stays. Of the others, the one that was not used for the longest time goes first.
 """
 
+import functools
 import hashlib
 import io
 import os
@@ -38,10 +39,18 @@ def pack_for_nodes(mounts: Sequence[Mount]) -> list[PackedFolder]:
     Raises:
         Infrastructure: one cannot be read.
     """
-    return [
-        PackedFolder(hashlib.sha256(shown.stream).hexdigest(), mount.target, bool(mount.digest), shown.stream)
-        for mount, shown in zip(mounts, pack_folders(mounts), strict=True)
-    ]
+    return [_pack_constant(mount) if mount.digest else _pack(mount) for mount in mounts]
+
+
+def _pack(mount: Mount) -> PackedFolder:
+    (shown,) = pack_folders([mount])
+    return PackedFolder(
+        hashlib.sha256(shown.stream).hexdigest(), mount.target, bool(mount.digest), shown.stream
+    )
+
+
+_pack_constant = functools.lru_cache(maxsize=2)(_pack)
+"""A folder that never changes is packed once: thousands of files take a second."""
 
 
 class FolderCache:

@@ -176,7 +176,7 @@ def test_an_engine_that_bounds_nothing_is_not_used_among_several(monkeypatch, tm
 
 def test_a_path_may_hold_what_stands_between_addresses(monkeypatch):
     monkeypatch.setenv("DGM_ENGINE", "unix:///a, b.sock unix:///c d.sock")
-    assert [address.path for address in resolve_addresses()] == ["/a, b.sock", "/c d.sock"]
+    assert [address.socket for address in resolve_addresses()] == ["/a, b.sock", "/c d.sock"]
 
 
 @pytest.mark.parametrize(

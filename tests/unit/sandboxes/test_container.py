@@ -12,14 +12,13 @@ BASE = ContainerBase("image", "python", 10001)
 def arguments(**given):
     spec = SandboxSpec(image="python", memory_mb=100, **given)
     shown = Shown([ShownFolder("/opt/shown", b"", 5 * 1024 * 1024, 70)], {"/opt/packages": "kept"})
-    return creation_arguments(spec, BASE, 58501, "etc", shown)
+    return creation_arguments(spec, BASE, 58501, shown)
 
 
 def test_nothing_of_the_host_is_mounted():
     made = arguments(socket=SharedSocket(Path("/host/g.sock"), "/run/dgm/g.sock"))
     assert {"volumes", "binds", "devices"} & made.keys() == set()
     assert [(mount["Type"], mount["Target"], mount["ReadOnly"]) for mount in made["mounts"]] == [
-        ("volume", "/etc", True),
         ("volume", "/opt/packages", True),
     ]
     assert "/host" not in repr({key: value for key, value in made.items() if key != "security_opt"})

@@ -26,7 +26,7 @@ class Clock:
 
 
 def group_of(clock=None, **engines):
-    addresses = [parse_address(f"ssh://{name}", "--engine", None) for name in engines]
+    addresses = [parse_address(f"ssh://{name}", "--engine") for name in engines]
     return EngineGroup(addresses, connect_to(engines), clock or Clock())
 
 

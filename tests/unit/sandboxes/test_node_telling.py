@@ -19,9 +19,7 @@ async def until(holds):
 def test_busy_slots_of_each_engine_are_told(tmp_path):
     async def go():
         engines = {"a": FakeEngine(cpus=4), "b": FakeEngine(cpus=2)}
-        group = EngineGroup(
-            [parse_address(f"ssh://{name}", "", None) for name in engines], connect_to(engines)
-        )
+        group = EngineGroup([parse_address(f"ssh://{name}", "") for name in engines], connect_to(engines))
         async with tell_nodes(tmp_path, group, every_s=0.005):
             async with group.open(SandboxSpec("python")):
                 await until(lambda: [node.busy for node in read_live_nodes(tmp_path)] == [1, 0])

@@ -10,17 +10,16 @@ from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
 from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
 from dgm.sandboxes.engine_address import parse_address
-from dgm.sandboxes.engine_client import convert_engine_errors
 from dgm.sandboxes.podman import adapt_creation, check_own_profile, strip_registry
 
-FAR = parse_address("ssh://far", "--engine", None)
-LOCAL = parse_address("unix:///run/podman/podman.sock", "", None)
+FAR = parse_address("ssh://far", "--engine")
+LOCAL = parse_address("unix:///run/podman/podman.sock", "")
 
 
 @pytest.fixture
 def arguments():
     return creation_arguments(
-        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, "etc", Shown()
+        SandboxSpec("python"), ContainerBase("image", "python", 10_001), 58_501, Shown()
     )
 
 
@@ -94,13 +93,3 @@ def test_a_profile_that_could_not_be_examined_is_not_taken_for_a_good_one(answer
 )
 def test_names_of_images_are_those_that_dgm_gave(tag, name):
     assert strip_registry(tag) == name
-
-
-def test_the_package_that_is_missing_is_named():
-    from docker.errors import APIError
-
-    with (
-        pytest.raises(Infrastructure, match=r"container-init .*: install the package 'catatonit'"),
-        convert_engine_errors("start a sandbox"),
-    ):
-        raise APIError("500", explanation="container create: container-init binary not found on the host")

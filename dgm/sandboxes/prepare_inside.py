@@ -1,9 +1,9 @@
-"""Makes an image's repository fit for an agent: runs once, as root, inside a container of that image, without network.
+"""Make an image fit for sandboxes: run once, as root, inside a container of that image, without network.
 
-dgm does not import it but gives it to the image's python3 (>= 3.9) as a text; standard library only. Afterwards the
-work tree stands in ``/opt/dgm/work`` with a ``.git`` of one commit, the same commit in a bare repository beside it, and
-nothing is left of the history that the image came with. Its last line of output is a JSON object: what it takes to copy
-the work tree, or why the image cannot be used.
+dgm gives it to the image's python3 (>= 3.9) as a text; standard library only. The image's list of users gets those of
+sandboxes. Where a repository is wanted, the work tree of ``/testbed`` then stands in ``/opt/dgm/work`` with a ``.git``
+of one commit, the same commit is in a bare repository beside it, and nothing is left of the image's history. The last
+line of output is a JSON object: the MiB of a copy of the work tree, or why the image cannot be used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ ENVIRONMENTS = (Path("/opt/miniconda3/envs/testbed/bin"),)
 """Where published images keep the interpreter that the repository is installed for."""
 STANDARD = ("/usr/local/bin", "/usr/bin", "/bin")
 NEEDED = ("git", "tar", "find", "timeout", "env", "cp", "head", "mktemp")
-USER = 10001
 PAGE, MIB = 4096, 1024 * 1024
 ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding !diff !whitespace\n"
 """Files count byte for byte, whatever the repository's own attributes say."""
@@ -52,24 +51,35 @@ class Unusable(Exception):
 
 
 def main() -> int:
-    """Does it all and reports."""
+    """Prepare the image and report.
+
+    The arguments are the first user id of sandboxes and the one after the last, their group, and ``repository`` if one
+    is to be prepared.
+    """
+    start, stop, group, *wanted = sys.argv[1:]
+    report: dict[str, object] = {"work_mb": 0}
     try:
-        check()
-        move_work_tree()
-        commit = make_baseline()
-        make_own_repository(commit)
-        add_user()
-        link_commands()
-        remove(ORIGIN)
-        ORIGIN.mkdir()
-        said: dict[str, object] = {"commit": commit, "work_mb": copied_mb()}
+        add_users(range(int(start), int(stop)), group)
+        if wanted:
+            prepare_repository()
+            report = {"work_mb": copied_mb()}
     except Unusable as error:
-        said = {"unusable": str(error)}
+        report = {"unusable": str(error)}
     except subprocess.CalledProcessError as error:
         words = (error.stderr or b"").decode("utf-8", "replace").strip().split("\n")[0]
-        said = {"unusable": f"git {error.cmd[1]} says: {words or error.returncode}"}
-    print(json.dumps(said))  # noqa: T201  (this line is the report)
+        report = {"unusable": f"git {error.cmd[1]} says: {words or error.returncode}"}
+    print(json.dumps(report))  # noqa: T201  (this line is the report)
     return 0
+
+
+def prepare_repository() -> None:
+    """Replace the repository at ``/testbed`` by a work tree and a baseline."""
+    check()
+    move_work_tree()
+    make_own_repository(make_baseline())
+    link_commands()
+    remove(ORIGIN)
+    ORIGIN.mkdir()
 
 
 def check() -> None:
@@ -82,8 +92,6 @@ def check() -> None:
     missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
     if missing:
         raise Unusable(f"it lacks {', '.join(missing)} in {' or '.join(STANDARD)}")
-    if sys.version_info < (3, 9):  # noqa: UP036  (the image's Python, not dgm's)
-        raise Unusable(f"its python3 is {sys.version.split()[0]}: agents need 3.9 or later")
     if not os.path.lexists(ORIGIN / ".git"):
         raise Unusable(f"there is no git repository at {ORIGIN}")
 
@@ -202,20 +210,30 @@ def signature() -> dict[str, str]:
     return who | {f"GIT_{role}_DATE": WHEN for role in ("AUTHOR", "COMMITTER")}
 
 
-def add_user() -> None:
-    """Gives the sandbox's user a name, where it has none: some tests ask for it."""
-    users = Path("/etc/passwd").read_text(encoding="utf-8", errors="replace").splitlines()
-    groups = Path("/etc/group").read_text(encoding="utf-8", errors="replace").splitlines()
-    fields = [line.split(":") for line in users]
-    if any(field[2:3] == [str(USER)] for field in fields):
-        return
-    name = "agent" if all(field[0] != "agent" for field in fields) else "dgm-agent"
+def add_users(uids: range, group: str) -> None:
+    """Name the users of sandboxes, since programs ask for their own: all have one name, one home and one shell.
+
+    Raises:
+        Unusable: the image's Python is too old for agents.
+    """
+    if sys.version_info < (3, 9):  # noqa: UP036  (the image's Python, not dgm's)
+        raise Unusable(f"its python3 is {sys.version.split()[0]}: agents need 3.9 or later")
+    users, groups = Path("/etc/passwd"), Path("/etc/group")
+    for file in (users, groups):
+        if not file.exists():
+            file.parent.mkdir(exist_ok=True)
+            file.touch()
+    ours = {str(uid) for uid in uids}
+    lines = users.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     shell = next(shell for shell in ("/bin/bash", "/bin/sh") if Path(shell).exists())
-    users.append(f"{name}:x:{USER}:{USER}::/tmp:{shell}")
-    Path("/etc/passwd").write_text("\n".join(users) + "\n", encoding="utf-8")
-    if not any(line.split(":")[2:3] == [str(USER)] for line in groups):
-        groups.append(f"{name}:x:{USER}:")
-        Path("/etc/group").write_text("\n".join(groups) + "\n", encoding="utf-8")
+    lines = [line for line in lines if not ours.intersection(line.split(":")[2:3])]
+    lines += [f"agent:x:{uid}:{group}::/tmp:{shell}" for uid in uids]
+    users.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
+    lines = groups.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    if not any(line.split(":")[2:3] == [group] for line in lines):
+        name = "dgm-agent" if any(line.startswith("agent:") for line in lines) else "agent"
+        lines.append(f"{name}:x:{group}:")
+        groups.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogateescape")
 
 
 def link_commands() -> None:

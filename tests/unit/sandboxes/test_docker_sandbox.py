@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.sandboxes.container_commands import count_memory_kills
+from dgm.sandboxes.docker_sandbox import count_memory_kills
 
 
 @pytest.mark.parametrize(

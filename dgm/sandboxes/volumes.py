@@ -1,0 +1,220 @@
+"""Volumes of an engine that are filled once and then only read, by any number of sandboxes.
+
+They hold folders of the host whose contents never change, such as an agent's packages, and the files of an agent's own
+image, which are shown beside those of a task's image. Images would hold them once for each task.
+"""
+
+import contextlib
+import hashlib
+import logging
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from importlib.resources import files
+from typing import IO, TYPE_CHECKING, Any
+
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import Mount
+from dgm.sandboxes.engine_client import EngineConnection, find_image, lock_image, remove_container
+from dgm.sandboxes.preparing import Preparation
+from dgm.sandboxes.shown_folders import pack_folder
+from dgm.sandboxes.uses import UNUSED_S, find_last_use, note_use
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+log = logging.getLogger(__name__)
+
+RUNTIME = "/opt/dgm-runtime"
+"""Folder of a sandbox with the files of an agent's own image."""
+PLACES = "dgm.places"
+"""Label of an image: folders that its programs look for by their absolute paths, with spaces between.
+
+They are shown at the same paths, where the sandbox's own image has none.
+"""
+_LABEL = "dgm.volume"
+"""Label of a volume: what it holds."""
+_FILLED = "-filled"
+"""Ending of the name of an empty volume by which another one is known to be filled."""
+_HERE = "/.dgm-volume"
+"""Place of a volume while it is filled."""
+_TIMEOUT_S = 900
+
+
+class VolumeStore:
+    """The volumes of one engine."""
+
+    def __init__(self, connection: EngineConnection) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self._has: dict[tuple[str, str], bool] = {}
+        """Image and folder → whether it has it."""
+
+    def ensure_folder(self, image: str, mount: Mount) -> str:
+        """Return the volume with a folder that has a digest.
+
+        Args:
+            image: any image of the engine; its programs are not run.
+            mount: of the folder.
+        """
+
+        def fill(volume: str) -> None:
+            Preparation("sandboxes").say(
+                f"sending {mount.source.name} to the engine, once, for {mount.target}"
+            )
+            with tempfile.TemporaryFile() as stream, self._container(image, {_HERE: volume}) as ident:
+                pack_folder(mount.source, stream)
+                stream.seek(0)
+                if self._connection.facts.is_podman:
+                    # It knows a container's volumes only once that has run.
+                    self._client.api.start(ident)
+                    self._client.api.wait(ident)
+                self._client.api.put_archive(ident, _HERE, _chunks(stream))
+
+        return self._ensure(f"dgm-shown-{_digest(mount.digest)}", mount.source.name, fill)
+
+    def ensure_runtime(self, image: str, beside: str) -> Mapping[str, str]:
+        """Return folder in the sandbox → volume with the files of an agent's own image.
+
+        Args:
+            image: the agent's, by an id.
+            beside: the sandbox's own image, likewise.
+
+        Raises:
+            UserError: the image is not made for that; the message says why.
+            Infrastructure: the engine has no such image.
+        """
+        found = find_image(self._client, image)
+        if found is None:
+            raise Infrastructure(f"the engine has no image {image}: build it, then try again")
+
+        def fill(volume: str) -> None:
+            progress = Preparation("the agent's image")
+            progress.say("copying its files, once")
+            self._copy_runtime(image, volume)
+            progress.say(f"done in {progress.seconds:.0f} s")
+
+        volumes = {RUNTIME: self._ensure(f"dgm-runtime-{_digest(image)}", image, fill)}
+        for place in str((found["Config"].get("Labels") or {}).get(PLACES, "")).split():
+            if not self._has_folder(beside, place) and self._has_folder(image, place):
+                # An engine itself fills an empty volume with what the image has at its place.
+                volumes[place] = self._ensure_place(image, place)
+        return volumes
+
+    def _ensure_place(self, image: str, place: str) -> str:
+        name = f"dgm-runtime-{_digest(f'{image} {place}')}"
+        return self._ensure(name, image, lambda volume: self._run(image, {place: volume}, ["-c", ":"]))
+
+    def _copy_runtime(self, image: str, volume: str) -> None:
+        script = files("dgm.sandboxes").joinpath("runtime_inside.sh").read_text(encoding="utf-8")
+        self._run(image, {_HERE: volume}, ["-c", script, "runtime", _HERE, RUNTIME])
+
+    def _run(self, image: str, volumes: Mapping[str, str], words: list[str]) -> None:
+        """Run the image's shell as root with volumes."""
+        import docker
+
+        with self._container(image, volumes, ["/bin/sh", *words]) as ident:
+            try:
+                self._client.api.start(ident)
+            except docker.errors.APIError as error:
+                raise UserError(
+                    f"agent.toml: image: its programs cannot work beside a task's image: {error.explanation}"
+                ) from error
+            code = self._client.api.wait(ident, timeout=_TIMEOUT_S)["StatusCode"]
+            if code:
+                said = self._client.api.logs(ident, tail=1).decode("utf-8", "replace").strip()
+                raise UserError(
+                    f"agent.toml: image: its programs cannot work beside a task's image: {said[:300] or code}"
+                )
+
+    def _ensure(self, name: str, holds: str, fill: Callable[[str], None]) -> str:
+        """Return the volume ``name``; fill it once, and again if that was broken off."""
+        note_use(name)
+        if self._exists(name + _FILLED) and self._exists(name):
+            return name
+        with lock_image(name):
+            if not (self._exists(name + _FILLED) and self._exists(name)):
+                remove_volume(self._client, name)
+                self._client.volumes.create(name, labels={_LABEL: holds})
+                fill(name)
+                self._client.volumes.create(name + _FILLED, labels={_LABEL: holds})
+        return name
+
+    def _exists(self, name: str) -> bool:
+        import docker
+
+        try:
+            self._client.volumes.get(name)
+        except docker.errors.NotFound:
+            return False
+        return True
+
+    def _has_folder(self, image: str, folder: str) -> bool:
+        import docker
+
+        key = (image, folder)
+        if key not in self._has:
+            with self._container(image, {}) as ident:
+                try:
+                    chunks, _ = self._client.api.get_archive(ident, folder)
+                    chunks.close()
+                except docker.errors.NotFound:
+                    self._has[key] = False
+                else:
+                    self._has[key] = True
+        return self._has[key]
+
+    @contextlib.contextmanager
+    def _container(self, image: str, volumes: Mapping[str, str], command: Any = "true") -> Any:  # noqa: ANN401
+        """Make a container that mounts volumes and has no network."""
+        from docker.types import Mount as VolumeMount
+
+        api = self._client.api
+        made = api.create_container(
+            image,
+            command=command,
+            entrypoint=[],
+            use_config_proxy=False,
+            user="0:0",
+            host_config=api.create_host_config(
+                network_mode="none",
+                mounts=[VolumeMount(target, volume, type="volume") for target, volume in volumes.items()],
+                security_opt=["no-new-privileges"],
+                pids_limit=256,
+                mem_limit="2g",
+            ),
+        )
+        try:
+            yield str(made["Id"])
+        finally:
+            remove_container(self._client, str(made["Id"]))
+
+
+def collect(client: "DockerClient") -> None:
+    """Remove the volumes that nobody used for a week."""
+    oldest = time.time() - UNUSED_S
+    for volume in client.volumes.list(filters={"label": _LABEL}):
+        name, made = str(volume.name), datetime.fromisoformat(volume.attrs["CreatedAt"]).timestamp()
+        if max(made, find_last_use(name.removesuffix(_FILLED))) < oldest:
+            remove_volume(client, name)
+
+
+def remove_volume(client: "DockerClient", name: str) -> None:
+    """Remove a volume, unless a container uses it or it is gone."""
+    import docker
+
+    with contextlib.suppress(docker.errors.NotFound):
+        try:
+            client.volumes.get(name).remove(force=True)
+        except docker.errors.APIError as error:
+            log.info("keeping the volume %s: %s", name, error.explanation)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    while chunk := stream.read(1 << 20):
+        yield chunk
