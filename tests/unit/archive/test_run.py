@@ -1,6 +1,5 @@
 import asyncio
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
-from dgm.archive.exchange import encode_request
+from dgm.archive.exchange import dump, request_record
 from dgm.archive.run import Run
 from dgm.domain import (
     SEED,
@@ -225,8 +224,8 @@ def test_long_conversation_takes_little_more_than_its_messages(run: Run, folder:
     for number in range(1, 61):
         messages.append(Message(Role.TOOL, "".join(chr(33 + (i * i * number) % 90) for i in range(1700))))
         asyncio.run(journal.record(paid(number, Request(tuple(messages)))))
-    stored = sum(path.stat().st_size for path in (folder / "traces").rglob("*.z"))
-    said = sum(len(encode_request(Request(tuple(messages[:n])))) for n in range(2, 62))
+    ((stored,),) = run.store.query("SELECT sum(length(request)) FROM calls")
+    said = sum(len(dump(request_record(Request(tuple(messages[:n]))))) for n in range(2, 62))
     assert stored < said / 10
 
 
@@ -241,8 +240,8 @@ def test_shortened_conversation_comes_back_too(run: Run) -> None:
 def test_damaged_reply_is_named_rather_than_paid_again(run: Run, folder: Path) -> None:
     journal = RunJournal(run)
     asyncio.run(journal.record(paid(1, conversation(1)[0])))
-    shutil.rmtree(folder / "traces")
-    with pytest.raises(ArchiveCorrupt, match="missing"):
+    run.commit([], lambda log: log.execute("UPDATE calls SET reply = NULL"))
+    with pytest.raises(ArchiveCorrupt, match="call 1: its reply"):
         journal.exchanges(ActionId(1))
 
 
