@@ -7,12 +7,12 @@ their events name traces, which hold the same JSON.
 import sqlite3
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled, RunStarted
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.exchange import (
     AnyReply,
     AnyRequest,
@@ -26,23 +26,18 @@ from dgm.archive.exchange import (
     request_record,
     shorten,
 )
-from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.archive.traces import MAX_BYTES, Traces, inflate
-from dgm.domain import ActionId, Digest
+from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.messages import CutCall, Exchange, Reply, Request, WireReply, WireRequest
+from dgm.messages import Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
 AnyCall = ModelCalled | CallStarted | CallBooked
 Place = Digest | tuple[int, int]
 """The place of a request: action and number of its call, or the trace of an older run."""
-MAX_LINKS = 1_000
-"""Maximum number of requests that a recorded request builds on; a writer ends a chain far earlier."""
-REFUSED_BYTES = 4_000_000
-"""Bytes of one action's refused requests that are stored; the repetition of a later one is asked again."""
-FAILED_BYTES = 16_000
-"""Size from which the request of a call that failed is not kept."""
+UNANSWERED_BYTES = 4_000_000
+"""Bytes of one action's refused and failed requests that are stored; the repetition of a later one is asked again."""
 _LINKS = 32
 """Number of requests that may build on each other before one is stored whole."""
 _KEPT = 64
@@ -80,23 +75,17 @@ class CallReader:
         return request, reply if isinstance(reply, Reply) else reply_of(reply, body)
 
     def _whole_record(self, place: Place) -> Record:
-        waiting: list[tuple[Place, Record]] = []
-        following: Place | None = place
-        while following and following not in self._whole:
-            if len(waiting) > MAX_LINKS:
-                raise ValueError(f"builds on more than {MAX_LINKS} others")
-            record = parse_request(self._load(following, "request"))
-            waiting.append((following, record))
-            base = record.get("base")
+        found = self._whole.get(place)
+        if found is None:
+            found = parse_request(self._load(place, "request"))
+            base = found.get("base")
             if base is not None:
-                base = (following[0], int(base)) if isinstance(following, tuple) else Digest(str(base))
-            following = base
-        whole = self._whole[following] if following else {}
-        for where, record in reversed(waiting):
-            whole = self._whole[where] = complete(record, whole) if "base" in record else record
+                of = (place[0], int(base)) if isinstance(place, tuple) else Digest(str(base))
+                found = complete(found, self._whole_record(of))
+            self._whole[place] = found
             if len(self._whole) > _KEPT:
                 self._whole.popitem(last=False)
-        return whole
+        return found
 
     def _load(self, place: Place, what: str) -> bytes:
         """Return the JSON of a request or a reply."""
@@ -107,35 +96,6 @@ class CallReader:
         if packed is None:
             raise LookupError(f"call {place[1]} has none")
         return b"".join(inflate([packed], MAX_BYTES))
-
-
-def exchanges(run: Run, action: ActionId, numbers: Collection[int] | None = None) -> Sequence[Exchange]:
-    """Return the answered exchanges of an action, in the order of its calls; raises like ``CallReader.request``.
-
-    Args:
-        run: the run.
-        action: the action.
-        numbers: of the calls to read; None: all.
-    """
-    reader = CallReader(run.store, run.traces)
-    calls = [call for call in run.store.calls(action) if numbers is None or call.number in numbers]
-    return [Exchange(call.number, reader.request(call), reader.reply(call)) for call in calls]
-
-
-def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
-    """Return the action's calls that the death of a process cut off and that have no answer since."""
-    reader = CallReader(run.store, run.traces)
-    return [
-        CutCall(number, reader.request(booked), booked.model, booked.role, booked.usage)
-        for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
-        if whose == action
-    ]
-
-
-def read_kernels(run: Run) -> Sequence[str]:
-    """Return the kernel releases of the run's sessions."""
-    sessions = (item.event for item in run.store.select("kind = 'run_started'"))
-    return [event.kernel for event in sessions if isinstance(event, RunStarted)]
 
 
 def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
@@ -161,19 +121,19 @@ class CallWriter:
     """Writes the rows of one run's calls, each in the transaction of its events (``Run.commit``)."""
 
     def __init__(
-        self, pack: Callable[[bytes], bytes] = zlib.compress, refused_bytes: int = REFUSED_BYTES
+        self, pack: Callable[[bytes], bytes] = zlib.compress, unanswered_bytes: int = UNANSWERED_BYTES
     ) -> None:
         """Create a writer that builds on no request yet.
 
         Args:
             pack: compresses the JSON of a request or a reply.
-            refused_bytes: bytes of one action's refused requests that are stored.
+            unanswered_bytes: bytes of one action's refused and failed requests that are stored.
         """
         self._pack = pack
-        self._refused_bytes = refused_bytes
+        self._unanswered_bytes = unanswered_bytes
         self._last: OrderedDict[int, _Stored] = OrderedDict()
         self._begun: dict[tuple[int, int], _Stored] = {}
-        self._refused: dict[int, int] = {}
+        self._unanswered: dict[int, int] = {}
 
     def begin(self, log: sqlite3.Connection, action: int, number: int, request: AnyRequest) -> None:
         """Write the request of a call that is not answered yet."""
@@ -193,28 +153,27 @@ class CallWriter:
         """Write the reply of a call, which need not have begun."""
         if (action, number) not in self._begun:
             self.begin(log, action, number, request)
-        stored = self._begun[action, number]
         if reply.error:
-            self._refused[action] = self._refused.get(action, 0) + stored.size
-            if self._refused[action] > self._refused_bytes:
-                self.blank(log, action, number)
+            self.fail(log, action, number)
         else:
-            self._last[action] = stored
+            self._last[action] = self._begun.pop((action, number))
             self._last.move_to_end(action)
             if len(self._last) > _KEPT:
                 self._last.popitem(last=False)
-        self._begun.pop((action, number), None)
         log.execute(
             "UPDATE calls SET reply = ? WHERE action = ? AND number = ?",
             (self._pack(encode_reply(reply)), action, number),
         )
 
-    def blank(self, log: sqlite3.Connection, action: int, number: int, from_bytes: int = 0) -> None:
-        """Replace the request of a call without an answer, from this size, by an empty one that equals no other."""
+    def fail(self, log: sqlite3.Connection, action: int, number: int) -> None:
+        """Keep the request of a refused or failed call; beyond the bound, an empty one that equals no other."""
         stored = self._begun.pop((action, number), None)
-        if stored is not None and stored.size >= from_bytes:
-            nothing = read_request(stored.record)
-            nothing = replace(nothing, body={}) if isinstance(nothing, WireRequest) else Request(())
+        if stored is None:
+            return
+        self._unanswered[action] = self._unanswered.get(action, 0) + stored.size
+        if self._unanswered[action] > self._unanswered_bytes:
+            request = read_request(stored.record)
+            nothing = replace(request, body={}) if isinstance(request, WireRequest) else Request(())
             data = self._pack(dump(request_record(nothing)).encode())
             log.execute(
                 "UPDATE calls SET request = ? WHERE action = ? AND number = ?", (data, action, number)
@@ -237,7 +196,7 @@ def _naming(call: AnyCall, what: str) -> Iterator[None]:
         yield
     except ArchiveCorrupt:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         raise ArchiveCorrupt(
             f"action {call.action}, call {call.number}: its {what} cannot be read: {error!r}"
         ) from error

@@ -7,8 +7,8 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from dgm.archive.events import (
@@ -21,9 +21,11 @@ from dgm.archive.events import (
     ModelNoted,
     NoteKind,
     Recorded,
+    RunStarted,
 )
-from dgm.archive.journal import FAILED_BYTES, CallWriter, cut_calls, exchanges, read_kernels
+from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.run import Run
+from dgm.archive.store import Write
 from dgm.domain import ActionId, Evaluate, Usage
 from dgm.errors import Infrastructure
 from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
@@ -42,14 +44,8 @@ _SHOWN = 500
 """Characters kept of a refusal's message, which may quote the agent's input."""
 
 
-@dataclass(slots=True)
-class _Entry:
-    """What is to be committed of a call, with the future to resolve when it is durable."""
-
-    events: Sequence[Event]
-    write: Callable[[sqlite3.Connection], None]
-    durable: asyncio.Future[None]
-    error: Exception | None = None
+_Entry = tuple[Sequence[Event], Write, "Future[None]"]
+"""Events of a call, what is written with them, and what is resolved when both are durable."""
 
 
 class RunJournal:
@@ -67,9 +63,8 @@ class RunJournal:
         self._kernels: Sequence[str] | None = None
         self._noted: set[str] = set()
         self._calls = CallWriter()
-        self._waiting: list[_Entry] = []
+        self._waiting: SimpleQueue[_Entry] = SimpleQueue()
         self._thread = ThreadPoolExecutor(1, "journal")
-        self._commit: Future[None] | None = None
 
     def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
         """Return the highest number of the action's calls, or 0, and the numbers of those that are answered."""
@@ -78,22 +73,30 @@ class RunJournal:
             number for number, answered in calls if answered
         }
 
-    def exchanges(self, action: ActionId, numbers: Collection[int] | None = None) -> Sequence[Exchange]:
-        """Return the action's recorded exchanges of these numbers, or all, in the order of its calls.
+    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:
+        """Return the action's recorded exchanges of these numbers, in the order of its calls.
 
         Raises:
             ArchiveCorrupt: one is missing or damaged.
         """
-        return exchanges(self._run, action, numbers)
+        reader = CallReader(self._run.store, self._run.traces)
+        calls = [call for call in self._run.store.calls(action) if call.number in numbers]
+        return [Exchange(call.number, reader.request(call), reader.reply(call)) for call in calls]
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off; raises as ``exchanges``."""
-        return cut_calls(self._run, action)
+        reader = CallReader(self._run.store, self._run.traces)
+        return [
+            CutCall(number, reader.request(call), call.model, call.role, call.usage)
+            for (whose, number), call in sorted(self._run.tree.model_calls.cut.items())
+            if whose == action
+        ]
 
     def conditions(self, action: ActionId) -> Conditions:
         """Return the days of the action's events, and the kernel releases of the run's sessions."""
         if self._kernels is None:
-            self._kernels = read_kernels(self._run)
+            sessions = (item.event for item in self._run.store.select("kind = 'run_started'"))
+            self._kernels = [event.kernel for event in sessions if isinstance(event, RunStarted)]
         moments = self._run.store.query("SELECT at FROM events WHERE action = ?", (action,))
         return Conditions.at(*(at for (at,) in moments), kernels=self._kernels)
 
@@ -117,62 +120,52 @@ class RunJournal:
             [called, *settled], lambda log: self._calls.answer(log, action, number, call.request, reply)
         )
 
-    async def _put(self, events: Sequence[Event], write: Callable[[sqlite3.Connection], None]) -> None:
-        loop = asyncio.get_running_loop()
-        entry = _Entry(events, write, loop.create_future())
-        self._waiting.append(entry)
-        self._start(loop)
+    async def _put(self, events: Sequence[Event], write: Write) -> None:
+        done: Future[None] = Future()
+        self._waiting.put((events, write, done))
+        self._thread.submit(self._commit_waiting)
+        durable = asyncio.wrap_future(done)
         try:
-            await asyncio.shield(entry.durable)
+            await asyncio.shield(durable)
         except asyncio.CancelledError:
-            await asyncio.wait([entry.durable])
+            await asyncio.wait([durable])
             raise
+        finally:
+            self._run.fold_committed()
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let the thread commit all that waits, unless it is at work."""
-        if self._waiting and (self._commit is None or self._commit.done()):
-            batch, self._waiting = self._waiting, []
-            self._commit = self._thread.submit(self._commit_together, batch)
-            ended = partial(self._end, loop, batch)
-            self._commit.add_done_callback(lambda _: loop.call_soon_threadsafe(ended))
+    def _commit_waiting(self) -> None:
+        """Commit all that waits, in the thread."""
+        batch = []
+        with suppress(Empty):
+            while True:
+                batch.append(self._waiting.get_nowait())
+        if batch:
+            self._commit(batch)
 
-    def _commit_together(self, batch: Sequence[_Entry]) -> None:
-        """Commit a batch, in the thread."""
-
-        def write(log: sqlite3.Connection) -> None:
-            for one in batch:
-                one.write(log)
+    def _commit(self, batch: Sequence[_Entry]) -> None:
+        def write_all(log: sqlite3.Connection) -> None:
+            for _, write, _ in batch:
+                write(log)
 
         try:
-            self._run.commit([event for one in batch for event in one.events], write)
+            self._run.commit([event for events, _, _ in batch for event in events], write_all)
         except Exception as error:  # noqa: BLE001  (raised again where the call is waited for)
             self._calls.forget()
-            if len(batch) == 1 or isinstance(error, Infrastructure):
+            if len(batch) > 1 and not isinstance(error, Infrastructure):
+                # A call that cannot be recorded must not fail the others.
                 for one in batch:
-                    one.error = error
+                    self._commit([one])
                 return
-            # A call that cannot be recorded must not fail the others.
-            for one in batch:
-                self._commit_together([one])
-
-    def _end(self, loop: asyncio.AbstractEventLoop, batch: Sequence[_Entry]) -> None:
-        """Fold what was committed, and resolve the calls."""
-        self._start(loop)
-        try:
-            self._run.fold_committed()
-        except Exception as error:  # noqa: BLE001  (raised again where the calls are waited for)
-            for one in batch:
-                one.error = one.error or error
-        for one in batch:
-            if one.error:
-                one.durable.set_exception(one.error)
-            else:
-                one.durable.set_result(None)
+            for _, _, done in batch:
+                done.set_exception(error)
+        else:
+            for _, _, done in batch:
+                done.set_result(None)
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
         """Record the usage to count for a call that was begun and got no answer."""
         booked = CallBooked(action, number, model, role, usage)
-        self._run.commit([booked], lambda log: self._calls.blank(log, action, number, FAILED_BYTES))
+        self._run.commit([booked], lambda log: self._calls.fail(log, action, number))
         self._run.fold_committed()
 
     def lose(self, call: BegunCall) -> None:

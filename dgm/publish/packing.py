@@ -157,7 +157,7 @@ class _RunCopier:
 
     def _write_calls(self, run: Run, log: sqlite3.Connection) -> None:
         reader = CallReader(run.store, run.traces)
-        writer = CallWriter(self._pack_call, refused_bytes=sys.maxsize)
+        writer = CallWriter(self._pack_call, unanswered_bytes=sys.maxsize)
         calls, until = run.tree.model_calls, run.tree.seq
         unanswered: list[CallStarted | CallBooked] = [*calls.open.values(), *calls.cut.values()]
         for call in unanswered:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import SCHEMA_VERSION, ModelCalled
-from dgm.archive.journal import CallReader, cut_calls, exchanges
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Usage
 from dgm.gateway.journal import RunJournal
@@ -81,7 +81,7 @@ def test_a_pack_of_one_holds_the_same_calls_in_todays_form(older, tmp_path):
     with Run.open(tmp_path / "back") as run:
         assert summary(run) == CALLS[name]
         assert not any(call.request or call.reply for call in run.store.calls(ActionId(1)))
-        assert len(cut_calls(run, ActionId(1))) == (name == "wire")
+        assert len(RunJournal(run).cut_calls(ActionId(1))) == (name == "wire")
     assert verify(tmp_path / "back")["exchanges"] == verify(folder)["exchanges"] == CALLS[name][0]
 
 
@@ -91,8 +91,8 @@ def test_it_goes_on_in_the_table(wire):
     with Run.open(wire, write=True) as run:
         journal = RunJournal(run)
         asyncio.run(journal.record(PaidCall(CallKey(ActionId(2), 2), "m", "solve", request, reply, 0.1)))
-        assert [one.request for one in exchanges(run, ActionId(2))][1:] == [request]
-        assert [one.request.body["messages"][1]["content"] for one in cut_calls(run, ActionId(1))] == [
+        assert [one.request for one in journal.exchanges(ActionId(2), [2])] == [request]
+        assert [one.request.body["messages"][1]["content"] for one in journal.cut_calls(ActionId(1))] == [
             "Cut me off."
         ]
         assert run.store.query("PRAGMA user_version") == [(SCHEMA_VERSION,)]

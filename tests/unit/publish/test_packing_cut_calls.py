@@ -3,9 +3,10 @@
 import pytest
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
-from dgm.archive.journal import CallReader, cut_calls
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt
+from dgm.gateway.journal import RunJournal
 from dgm.publish.packing import pack
 from dgm.publish.unpacking import unpack
 from dgm.publish.verifying import verify
@@ -36,7 +37,7 @@ def test_requests_come_back_with_what_must_not_be_published_replaced(folder, tmp
     unpack(tmp_path / "a.dgm", tmp_path / "back")
     with Run.open(tmp_path / "back") as back:
         read = [body for _, body in calls(back)]
-        (cut,) = cut_calls(back, back.tree.next_action - 1)
+        (cut,) = RunJournal(back).cut_calls(back.tree.next_action - 1)
         answered = next(call for call, _ in calls(back) if isinstance(call, ModelCalled))
         content = CallReader(back.store, back.traces).reply(answered).content
     assert [len(body["messages"]) for body in read] == [1, 1, 3, 3, 5, 7]
