@@ -17,7 +17,6 @@ from dgm import __version__, references
 from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
-from dgm.archive.journal import read_benchmarks
 from dgm.archive.run import Run
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
@@ -281,7 +280,7 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
     Raises:
         UserError: the benchmark has changed since the run began.
     """
-    before = read_benchmarks(run)[-1]
+    before = run.benchmarks()[-1]
     if change := describe_grader_change(run, parts):
         log.warning(change)
     elif parts.benchmark.version != before:
@@ -295,7 +294,7 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
 
 def describe_grader_change(run: Run, parts: RunParts) -> str:
     """Return a sentence if the run's last session was graded by another grader; empty if not."""
-    before, now = read_benchmarks(run)[-1], parts.benchmark.version
+    before, now = run.benchmarks()[-1], parts.benchmark.version
     if not differ_in_grader(before, now):
         return ""
     return (

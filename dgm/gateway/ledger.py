@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dgm.archive.wire_exchange import TURNS
+from dgm.archive.exchange import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
 from dgm.gateway.translation.wire import BadRequest

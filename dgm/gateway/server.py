@@ -7,14 +7,14 @@ and joining calls to the ``ModelCaller``, the socket to ``sockets``.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
-from dgm.errors import DgmError, Infrastructure
+from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure
 from dgm.gateway.answering import CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded
@@ -35,10 +35,10 @@ from dgm.gateway.sockets import SocketServer
 from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.reading import parse_document
 from dgm.gateway.translation.wire import BadRequest, Wire
-from dgm.messages import Reply, Request, RequestRefused, WireRequest
+from dgm.messages import Exchange, Reply, Request, RequestRefused, WireRequest
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import UNKNOWN
+from dgm.volatile_text import Conditions
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -158,20 +158,20 @@ class Gateway:
                 and this lease adds its own.
             kind: role of the model whose names a dry run has; those of the lent one if there is none.
 
-        Raises:
-            ArchiveCorrupt: a paid reply is damaged.
         """
-        paid = () if role == DRY_RUN else self._journal.exchanges(action)
-        cut = () if role == DRY_RUN else self._journal.cut_calls(action)
-        last = max([0, *(one.number for one in paid), *(one.number for one in cut)])
+        last, answered = (0, ()) if role == DRY_RUN else self._journal.numbers(action)
         known: set[int] = set() if heard is None else heard
-        fresh = [exchange for exchange in paid if exchange.number not in known]
+        fresh = set(answered) - known
+
+        def read() -> tuple[Sequence[Exchange], Conditions]:
+            return self._journal.exchanges(action, fresh) if fresh else (), self._journal.conditions(action)
+
         model = self.models[self._rules.drawing.model_for(action, role)]
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
-        then = UNKNOWN if role == DRY_RUN else self._journal.conditions(action)
-        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named), then)
+        names = self._rules.names_of(named)
+        lease = Lease(action, role, model, limits or self.limits, names, None if role == DRY_RUN else read)
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
@@ -192,6 +192,7 @@ class Gateway:
                 (``action_limit_exceeded``).
             Infrastructure: the model failed, or the run's budget has no room for the call.
         """
+        await lease.recall()
         try:
             asked = replace(request, model=lease.model.name)
             asked = replace(asked, max_output_tokens=self._answering.output(lease, asked.max_output_tokens))
@@ -266,6 +267,7 @@ class Gateway:
                 return await self._refuse_key(wire)
             try:
                 with lease.request(), collect_left_out() as names:
+                    await lease.recall()
                     try:
                         return await answer(wire, lease, http)
                     finally:
@@ -274,7 +276,7 @@ class Gateway:
                 return await self._refuse(wire, lease, refusal)
             except RequestRefused as refusal:
                 return await self._refuse_as_told(wire, lease, refusal)
-            except Infrastructure:
+            except (Infrastructure, ArchiveCorrupt):
                 return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
             except JobEnded:
                 ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)

@@ -11,7 +11,6 @@ from dgm.analysis.failures import FailureCounts, count_failures, count_unresolve
 from dgm.analysis.given_up import count_given_up
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.summary import corrected_rate_record, run_facts
-from dgm.archive.journal import read_benchmarks
 from dgm.archive.run import Run
 from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import ActionId, Agent, AgentId, Tally, Usage
@@ -175,10 +174,10 @@ def compute_cache_saving(run: Run) -> float:
 
 def grader_notes(run: Run) -> Sequence[str]:
     """Return a sentence if verdicts of several graders stand side by side."""
-    versions = [*read_benchmarks(run)]
+    versions = [*run.benchmarks()]
     if exam_exists(run):
         with Run.open(run.folder / FOLDER) as exam:
-            versions += read_benchmarks(exam)
+            versions += exam.benchmarks()
     graders = dict.fromkeys(map(name_grader, versions))
     if len(graders) < 2:
         return []

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from dgm.archive.journal import read_benchmarks
 from dgm.archive.run import Run
 from dgm.assemble import RunParts, check_benchmark, describe_grader_change, record_resume
 from dgm.benchmarks.grader_version import GRADER_VERSION, data_of, differ_in_grader, stamp_version
@@ -60,7 +59,7 @@ def test_a_session_under_another_grader_is_recorded_and_asked_for_once(run):
     assert describe_grader_change(run, parts(NOW))
     assert grader_notes(run) == []
     record_resume(run, Budget(), parts(NOW))
-    assert read_benchmarks(run) == [BEFORE, NOW]
+    assert run.benchmarks() == [BEFORE, NOW]
     assert describe_grader_change(run, parts(NOW)) == ""
     (note,) = grader_notes(run)
     assert f"grader {GRADER_VERSION - 1} and grader {GRADER_VERSION}" in note
@@ -68,7 +67,7 @@ def test_a_session_under_another_grader_is_recorded_and_asked_for_once(run):
 
 def test_a_session_under_the_same_grader_records_nothing(run):
     record_resume(run, Budget(), parts(BEFORE))
-    assert read_benchmarks(run) == [BEFORE]
+    assert run.benchmarks() == [BEFORE]
 
 
 @pytest.mark.parametrize("version", [stamp_version(OTHER), OTHER, "2"])
