@@ -276,7 +276,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     layers = [*_read_layers(config), ("dgm.evolve", table)]
     resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
     if config:
-        require_own_file(Path(config), resolved.models, file_models(Path(config)))
+        require_own_file(Path(config), resolved, file_models(Path(config)))
     folder = launch.new_folder(name)
     with use_engine(engine):
         prepared = await launch.prepare(resolved, session)

@@ -102,7 +102,7 @@ def run(
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = make_paths_absolute(resolve(config, assignments, _dot_setting_names(flags)))
     if config:
-        require_own_file(config, settings.models, file_models(config))
+        require_own_file(config, settings, file_models(config))
     folder = launch.new_folder(name)
     watcher = SearchWatcher(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))

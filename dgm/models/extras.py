@@ -48,7 +48,7 @@ def read_extras(settings: ProviderSettings, section: str) -> Extras:
 
     Args:
         settings: of the provider.
-        section: their name, for messages: ``models.openai``.
+        section: their name, for messages: ``providers.openai``.
 
     Raises:
         UserError: a variable is not set, a header cannot be sent, or a secret stands in the settings themselves.

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from dgm.config import PriceSettings
+from dgm.config import PriceSettings, Settings
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.models.addresses import is_loopback
@@ -19,7 +19,7 @@ from dgm.models.scripted import SCRIPTED
 from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
-COMPATIBLE = "openai-compatible/"
+_COMPATIBLE = "openai-compatible"
 FREE_MODELS = ("offline", "recorded", "dry-run")
 MILLION = 1_000_000
 REPLY_TOKENS = 16_000
@@ -142,18 +142,16 @@ class Prices:
     """Dated name → the row that holds for it: only if the provider says that they are the same model."""
     defaults: Mapping[str, str]
     """Provider → its model for ``auto``."""
-    local: bool = False
-    """Whether openai-compatible models answer at a loopback address."""
+    local: frozenset[str] = frozenset()
+    """Names of compatible servers at a loopback address."""
 
     @classmethod
-    def load(cls, user: Mapping[str, PriceSettings], compatible_url: str | None = None) -> "Prices":
-        """Return the shipped table merged with the user's, which wins row by row.
+    def load(cls, settings: Settings | None = None) -> "Prices":
+        """Return the shipped table merged with the prices of the settings, which win row by row.
 
-        Args:
-            user: ``settings.models.prices``.
-            compatible_url: ``settings.models.compatible.base_url``; at a loopback address its models cost nothing
-                unless they are priced.
+        The models of a compatible server at a loopback address cost nothing unless they are priced.
         """
+        settings = settings or Settings()
         table = read_toml(TABLE)
         as_of = table.pop("as_of")
         rows = {name: _parse_price(row) for name, row in table.items()}
@@ -164,9 +162,15 @@ class Prices:
         }
         defaults = {name.partition("/")[0]: name for name, row in table.items() if row.get("default")}
         rows |= {
-            name: _merge_user_price(given, rows.get(dated.get(name, name))) for name, given in user.items()
+            name: _merge_user_price(given, rows.get(dated.get(name, name)))
+            for name, given in settings.models.prices.items()
         }
-        return cls(as_of, rows, dated, defaults, is_loopback(compatible_url or ""))
+        local = frozenset(
+            name
+            for name, provider in settings.providers.items()
+            if (provider.kind or name) == _COMPATIBLE and is_loopback(provider.base_url or "")
+        )
+        return cls(as_of, rows, dated, defaults, local)
 
     def of(self, model: str) -> Price:
         """Return the price of a model by its full name.
@@ -195,7 +199,7 @@ class Prices:
         row = self.rows.get(model) or self.rows.get(self.snapshots.get(model, model))
         if row is not None:
             return row
-        return FREE if is_free(model) or (self.local and model.startswith(COMPATIBLE)) else None
+        return FREE if is_free(model) or model.partition("/")[0] in self.local else None
 
 
 def _parse_price(row: Mapping[str, Any]) -> Price:

@@ -35,7 +35,7 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
     )
     if not run.folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
         return settings
-    return settings.model_copy(update={"models": without_addresses(settings.models)})
+    return without_addresses(settings)
 
 
 def require_consent(run: Run, settings: Settings) -> None:
@@ -50,7 +50,7 @@ def require_consent(run: Run, settings: Settings) -> None:
     Raises:
         ConsentNeeded: the run may be a stranger's, and names an address, a variable or a price of its own.
     """
-    unagreed = list_unagreed(settings.models, settings_of(run).models)
+    unagreed = list_unagreed(settings, settings_of(run))
     if unagreed:
         words = "; ".join(one.words for one in unagreed)
         raise ConsentNeeded(

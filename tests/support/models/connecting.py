@@ -3,8 +3,8 @@
 import asyncio
 import os
 
-from dgm.config import Settings
 from dgm.models.providers import open_connection, provider_of
+from tests.support.models.sections import make_settings
 
 KEY = "sk-test-0123456789abcdefghij"
 _NAMED = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "CLOUD_ML_")
@@ -17,8 +17,7 @@ def clear_environment(monkeypatch):
 
 
 def connect(name, **sections):
-    models = Settings.model_validate({"model": "offline", "models": sections}).models
-    return open_connection(provider_of(name), models, name.partition("/")[2])
+    return open_connection(provider_of(make_settings(**sections), name), name.partition("/")[2])
 
 
 def post(connection, path, body, *, stream=False, headers=None):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dgm.config import Settings, resolve
-from dgm.config.earlier import restore_old_defaults
+from dgm.config import ProviderSettings, Settings, resolve, restore_old_defaults, validate_settings
 from dgm.errors import UserError
 
 
@@ -118,7 +117,79 @@ def test_a_setting_that_is_read_or_is_the_default_is_taken(assignments):
     resolve(None, assignments, {})
 
 
+FORMER = """
+[models.compatible]
+base_url = "http://a/v1"
+waiting = 9
+[models.openai.answer_schema]
+"gpt.x" = true
+[limits]
+log_bytes = 5
+"""
+
+
+def test_names_of_earlier_versions_are_taken_with_one_message(tmp_path, caplog):
+    file = tmp_path / "old.toml"
+    file.write_text(FORMER)
+    settings = resolve(file, ["models.compatible.tries=3"], {})
+    assert settings.providers == {
+        "openai-compatible": ProviderSettings(base_url="http://a/v1", tries=3),
+        "openai": ProviderSettings(answer_schema={"gpt.x": True}),
+    }
+    (record,) = caplog.records
+    told = record.getMessage().split("; ")
+    assert f"{file}: models.compatible.base_url is now providers.openai-compatible.base_url" in told
+    assert f"{file}: models.compatible.waiting is gone, and ignored" in told
+    assert f"{file}: limits.log_bytes is gone, and ignored" in told
+    assert "--set: models.compatible.tries is now providers.openai-compatible.tries" in told
+    assert len(told) == 5
+
+
+def test_present_names_need_no_message(caplog):
+    resolve(None, ["providers.openai.tries=3", "models.solve=offline"], {})
+    assert caplog.records == []
+
+
 def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_run():
-    record = {"vetting": {}, "scale": {"speculate": 3.0, "lease_s": 9.0}}
-    assert restore_old_defaults(record) == {"vetting": {}, "scale": {"lease_s": 9.0}}
+    record = {
+        "vetting": {},
+        "scale": {"speculate": 3.0, "lease_s": 9.0},
+        "models": {
+            "solve": "a",
+            "bedrock": {"profile": "p", "region": "r"},
+            "azure": {"tries": 8, "api": None},
+        },
+        "providers": {"bedrock": {"region": "later"}},
+    }
+    now = restore_old_defaults(record)
+    assert now["scale"] == {"lease_s": 9.0}
+    assert now["models"] == {"solve": "a"}
+    assert now["providers"] == {"bedrock": {"region": "later"}}
     assert record["scale"]["speculate"] == 3.0
+    validate_settings(now, {})
+
+
+def test_a_run_that_is_older_than_vetting_keeps_its_behaviour():
+    settings = validate_settings(restore_old_defaults({"evidence": {"failures": 3}}), {})
+    assert (settings.vetting.probes, settings.evidence.layout, settings.evidence.failures) == (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["providers.opnai.tries=3"], "--set: providers.opnai: no such provider (did you mean 'openai'?"),
+        (["providers.mine.kind=openrouter"], "--set: providers.mine.kind = 'openrouter': "),
+        (["providers.openai.kind=azure"], "--set: providers.openai.kind = 'azure': "),
+        (["providers.openai.tires=3"], "(did you mean 'providers.openai.tries'?)"),
+        (['models.requests."a/b".dorp=3'], "(did you mean 'models.requests.a/b.drop'?)"),
+    ],
+)
+def test_a_provider_that_is_none_is_refused(assignments, message):
+    with pytest.raises(UserError) as error:
+        resolve(None, assignments, {})
+    assert message in str(error.value)
+
+
+def test_a_provider_of_ones_own_names_its_kind():
+    settings = resolve(None, ["providers.groq.kind=openai-compatible", "providers.groq.tries=3"], {})
+    assert settings.providers == {"groq": ProviderSettings(kind="openai-compatible", tries=3)}

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from dgm.config import Settings
 from dgm.errors import UserError
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool
 from dgm.models.choose import open_model
@@ -82,4 +81,4 @@ def test_a_file_that_is_not_there_is_named():
 
 
 def test_it_costs_nothing():
-    assert Prices.load(Settings().models.prices).of("scripted:a.json") == FREE
+    assert Prices.load().of("scripted:a.json") == FREE
