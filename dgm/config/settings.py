@@ -14,7 +14,9 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    FieldSerializationInfo,
     Tag,
+    field_serializer,
     model_validator,
 )
 
@@ -494,6 +496,13 @@ class Settings(Section):
     benchmarks: BenchmarksSettings = BenchmarksSettings()
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
+
+    @field_serializer("providers")
+    def _keep_what_is_set(
+        self, providers: Mapping[str, ProviderSettings], info: FieldSerializationInfo
+    ) -> dict[str, Any]:
+        """Freeze what was said of a provider, and not all that may be."""
+        return {name: one.model_dump(mode=str(info.mode), exclude_unset=True) for name, one in providers.items()}
 
     @property
     def operator_names(self) -> tuple[str, ...]:

@@ -100,16 +100,16 @@ def _find_unagreed(after: Settings, before: Settings) -> Mapping[str, Subject]:
 
 def _find_own(settings: Settings) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
-    set_values = settings.model_dump(mode="json", exclude_defaults=True, include={"providers", "models"})
-    for name, section in set_values.get("providers", {}).items():
-        own = {key: value for key, value in section.items() if key not in _HARMLESS and value is not None}
+    for name, provider in settings.providers.items():
+        said = provider.model_dump(mode="json", exclude_defaults=True)
+        own = {key: value for key, value in said.items() if key not in _HARMLESS}
         if own.get("key_env") == providers_of(settings)[name].kind.key_env:
             del own["key_env"]
         if own.keys() - {"kind"}:
             found[name] = own
-    for model, changes in set_values.get("models", {}).get("requests", {}).items():
-        if "set" in changes:
-            found[f"requests of {model}"] = changes["set"]
+    for model, changes in settings.models.requests.items():
+        if changes.set:
+            found[f"requests of {model}"] = changes.set
     prices = settings.models.model_dump(mode="json", exclude_none=True)["prices"]
     return found | {f"{_PRICE}{model}": row for model, row in prices.items()}
 
