@@ -502,7 +502,9 @@ class Settings(Section):
         self, providers: Mapping[str, ProviderSettings], info: FieldSerializationInfo
     ) -> dict[str, Any]:
         """Freeze what was said of a provider, and not all that may be."""
-        return {name: one.model_dump(mode=str(info.mode), exclude_unset=True) for name, one in providers.items()}
+        return {
+            name: one.model_dump(mode=str(info.mode), exclude_unset=True) for name, one in providers.items()
+        }
 
     @property
     def operator_names(self) -> tuple[str, ...]:
