@@ -12,7 +12,7 @@ from itertools import accumulate
 from random import Random
 from typing import cast
 
-from dgm.config import ModelsSettings, Settings, WeightedModel
+from dgm.config import ModelsSettings, RequestSettings, Settings, WeightedModel
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.abilities import Abilities
@@ -99,13 +99,11 @@ def open_models(settings: Settings) -> Mapping[str, LentModel]:
     Raises:
         UserError: there is no such model, or its key or address is missing.
     """
-    opener = _Opener(settings)
-    models = {name: opener.open(name) for name in all_names(settings)}
+    throttles: dict[str, Throttle] = {}
+    models = {name: _open(name, settings, throttles) for name in all_names(settings)}
+    roles = {role: models[name] for role, name in names_by_role(settings).items()}
     several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
-    return {
-        **{role: models[name] for role, name in names_by_role(settings).items()},
-        **{name: models[name] for name in several},
-    }
+    return roles | {name: models[name] for name in several}
 
 
 def open_model(
@@ -121,70 +119,60 @@ def open_model(
     Raises:
         UserError: there is none, or its key or address is missing; the message says what to do.
     """
-    return _Opener(settings or Settings(), longest_wait_s).open(name)
+    return _open(name, settings or Settings(), {}, longest_wait_s)
 
 
-class _Opener:
-    """A cache of opened models that share their provider's queue."""
+def _open(
+    name: str, settings: Settings, throttles: dict[str, Throttle], longest_wait_s: float = LONGEST_WAIT_S
+) -> LentModel:
+    """Open a model; the models of one provider share its queue in ``throttles``."""
+    if name == AUTO:
+        raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+    if name.startswith(SCRIPTED):
+        return ScriptedModel(name)
+    if provider := provider_of(settings, name):
+        throttle = throttles.setdefault(provider.name, Throttle(provider.settings))
+        return _open_hosted(name, settings, provider, throttle, longest_wait_s)
+    if name in BUILTIN or name in find_installed("models"):
+        return cast("Model", open_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
+    raise UserError(_unknown_model_text(name, settings))
 
-    def __init__(self, settings: Settings, longest_wait_s: float = LONGEST_WAIT_S) -> None:
-        self._settings = settings
-        self._longest_wait_s = longest_wait_s
-        self._throttles: dict[str, Throttle] = {}
 
-    def open(self, name: str) -> LentModel:
-        if name == AUTO:
-            raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
-        if name.startswith(SCRIPTED):
-            return ScriptedModel(name)
-        provider = provider_of(self._settings, name)
-        if provider:
-            return self._hosted(provider, name)
-        if name in BUILTIN or name in find_installed("models"):
-            context = ModelContext(name, self._settings)
-            return cast("Model", open_plugin("models", name, context, BUILTIN, SHAPE))
-        raise UserError(_unknown_model_text(name, self._settings))
+def _open_hosted(
+    name: str, settings: Settings, provider: Provider, throttle: Throttle, longest_wait_s: float
+) -> LentModel:
+    own_name = name.partition("/")[2]
+    if not own_name or own_name != own_name.strip():
+        raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
+    connection = open_connection(provider, own_name)
+    if connection.secrets:
+        # Guard the logs last, because the vendors' packages may add their own handlers.
+        guard_logs(connection.secrets)
 
-    def _hosted(self, provider: Provider, name: str) -> LentModel:
-        own = name.partition("/")[2]
-        if not own or own != own.strip():
-            raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
-        connection = open_connection(provider, own)
-        if connection.secrets:
-            # Guard the logs last, because the vendors' packages may add their own handlers.
-            guard_logs(connection.secrets)
+    from dgm.models.hosted import Access, HostedModel, Retries
 
-        from dgm.models.hosted import Access, HostedModel, Retries
-
-        settings, prices = provider.settings, Prices.load(self._settings)
-        access = Access(
-            connection.key_env,
-            connection.secrets,
-            settings.timeout_s,
-            settings.stream,
-            settings.tools,
-            settings.reasoning_effort,
-            provider.kind.stored_by_default.get(connection.protocol, {}),
-            prices.reply_limit(name, self._settings.limits.output_tokens),
-            self._settings.limits.output_tokens is None,
-            provider.takes_form(own),
-            self._longest_wait_s,
-            changes_of(self._settings.models, name),
-        )
-        retries = Retries(settings.tries, settings.backoff_s)
-        return HostedModel(name, own, connection, self._throttle(provider), retries, access)
-
-    def _throttle(self, provider: Provider) -> Throttle:
-        if provider.name not in self._throttles:
-            self._throttles[provider.name] = Throttle(provider.settings)
-        return self._throttles[provider.name]
+    section, output_tokens = provider.settings, settings.limits.output_tokens
+    access = Access(
+        connection.key_env,
+        connection.secrets,
+        section.timeout_s,
+        section.stream,
+        section.tools,
+        section.reasoning_effort,
+        provider.kind.stored_by_default.get(connection.protocol, {}),
+        Prices.load(settings).reply_limit(name, output_tokens),
+        output_tokens is None,
+        provider.takes_form(own_name),
+        longest_wait_s,
+        changes_of(settings.models, name),
+    )
+    retries = Retries(section.tries, section.backoff_s)
+    return HostedModel(name, own_name, connection, throttle, retries, access)
 
 
 def changes_of(models: ModelsSettings, name: str) -> Abilities:
     """Return what the settings leave out, rename and set in the requests to a model."""
-    if name not in models.requests:
-        return Abilities()
-    changes = models.requests[name]
+    changes = models.requests.get(name, RequestSettings())
     return Abilities(frozenset(changes.drop), changes.rename, changes.set)
 
 
@@ -198,11 +186,6 @@ def _unknown_model_text(name: str, settings: Settings) -> str:
     ]
     near = guess or difflib.get_close_matches(name, known, 1, 0.75)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    forms = [
-        *(f"{provider}/…" for provider in providers_of(settings)),
-        *BUILTIN,
-        f"{SCRIPTED}FILE",
-        AUTO,
-        *plugins,
-    ]
+    forms = [f"{provider}/…" for provider in providers_of(settings)]
+    forms += [*BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
     return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dgm.config import ProviderSettings, Settings
@@ -19,16 +19,12 @@ from dgm.models.connections import Connection, ConnectionPlan
 from dgm.models.extras import read_extras
 from dgm.models.keys import read_key
 
+if TYPE_CHECKING:
+    import httpx2
+
 CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 CHAT_UNSTORED = {CHAT: {"store": False}}
 """Body keys for accounts that keep every answer of Chat Completions unless told not to."""
-_AWS_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-_REGIONS = {
-    "bedrock": ("AWS_REGION", "AWS_DEFAULT_REGION"),
-    "vertex": ("GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION"),
-}
-_PROJECTS = ("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")
-_EXAMPLES = {"azure": "https://my-resource.openai.azure.com"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +65,7 @@ class ProviderKind:
     forms: str = ""
     """Regular expression for its names of models that answer by a JSON schema, as it documents; empty: none known."""
     stored_by_default: Mapping[WireProtocol, Mapping[str, object]] = field(default_factory=dict)
-    """Protocol → body keys that keep an account from storing every answer.
-
-    A server that may not know the keys has none.
-    """
-    variables: tuple[Variable, ...] = ()
-    """Further environment variables that ``dgm settings`` lists for it."""
+    """Protocol → body keys that keep an account from storing every answer; none where a server may not know them."""
 
 
 OPENAI = ProviderKind(
@@ -122,10 +113,6 @@ BEDROCK = ProviderKind(
     ),
     key_is_optional=True,
     is_cloud=True,
-    variables=(
-        Variable("AWS_REGION", "Region of Amazon Bedrock, where providers.bedrock.region does not say it."),
-        Variable("AWS_PROFILE", "Profile of AWS's credentials."),
-    ),
 )
 _VERTEX = "https://{host}aiplatform.googleapis.com/v1/projects/{project}/locations/{region}"
 VERTEX = ProviderKind(
@@ -139,19 +126,17 @@ VERTEX = ProviderKind(
     ),
     key_is_optional=True,
     is_cloud=True,
-    variables=(
-        Variable(
-            "GOOGLE_CLOUD_PROJECT", "Project of Vertex AI, where providers.vertex.project does not say it."
-        ),
-        Variable(
-            "GOOGLE_CLOUD_LOCATION", "Region of Vertex AI, where providers.vertex.region does not say it."
-        ),
-    ),
 )
 PROVIDER_KINDS: Mapping[str, ProviderKind] = {
     kind.name: kind for kind in (OPENAI, ANTHROPIC, COMPATIBLE, AZURE, BEDROCK, VERTEX)
 }
 
+_CLOUD_VARIABLES = (
+    Variable("AWS_REGION", "Region of Amazon Bedrock, where providers.bedrock.region does not say it."),
+    Variable("AWS_PROFILE", "Profile of AWS's credentials."),
+    Variable("GOOGLE_CLOUD_PROJECT", "Project of Vertex AI, where providers.vertex.project does not say it."),
+    Variable("GOOGLE_CLOUD_LOCATION", "Region of Vertex AI, where providers.vertex.region does not say it."),
+)
 _OWN = ("base_url", "key_env", "extra_headers", "extra_body", "project")
 """Settings that determine where requests go, and which variables of the environment go with them."""
 
@@ -235,25 +220,20 @@ def provider_of(settings: Settings, model: str) -> Provider | None:
 
 def all_variables() -> Sequence[Variable]:
     """Return the environment variables that dgm reads; of the providers', first keys, then addresses, then others."""
-    kinds = PROVIDER_KINDS.values()
+    kinds = [kind for kind in PROVIDER_KINDS.values() if kind.key_env]
     keys = [
         Variable(
             kind.key_env,
             f"Key for {kind.name}/… models; providers.{kind.name}.key_env names another variable.",
         )
         for kind in kinds
-        if kind.key_env
     ]
     addresses = [
-        Variable(
-            kind.url_env,
-            f"Address for {kind.name}/… models, where providers.{kind.name}.base_url does not say it.",
-        )
+        Variable(kind.url_env, f"Address for {kind.name}/… models, where the settings have no base_url.")
         for kind in kinds
         if kind.url_env
     ]
-    others = chain.from_iterable(kind.variables for kind in kinds)
-    return (*OWN_VARIABLES, *keys, *addresses, *others, *SYSTEM_VARIABLES)
+    return (*OWN_VARIABLES, *keys, *addresses, *_CLOUD_VARIABLES, *SYSTEM_VARIABLES)
 
 
 def without_addresses(settings: Settings) -> Settings:
@@ -273,85 +253,70 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
     Raises:
         UserError: a key, an address, a package or a setting is missing or wrong; the message says what to do.
     """
-    route, model = provider.route(own_name), f"{provider.name}/{own_name}"
-    match provider.kind.name:
-        case "bedrock":
-            plan = _plan_bedrock(provider, route, model)
-        case "vertex":
-            plan = _plan_vertex(provider, route, model)
-        case _:
-            plan = _plan_with_key(provider, route, model)
-    return Connection(plan, provider.settings)
-
-
-def _plan_with_key(provider: Provider, route: Route, model: str) -> ConnectionPlan:
-    address = provider.base_url() or route.address
-    if not address:
-        example = _EXAMPLES.get(provider.kind.name, "http://127.0.0.1:8000/v1")
+    kind, route, model = provider.kind, provider.route(own_name), f"{provider.name}/{own_name}"
+    own_address = provider.base_url()
+    if not (own_address or route.address):
+        example = "https://my-resource.openai.azure.com" if kind is AZURE else "http://127.0.0.1:8000/v1"
         raise _missing(model, f"{provider.section}.base_url", example)
-    key, variable = _read_first_key(provider, route)
-    url, _, query = address.partition("?")
-    if provider.kind is AZURE:
+    key = variable = ""
+    secrets: list[str] = []
+    auth: httpx2.Auth | None = None
+    places: Mapping[str, str] = {}
+    if kind is VERTEX:
+        auth, places = _open_vertex(provider, model)
+    else:
+        key, variable = _read_first_key(provider, route)
+        secrets += [key] if key else []
+    if kind is BEDROCK:
+        signer, places = _open_bedrock(provider, model)
+        auth = None if key else signer
+        secrets += filter(None, map(_value_of, ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")))
+    url, _, query = (own_address or route.address.format(**places)).partition("?")
+    if kind is AZURE:
         parts = urlsplit(url)
         url = f"{parts.scheme}://{parts.netloc}/{'anthropic' if route.protocol is MESSAGES else 'openai/v1'}"
+    elif kind is VERTEX and own_address and route.protocol is MESSAGES:
+        url = f"{url.rstrip('/')}/projects/{places['project']}/locations/{places['region']}"
     url = url.rstrip("/").removesuffix("/v1") if route.protocol is MESSAGES else url.rstrip("/")
-    return ConnectionPlan(
+    plan = ConnectionPlan(
         route.protocol,
         url,
         query,
         key,
         variable,
-        "x-api-key" if provider.kind is AZURE and route.protocol is MESSAGES else "",
-        (key,) if key else (),
+        "x-api-key" if kind is AZURE and route.protocol is MESSAGES else "",
+        tuple(secrets),
         route.list_path,
-        is_vendor=provider.kind.is_vendor,
+        auth,
+        is_vendor=kind.is_vendor,
+        is_vertex=kind is VERTEX and route.protocol is MESSAGES,
         extras=read_extras(provider.settings, provider.section),
     )
+    return Connection(plan, provider.settings)
 
 
-def _plan_bedrock(provider: Provider, route: Route, model: str) -> ConnectionPlan:
+def _open_bedrock(provider: Provider, model: str) -> tuple["httpx2.Auth", Mapping[str, str]]:
     from dgm.models.signing import AwsSigner, require_packages
 
     require_packages(("botocore", "boto3"), "bedrock", model)
-    signer = AwsSigner(provider.settings.region or _first_value(_REGIONS["bedrock"]))
+    region = provider.settings.region or _value_of("AWS_REGION", "AWS_DEFAULT_REGION")
+    signer = AwsSigner(region)
     if not signer.region:
         raise _missing(model, f"{provider.section}.region (or AWS_REGION)", "us-east-1")
-    key, variable = _read_first_key(provider, route)
-    more = (os.environ.get(name, "").strip() for name in _AWS_SECRETS)
-    return ConnectionPlan(
-        route.protocol,
-        (provider.base_url() or route.address.format(region=signer.region)).rstrip("/"),
-        key=key,
-        key_env=variable,
-        secrets=tuple(secret for secret in (key, *more) if secret),
-        list_path=route.list_path,
-        auth=None if key else signer,
-        extras=read_extras(provider.settings, provider.section),
-    )
+    return signer, {"region": signer.region}
 
 
-def _plan_vertex(provider: Provider, route: Route, model: str) -> ConnectionPlan:
+def _open_vertex(provider: Provider, model: str) -> tuple["httpx2.Auth", Mapping[str, str]]:
     from dgm.models.signing import GoogleToken, require_packages
 
     require_packages(("google.auth", "requests"), "vertex", model)
     settings, section = provider.settings, provider.section
-    if not (project := settings.project or _first_value(_PROJECTS)):
-        raise _missing(model, f"{section}.project (or {' or '.join(_PROJECTS)})", "my-project")
-    if not (region := settings.region or _first_value(_REGIONS["vertex"])):
-        raise _missing(model, f"{section}.region (or {' or '.join(_REGIONS['vertex'])})", "global")
+    if not (project := settings.project or _value_of("GOOGLE_CLOUD_PROJECT", "ANTHROPIC_VERTEX_PROJECT_ID")):
+        raise _missing(model, f"{section}.project (or GOOGLE_CLOUD_PROJECT)", "my-project")
+    if not (region := settings.region or _value_of("GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")):
+        raise _missing(model, f"{section}.region (or GOOGLE_CLOUD_LOCATION)", "global")
     host = "" if region == "global" else f"{region}-"
-    address = provider.base_url()
-    is_claude = route.protocol is MESSAGES
-    if address and is_claude:
-        address = f"{address.rstrip('/')}/projects/{project}/locations/{region}"
-    return ConnectionPlan(
-        route.protocol,
-        address or route.address.format(host=host, project=project, region=region),
-        list_path="",
-        auth=GoogleToken(),
-        is_vertex=is_claude,
-        extras=read_extras(settings, section),
-    )
+    return GoogleToken(), {"project": project, "region": region, "host": host}
 
 
 def _missing(model: str, setting: str, example: str) -> UserError:
@@ -360,7 +325,7 @@ def _missing(model: str, setting: str, example: str) -> UserError:
     )
 
 
-def _first_value(variables: Sequence[str]) -> str:
+def _value_of(*variables: str) -> str:
     return next((value for name in variables if (value := os.environ.get(name, "").strip())), "")
 
 
@@ -369,7 +334,7 @@ def _read_first_key(provider: Provider, route: Route) -> tuple[str, str]:
     if provider.settings.key_env:
         return read_key(provider.settings.key_env), provider.settings.key_env
     for variable in filter(None, (*route.keys, provider.key_env)):
-        if os.environ.get(variable, "").strip():
+        if _value_of(variable):
             return read_key(variable), variable
     if provider.kind.key_is_optional:
         return "", ""
