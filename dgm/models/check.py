@@ -143,7 +143,10 @@ class NullDelivery:
         """Enter the wait without any effect."""
         yield
 
-    async def sending(self) -> None:
+    async def begin(self) -> None:
+        """Record nothing."""
+
+    def sending(self) -> None:
         """Ignore the start of sending."""
 
     def pass_on(self, data: bytes) -> None:

@@ -226,21 +226,6 @@ class HostedModel:
             self.abilities = self.abilities.learn(Abilities(tools=False))
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
-    async def count_tokens(self, request: WireRequest) -> int | None:
-        """Return the input tokens as the provider counts them; see ``WireModel.count_tokens``."""
-        if self.protocol is not WireProtocol.MESSAGES:
-            return None
-        body = {**request.body, "model": self.own_name}
-        try:
-            response = await self._connection.post(
-                "/messages/count_tokens", body, stream=False, headers=request.headers
-            )
-            return _read_count(response.status_code, response.content)
-        except Exception as error:
-            if judge_transport(error) is None:
-                raise
-            return None
-
     async def close(self) -> None:
         """Close the connections to the provider."""
         await self._connection.close()
@@ -285,7 +270,8 @@ class HostedModel:
                 with sending.delivery.waiting():
                     turn = await stack.enter_async_context(self._throttle.turn(estimate_tokens(body)))
                 self._check_wait()
-                await sending.delivery.sending()
+                await sending.delivery.begin()
+                sending.delivery.sending()
                 answer = await self._ask(sending, body, stream)
                 if isinstance(answer, WireReply):
                     self._throttle.used(turn, answer.usage.tokens)
@@ -542,12 +528,3 @@ def _backoff_s(state: RetryCallState, retries: Retries) -> float:
     # The exponent is bounded so that no number of tries overflows a float.
     longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
     return max(longest * retries.rng.uniform(0.5, 1.0), asked_s or 0.0)
-
-
-def _read_count(status: int, content: bytes) -> int | None:
-    """Return the input tokens in a provider's answer to the question for their number; None if it has none."""
-    try:
-        counted = json.loads(content).get("input_tokens") if status == 200 else None
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return counted if isinstance(counted, int) else None

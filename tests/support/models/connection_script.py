@@ -162,7 +162,10 @@ class Log:
         yield
         self.events.append(f"waited {clock() - begun:.0f}")
 
-    async def sending(self):
+    async def begin(self):
+        """Record nothing."""
+
+    def sending(self):
         """Note it."""
         self.events.append("sending")
 
