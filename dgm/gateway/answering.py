@@ -157,6 +157,8 @@ class CompletionHandler:
         """Return a call and its reply in dgm's own form, for any protocol of the model; None if the agent hung up."""
         limit = self._limit_output(lease, request.max_output_tokens)
         asked = self._write(lease, replace(request, model=lease.model.name, max_output_tokens=limit))
+        if isinstance(asked, WireRequest) and http is None:
+            asked = replace(asked, own=True)
         call = self._caller.open(lease, asked)
         with call.listening(lease):
             reply = await (_reply_unless_gone(call, http.receive) if http else asyncio.shield(call.outcome))
