@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dgm.config import ProviderSettings, Settings
@@ -15,12 +14,9 @@ from dgm.config.listing import OWN_VARIABLES, SYSTEM_VARIABLES, Variable
 from dgm.errors import UserError
 from dgm.messages import WireProtocol
 from dgm.models.addresses import check_url
-from dgm.models.connections import Connection, ConnectionPlan
+from dgm.models.connections import Authentication, Connection, ConnectionPlan
 from dgm.models.extras import read_extras
 from dgm.models.keys import read_key
-
-if TYPE_CHECKING:
-    import httpx2
 
 CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 CHAT_UNSTORED = {CHAT: {"store": False}}
@@ -260,7 +256,7 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
         raise _missing(model, f"{provider.section}.base_url", example)
     key = variable = ""
     secrets: list[str] = []
-    auth: httpx2.Auth | None = None
+    auth: Authentication | None = None
     places: Mapping[str, str] = {}
     if kind is VERTEX:
         auth, places = _open_vertex(provider, model)
@@ -295,7 +291,7 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
     return Connection(plan, provider.settings)
 
 
-def _open_bedrock(provider: Provider, model: str) -> tuple["httpx2.Auth", Mapping[str, str]]:
+def _open_bedrock(provider: Provider, model: str) -> tuple[Authentication, Mapping[str, str]]:
     from dgm.models.signing import AwsSigner, require_packages
 
     require_packages(("botocore", "boto3"), "bedrock", model)
@@ -306,7 +302,7 @@ def _open_bedrock(provider: Provider, model: str) -> tuple["httpx2.Auth", Mappin
     return signer, {"region": signer.region}
 
 
-def _open_vertex(provider: Provider, model: str) -> tuple["httpx2.Auth", Mapping[str, str]]:
+def _open_vertex(provider: Provider, model: str) -> tuple[Authentication, Mapping[str, str]]:
     from dgm.models.signing import GoogleToken, require_packages
 
     require_packages(("google.auth", "requests"), "vertex", model)
