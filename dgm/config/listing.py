@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
-from dgm.config.settings import Section, Settings
+from dgm.config.settings import MOST, Section, Settings
 
 NAME = "NAME"
 """Stands in a setting's name for what the user names: a model, an operator, an instance."""
@@ -139,7 +139,7 @@ def _range(schema: Mapping[str, Any]) -> str:
     parts = [
         f"from {low:g}" if low is not None else "",
         f"above {above:g}" if above is not None else "",
-        f"to {high:g}" if high is not None else "",
+        f"to {high:g}" if high is not None and high < MOST else "",
         f"below {below:g}" if below is not None else "",
     ]
     return "".join(f" {part}" for part in parts if part)

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from dgm.config.listing import NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import KINDS, GateSettings, OperatorSettings, ProviderSettings, Settings
+from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
 from dgm.errors import UserError
 from dgm.toml_files import NotToml, parse_toml, read_toml
 
@@ -38,8 +38,6 @@ _BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
     "evidence": {"layout": 1},
 }
 """Values for runs that are older than the settings of making children."""
-_WITHOUT_PARTS = ("self-edit", "diagnose", "compare", "crossover", "invent")
-"""Operators whose aim is not chosen by ``operators.parts``; that of a plug-in may be."""
 
 log = logging.getLogger(__name__)
 
@@ -242,16 +240,6 @@ def _overlap(known: str, key: str) -> bool:
 def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield settings, each valid alone, that must not stand together: a key with its value, and what is wrong."""
     budget, gates = settings.budget, settings.gates
-    for name, provider in settings.providers.items():
-        if name not in KINDS and provider.kind is None:
-            near = difflib.get_close_matches(name, KINDS, 1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            yield (
-                f"providers.{name}",
-                f"no such provider ({hint}one of your own names its kind: {', '.join(KINDS)})",
-            )
-        elif name in KINDS and provider.kind not in (None, name):
-            yield f"providers.{name}.kind = {provider.kind!r}", "use a name of your own for another kind"
     if budget.expansion_cost and budget.budget().evaluations is None:
         yield (
             f"budget.expansion_cost = {budget.expansion_cost:g}",
@@ -273,7 +261,7 @@ def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _operator_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
-    names, operators, usual = settings.operator_names, settings.operators, OperatorSettings()
+    names, operators = settings.operator_names, settings.operators
     key = f"operator = {settings.operator!r}"
     if not all(names):
         yield key, "an operator without a name; write one, or several joined by '+'"
@@ -291,9 +279,3 @@ def _operator_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
                 f"operators.weights.{name} = {weight:g}",
                 "a bandit has no weights; use operators.choice = 'fixed'",
             )
-    if operators.parts != usual.parts and all(name in _WITHOUT_PARTS for name in names):
-        yield f"operators.parts = {operators.parts!r}", "no operator of this run has parts; name module too"
-    for name in ("reflections", "debugging"):
-        value = getattr(operators, name)
-        if value != getattr(usual, name) and "invent" not in names:
-            yield f"operators.{name} = {value}", "only the operator invent reads it; name invent too"

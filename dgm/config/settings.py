@@ -3,6 +3,7 @@
 ``dgm.config.listing`` reads these strings from the source: pydantic would do so at each start of the program.
 """
 
+import difflib
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
@@ -17,23 +18,17 @@ from pydantic import (
     FieldSerializationInfo,
     Tag,
     field_serializer,
+    field_validator,
     model_validator,
 )
 
 from dgm.domain import Budget
 
-MOST_COUNT, MOST = 10**15, 1e9
-"""Bounds that only a mistake or a hostile file exceeds; they keep times below what timers take (1e9 s: 31 years)."""
-
-
-def _check_most(value: float) -> float:
-    if value > (MOST_COUNT if isinstance(value, int) else MOST):
-        raise ValueError("larger than any use of it")
-    return value
-
-
-Count = Annotated[int, Field(ge=1), AfterValidator(_check_most)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_check_most)]
+MOST = 1e9
+"""A bound that only a mistake or a hostile file exceeds; it keeps times below what timers take (31 years)."""
+Count = Annotated[int, Field(ge=1, le=10**15)]
+Positive = Annotated[float, Field(gt=0, le=MOST)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
@@ -61,13 +56,13 @@ class BudgetSettings(Section):
     """Tokens of all model calls, failed work included."""
     hours: Positive | None = None
     """Wall time over all sessions of the run."""
-    expansion_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    expansion_cost: Amount = 0.0
     """Evaluations of the budget that one expansion takes; 0: only evaluations count, as in arXiv:2510.21614."""
     until_score: Annotated[float, Field(gt=0, lt=1)] | None = None
     """End when the lower bound of the best agent's rate on the search tasks reaches this share, such as 0.6."""
     patience: Count | None = None
     """End when no better agent was recommended in this many graded evaluations (``docs/ends.md``)."""
-    confirm_above_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    confirm_above_usd: Amount | None = None
     """Ask on a terminal before a search may spend more than this; without it nobody is asked."""
 
     def budget(self) -> Budget:
@@ -225,13 +220,13 @@ class ProviderSettings(Section):
 class PriceSettings(Section):
     """Price of a model, in USD per million tokens; 0 is a price."""
 
-    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    input: Amount
     """Input that no cache held."""
-    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Amount
     """Output, reasoning included."""
-    cached_input: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cached_input: Amount | None = None
     """Input that the provider's cache held; default: as ``input``."""
-    cache_write: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cache_write: Amount | None = None
     """Input that is written to the provider's cache; default: as ``input``."""
     max_output: Count | None = None
     """Output tokens that the model can give at most."""
@@ -364,15 +359,12 @@ class BenchmarksSettings(Section):
     polyglot: PolyglotSettings = PolyglotSettings()
 
 
-Weight = Annotated[float, Field(gt=0, le=1e9)]
-
-
 class OperatorSettings(Section):
     """Choice of the operator that makes the next child, where ``operator`` names several, and its retries."""
 
     choice: Literal["fixed", "bandit"] = "fixed"
     """fixed: by ``weights``; bandit: by what each one's children were worth per unit of spend."""
-    weights: Mapping[str, Weight] = {}
+    weights: Mapping[str, Positive] = {}
     """Operator → how often it is chosen, relative to the others, at most 1e9; 1 where it is not named."""
     parts: Literal["round-robin", "bandit"] = "round-robin"
     """Order in which ``module`` takes the parts of the scaffold."""
@@ -496,6 +488,20 @@ class Settings(Section):
     benchmarks: BenchmarksSettings = BenchmarksSettings()
     grading: GradingSettings = GradingSettings()
     scale: ScaleSettings = ScaleSettings()
+
+    @field_validator("providers")
+    @classmethod
+    def _check_kinds(cls, providers: Mapping[str, ProviderSettings]) -> Mapping[str, ProviderSettings]:
+        for name, provider in providers.items():
+            if name in KINDS and provider.kind not in (None, name):
+                raise ValueError(f"'{name}' is its own kind; use a name of your own for another one")
+            if name not in KINDS and provider.kind is None:
+                near = difflib.get_close_matches(name, KINDS, 1)
+                hint = f"did you mean '{near[0]}'? " if near else ""
+                raise ValueError(
+                    f"'{name}' is no provider ({hint}one of your own needs a kind: {', '.join(KINDS)})"
+                )
+        return providers
 
     @field_serializer("providers")
     def _keep_what_is_set(

@@ -52,18 +52,13 @@ def settle_auto(
     Raises:
         UserError: only a paid provider could be used, and nobody can be asked.
     """
-    roles = settings.models.model_dump(include=set(ROLES))
-    if AUTO in roles.values():
-        roles = {
-            role: None if name == AUTO else getattr(settings.models, role) for role, name in roles.items()
-        }
-        settings = settings.model_copy(update={"models": settings.models.model_copy(update=roles)})
+    models = settings.models
+    asked = {role: None for role in ROLES if getattr(models, role) == AUTO}
+    settings = settings.model_copy(update={"models": models.model_copy(update=asked)}) if asked else settings
     if settings.model != AUTO:
         return settings, f"{settings.model}: as the settings say"
-    if all(roles.values()):
-        return settings.model_copy(
-            update={"model": settings.models.solve}
-        ), "every role has a model of its own"
+    if models.improve and models.diagnose and models.solve and not asked:
+        return settings.model_copy(update={"model": models.solve}), "every role has a model of its own"
     return (
         _choose_configured(settings, probe)
         or _choose_paid(settings, ask, environment)
