@@ -36,7 +36,7 @@ class CalibrateArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record the attempts in; one in the archive unless it is given."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
     allow_paid: bool
     """If true, ``model="auto"`` may choose a model that costs money."""
 

@@ -52,7 +52,7 @@ class EvaluateArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record it in; one in the run's unless it is given."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
     allow_paid: bool
     """If true, ``model="auto"`` may choose a model that costs money."""
 

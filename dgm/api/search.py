@@ -89,7 +89,7 @@ class ResumeArguments(TypedDict, total=False):
     benchmark: str | Path | None
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
     engine: str | Sequence[str] | None
     """Address of the Docker engine, or several, for this session; the run's unless it is given."""
     regrade: bool

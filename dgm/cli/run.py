@@ -121,7 +121,7 @@ def run(
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a setting from here on: models.*, limits.*, scale.*, workers or sandbox.",
+    help="Change a setting from here on: models.*, providers.*, limits.*, scale.*, workers or sandbox.",
 )
 @click.option("--benchmark", help="Where the run's benchmark lies now; its content must be the same.")
 @click.option(

@@ -69,7 +69,7 @@ def live_settings(
         run: the recorded run.
         model: a full name, as in ``dgm run --model``.
         benchmark: another suite.
-        assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
+        assignments: ``a.b=c`` texts, for ``models.*``, ``providers.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
         ConsentNeeded: the run may be a stranger's, and names addresses of its own.
