@@ -3,6 +3,7 @@
 import difflib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class _MergedSettings:
 
     def validate(self) -> Settings:
         if self._former:
-            log.warning("%s", "; ".join(f"{name} is {now}" for name, now in self._former.items()))
+            _warn_once("; ".join(f"{name} is {now}" for name, now in self._former.items()))
         settings = validate_settings(self._values, self._origin)
         for key, wrong in _conflicts(settings):
             name = key.partition(" ")[0]
@@ -117,6 +118,12 @@ class _MergedSettings:
             )
             raise UserError(f"{where}: {key}: {wrong}")
         return settings
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning, but not again for each run of a sweep."""
+    log.warning("%s", text)
 
 
 def restore_old_defaults(record: Mapping[str, Any]) -> Mapping[str, Any]:
