@@ -157,6 +157,8 @@ def test_addresses_at_bedrock_follow_from_the_region(aws):
     assert connect(f"bedrock/{CLAUDE}").base_url == "https://bedrock-mantle.eu-test-1.api.aws/anthropic"
     other = connect("bedrock/openai.gpt-oss", bedrock={"region": "us-east-1"})
     assert other.base_url == "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+    responses = connect("bedrock/openai.gpt-oss", bedrock={"api": "responses"})
+    assert responses.base_url == "https://bedrock-mantle.eu-test-1.api.aws/openai/v1"
 
 
 def test_refusal_of_bedrock_is_returned(aws):
