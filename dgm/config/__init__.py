@@ -4,7 +4,7 @@ An unknown key is an error with a suggestion. The resolved settings are frozen i
 constructor; no other module reads a configuration file or an environment variable.
 """
 
-from dgm.config.resolving import resolve, restore_old_defaults, validate_settings
+from dgm.config.resolving import read_frozen, resolve, validate_settings
 from dgm.config.settings import (
     BenchmarksSettings,
     BudgetSettings,
@@ -45,7 +45,7 @@ __all__ = [
     "SwebenchSettings",
     "VettingSettings",
     "WeightedModel",
+    "read_frozen",
     "resolve",
-    "restore_old_defaults",
     "validate_settings",
 ]

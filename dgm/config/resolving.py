@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from dgm.config.listing import NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
+from dgm.config.settings import KINDS, GateSettings, Settings
 from dgm.errors import UserError
 from dgm.toml_files import NotToml, parse_toml, read_toml
 
@@ -126,26 +126,23 @@ def _warn_once(text: str) -> None:
     log.warning("%s", text)
 
 
-def restore_old_defaults(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a run's frozen settings under their present names, without those that are gone; add former behaviour.
+def read_frozen(record: Mapping[str, Any], source: str) -> Settings:
+    """Return frozen settings of this or an earlier version of dgm, which mean what they meant to it.
 
     Args:
         record: ``settings`` of a ``run.json``; not changed.
+        source: the file, for messages.
+
+    Raises:
+        UserError: a value is invalid.
     """
     now: dict[str, Any] = {}
     for path, value in leaves(record):
         if (new := _present_path(path)) not in _GONE:
             _assign(now, new, value)
-    usual = ProviderSettings().model_dump(mode="json")
-    providers = {
-        name: table
-        for name, table in now.get("providers", {}).items()
-        if any(value != usual.get(key) for key, value in table.items())
-    }
-    now["providers"] = providers
-    if "vetting" in record:
-        return now
-    return {**now, **{name: {**now.get(name, {}), **was} for name, was in _BEFORE_VETTING.items()}}
+    if "vetting" not in record:
+        now |= {name: {**now.get(name, {}), **was} for name, was in _BEFORE_VETTING.items()}
+    return validate_settings(now, {"": source})
 
 
 def _present_path(path: KeyPath) -> KeyPath:

@@ -504,12 +504,14 @@ class Settings(Section):
         return providers
 
     @field_serializer("providers")
-    def _keep_what_is_set(
+    def _keep_what_differs(
         self, providers: Mapping[str, ProviderSettings], info: FieldSerializationInfo
     ) -> dict[str, Any]:
-        """Freeze what was said of a provider, and not all that may be."""
+        """Freeze what differs from the defaults of a provider, and not all that may be said of it."""
+        unset, mode = bool(info.exclude_unset), str(info.mode)
         return {
-            name: one.model_dump(mode=str(info.mode), exclude_unset=True) for name, one in providers.items()
+            name: provider.model_dump(mode=mode, exclude_unset=unset, exclude_defaults=not unset)
+            for name, provider in providers.items()
         }
 
     @property

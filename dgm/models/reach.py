@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.config.resolving import read_settings_file
 from dgm.consents import ConsentNeeded, Subject
 from dgm.models.providers import providers_of
@@ -46,10 +46,8 @@ def file_models(file: Path) -> Settings:
     Raises:
         UserError: it cannot be read, or a value is invalid.
     """
-    tables = restore_old_defaults(read_settings_file(file))
-    return validate_settings(
-        {name: tables.get(name, {}) for name in ("models", "providers")}, {"": str(file)}
-    )
+    tables = read_settings_file(file)
+    return read_frozen({name: tables.get(name, {}) for name in ("models", "providers")}, str(file))
 
 
 def require_own_file(file: Path, after: Settings, before: Settings) -> None:

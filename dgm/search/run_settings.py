@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.run import Run
-from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.consents import ConsentNeeded
 from dgm.domain import ActionId
 from dgm.gateway.model_names import DEFAULT
@@ -30,9 +30,7 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
         run: the run.
         until: number of the last event whose changes count; None for all that the run's tree has read.
     """
-    settings = validate_settings(
-        restore_old_defaults(run.settings(until)), {"": str(run.folder / "run.json")}
-    )
+    settings = read_frozen(run.settings(until), str(run.folder / "run.json"))
     if not run.folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
         return settings
     return without_addresses(settings)

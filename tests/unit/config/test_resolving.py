@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.config import ProviderSettings, Settings, resolve, restore_old_defaults, validate_settings
+from dgm.config import ProviderSettings, Settings, read_frozen, resolve
 from dgm.errors import UserError
 
 
@@ -145,16 +145,22 @@ def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_
         },
         "providers": {"bedrock": {"region": "later"}},
     }
-    now = restore_old_defaults(record)
-    assert now["scale"] == {"lease_s": 9.0}
-    assert now["models"] == {"solve": "a"}
-    assert now["providers"] == {"bedrock": {"region": "later"}}
+    now = read_frozen(record, "run.json")
+    assert (now.scale.lease_s, now.models.solve) == (9.0, "a")
+    assert now.providers["bedrock"] == ProviderSettings(region="later")
+    assert now.providers["azure"] == ProviderSettings()
     assert record["scale"]["speculate"] == 3.0
-    validate_settings(now, {})
+
+
+def test_what_is_frozen_of_providers_differs_from_the_defaults():
+    settings = resolve(None, ["providers.openai.tries=8", "providers.openai.timeout_s=9"], {})
+    assert settings.model_dump(mode="json")["providers"] == {"openai": {"timeout_s": 9.0}}
+    given = settings.model_dump(mode="json", exclude_unset=True)["providers"]
+    assert given == {"openai": {"tries": 8, "timeout_s": 9.0}}
 
 
 def test_a_run_that_is_older_than_vetting_keeps_its_behaviour():
-    settings = validate_settings(restore_old_defaults({"evidence": {"failures": 3}}), {})
+    settings = read_frozen({"evidence": {"failures": 3}}, "run.json")
     assert (settings.vetting.probes, settings.evidence.layout, settings.evidence.failures) == (0, 1, 3)
 
 
