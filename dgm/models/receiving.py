@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dgm.messages import JsonObject, WireProtocol
+from dgm.models.connections import read_pieces
 from dgm.protocols import Delivery
 from dgm.wires.events import Event, UnusableReply
 from dgm.wires.sse import ServerSentEvent, read_events
 from dgm.wires.wire import StreamReader, Wire
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 DONE = "[DONE]"
 EVENTS = "text/event-stream"
@@ -63,7 +64,7 @@ class AnswerReceiver:
         """Derive whether the agent wants a stream."""
         self.wanted_stream = bool(self.asked.get("stream"))
 
-    async def take(self, response: "httpx2.Response") -> ReceivedAnswer:
+    async def take(self, response: "aiohttp.ClientResponse") -> ReceivedAnswer:
         """Return the answer of a response with status 200, streamed or whole.
 
         Raises:
@@ -75,14 +76,14 @@ class AnswerReceiver:
         kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
         if kind == EVENTS:
             return await self._stream(response)
-        await response.aread()
-        whole = self._parsed(response.content, kind)
+        content = await response.read()
+        whole = self._parsed(content, kind)
         self.wire.check(whole)
         mended = self.wire.mended(whole, self.body)
         if self.wanted_stream or mended is not whole:
             told = render_whole(self.wire, mended, stream=self.wanted_stream)
             return ReceivedAnswer(self._clean(told.content), told.stream, mended)
-        return ReceivedAnswer(self._clean(response.content), False, whole)
+        return ReceivedAnswer(self._clean(content), False, whole)
 
     def _parsed(self, content: bytes, kind: str) -> JsonObject:
         try:
@@ -95,7 +96,7 @@ class AnswerReceiver:
             raise UnusableReply(f"the answer is JSON but no object: {str(whole)[:80]!r}")
         return whole
 
-    async def _stream(self, response: "httpx2.Response") -> ReceivedAnswer:
+    async def _stream(self, response: "aiohttp.ClientResponse") -> ReceivedAnswer:
         reader = self.reader = self.wire.reader(self.asked)
         done, ended = await self._read_records(response, reader)
         tail = reader.finish(done=bool(done) or ended)
@@ -109,9 +110,11 @@ class AnswerReceiver:
             return ReceivedAnswer(self._clean(json.dumps(whole).encode()), False, whole)
         return ReceivedAnswer(bytes(self._all), True, whole)
 
-    async def _read_records(self, response: "httpx2.Response", reader: StreamReader) -> tuple[bytes, bool]:
+    async def _read_records(
+        self, response: "aiohttp.ClientResponse", reader: StreamReader
+    ) -> tuple[bytes, bool]:
         """Return the bytes of a chat's last record, and whether the stream came to its end."""
-        stream = read_events(response)
+        stream = read_events(read_pieces(response))
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.idle_s) as patience:

@@ -165,7 +165,7 @@ async def open_evaluation(
         checks = await check_models(settings) if watcher else ()
         if watcher:
             watcher.models_checked(settings, checks)
-        remember_own(list_reach(settings.models))
+        remember_own(list_reach(settings))
         new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
         if watcher:
             note_checks(new, settings, checks)

@@ -6,14 +6,10 @@ parses a block, except for the plain form of nearly all blocks.
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dgm.wires.events import DONE, Event, UnusableReply
-
-if TYPE_CHECKING:
-    import httpx2
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 """Maximum bytes of an event; the last event of Responses repeats the whole answer, images included."""
@@ -38,7 +34,7 @@ class ServerSentEvent:
     data: str
 
 
-async def read_events(response: "httpx2.Response") -> AsyncIterator[ServerSentEvent]:
+async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[ServerSentEvent]:
     """Yield the events of a response that hold data; comments and events without data are dropped.
 
     If single line ends separate events, their JSON would be unreadable for clients; such data becomes several events. A
@@ -46,9 +42,9 @@ async def read_events(response: "httpx2.Response") -> AsyncIterator[ServerSentEv
 
     Raises:
         Unreadable: an event is larger than ``MAX_EVENT_BYTES``.
-        httpx2.HTTPError: the connection broke.
+        Exception: the connection broke.
     """
-    async for raw, block in _blocks(response):
+    async for raw, block in _blocks(chunks):
         # Nearly all blocks have this form; the reader's layers would dominate the processing cost.
         plain = _PLAIN.fullmatch(block)
         if plain:
@@ -81,10 +77,10 @@ async def _read(block: bytes) -> AsyncIterator[tuple[str, str]]:
         yield "" if event.event == "message" else event.event, event.data.strip()
 
 
-async def _blocks(response: "httpx2.Response") -> AsyncIterator[tuple[bytes, bytes]]:
+async def _blocks(chunks: AsyncIterable[bytes]) -> AsyncIterator[tuple[bytes, bytes]]:
     """Yield each block of a response up to its blank line: its original bytes, and those with Unix line ends."""
     held, seen, first = bytearray(), 0, True
-    async for chunk in response.aiter_bytes():
+    async for chunk in chunks:
         held += chunk
         if first and len(held) >= len(_BOM):
             first = False

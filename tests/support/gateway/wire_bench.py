@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dgm.domain import Usage
-from dgm.gateway.passing import read_document
+from dgm.gateway.answering import read_document
 from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import BadRequest, WireAnswer
 from dgm.messages import CallKey, Reply, Stop, ToolCall

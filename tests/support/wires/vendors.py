@@ -54,7 +54,7 @@ def read_records(*pieces):
             stream=Bytes(pieces),
             request=httpx2.Request("POST", "http://models.test"),
         )
-        return [record async for record in read_events(response)]
+        return [record async for record in read_events(response.aiter_bytes())]
 
     return asyncio.run(scenario())
 

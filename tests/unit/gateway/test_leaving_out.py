@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dgm.gateway import allowed
+from dgm.gateway.answering import without_long_name
 from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
-from dgm.gateway.passing import without_long_name
 from dgm.gateway.translation import chat, messages, responses
 from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import WireProtocol
