@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.journal import reply_of
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.calls import AnswerCut, JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.http import EVENTS, JSON
 from dgm.gateway.lease import Lease
@@ -16,19 +17,16 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
 from dgm.gateway.passing import build_request, convert_reply, estimate_input, read_call, read_document
 from dgm.gateway.performing import DRY_RUN, ModelCaller
-from dgm.gateway.translation import responses
-from dgm.gateway.translation.wire import BadRequest, Wire, WireAnswer
+from dgm.gateway.translation import ParsedCall, answer_id, parse_call, render_answer
 from dgm.messages import CallKey, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
-from dgm.wires import WIRES
+from dgm.wires import RESPONSES, WIRES
 from dgm.wires.values import records
+from dgm.wires.wire import Wire, WireAnswer
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
-
-CONTINUED = (responses.WIRE,)
-"""Protocols in which a call may name the answer that it continues."""
 
 
 class CompletionHandler:
@@ -124,11 +122,14 @@ class CompletionHandler:
                 with collect_left_out() as names:
                     request = build_request(wire.protocol, raw, http.headers, lease.memory)
                 lease.rehearsed.left_out.update(names)
-                call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+                named = replace(
+                    wire.read_request(request.body), model=str(request.body.get("model") or DEFAULT)
+                )
+                call = ParsedCall(named, bool(request.body.get("stream")))
                 if any(item.get("type") == "additional_tools" for item in records(request.body.get("input"))):
                     # Codex offers its tools there, in a form that only a translation reads.
                     with contextlib.suppress(BadRequest):
-                        call = wire.parse(request.body)
+                        call = parse_call(wire, request.body)
                 tokens = estimate_input(request.body)
                 lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
             else:
@@ -150,12 +151,12 @@ class CompletionHandler:
             if not task.cancelled():
                 raise
             raise JobEnded from None
-        answer_id = wire.answer_id(key)
-        lease.memory.remember(answer_id, call.inherited(whole), reply, goes_on=wire in CONTINUED)
-        answer = WireAnswer(reply, answer_id, asked.model, int(time.time()), call.echo)
-        if call.stream:
-            return Response(b"".join(wire.render_stream(answer, call.stream_usage)), media_type=EVENTS)
-        return Response(wire.render(answer), media_type=JSON)
+        name = answer_id(wire, key)
+        # Only in Responses may a call name the answer that it continues.
+        lease.memory.remember(name, call.inherited(whole), reply, goes_on=wire is RESPONSES)
+        answer = WireAnswer(reply, name, asked.model, int(time.time()), call.echo)
+        content = render_answer(wire, answer, stream=call.stream)
+        return Response(content, media_type=EVENTS if call.stream else JSON)
 
     async def said(self, lease: Lease, ordinal: int, request: Request) -> tuple[CallKey, Reply]:
         """Return the key of one call and its reply in dgm's own form, for any protocol of the model."""

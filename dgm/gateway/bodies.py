@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from dgm.gateway.allowed import MAX_BODY_DEPTH
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import MAX_BODY_DEPTH, BadRequest
 from dgm.wires.json_scan import JsonScan
 
 if TYPE_CHECKING:

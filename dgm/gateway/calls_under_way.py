@@ -13,10 +13,10 @@ from typing import Any
 
 from dgm.domain import ActionId
 from dgm.errors import Infrastructure
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.calls import JobEnded, ProviderCall, retrieve_error
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import CallKey, Reply, Request, WireReply
 
 Answer = tuple[CallKey, Reply | WireReply]

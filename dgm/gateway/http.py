@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.wire import Wire
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -18,7 +18,7 @@ KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
 
 def wire_of(http: "HttpRequest") -> Wire:
     """Return the protocol of a client, for paths that do not determine it."""
-    return messages.WIRE if "anthropic-version" in http.headers else chat.WIRE
+    return MESSAGES if "anthropic-version" in http.headers else CHAT
 
 
 def token_of(http: "HttpRequest") -> str:
@@ -35,9 +35,9 @@ def places_of(wire: Wire) -> Sequence[str]:
     What the path calls a deployment is not looked at: the model is the one in the body.
     """
     own = "/v1" + wire.path
-    if wire is chat.WIRE:
+    if wire is CHAT:
         return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
-    return (own, "/openai" + own, "/openai" + wire.path) if wire is responses.WIRE else (own,)
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is RESPONSES else (own,)
 
 
 def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":

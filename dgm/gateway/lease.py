@@ -16,13 +16,13 @@ from typing import Any
 from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
 from dgm.errors import Infrastructure
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded, ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.rehearsed import RehearsedCalls
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     Exchange,
     Reply,

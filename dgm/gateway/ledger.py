@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dgm.archive.wire_exchange import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 

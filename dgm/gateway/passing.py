@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from dgm.gateway import allowed
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.lease import Lease
 from dgm.gateway.leaving_out import leave_out
 from dgm.gateway.memory import LeaseMemory
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire
+from dgm.gateway.translation import ParsedCall, parse_call, parse_document
 from dgm.messages import JsonObject, WireProtocol, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
+from dgm.wires.wire import Wire
 
 LONG_NAME = "[1m]"
 """End of a model's name by which Claude Code asks for inputs of up to a million tokens."""
@@ -69,7 +70,7 @@ def read_call(wire: Wire, raw: bytes, lease: Lease, *, one_price: bool) -> Parse
     """
     body = read_document(wire, raw, one_price=one_price)
     try:
-        return wire.parse(body)
+        return parse_call(wire, body)
     except BadRequest as refusal:
         if lease.protocol is None:
             raise

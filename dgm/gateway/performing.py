@@ -18,13 +18,13 @@ from dgm.errors import (
     ProviderWaits,
 )
 from dgm.gateway import blame
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.calls import JobEnded, ProviderCall
 from dgm.gateway.calls_under_way import CallsUnderWay, hear
 from dgm.gateway.cut_calls import book_unanswered, settle_cut_calls
 from dgm.gateway.lease import Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase, output_limit
 from dgm.gateway.open_calls import OpenCalls
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
     LEFT_OPEN,

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
-from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_call
 from dgm.messages import JsonObject, Request, Role, WireProtocol, WireRequest
 from dgm.protocols import DryCalls
+from dgm.wires.wire import Wire
 
 
 class RehearsedCalls:
@@ -38,7 +40,7 @@ class RehearsedCalls:
         if self._untranslatable.setdefault(wire.protocol, ""):
             return
         try:
-            wire.parse(body)
+            parse_call(wire, body)
         except BadRequest as refusal:
             self._untranslatable[wire.protocol] = str(refusal)
 

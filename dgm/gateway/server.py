@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import DgmError, Infrastructure
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.calls import JobEnded
@@ -32,13 +33,13 @@ from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT, ModelNames
 from dgm.gateway.performing import DRY_RUN, ModelCaller
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.gateway.translation import parse_document
 from dgm.messages import Reply, Request, RequestRefused, WireRequest
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.volatile_text import UNKNOWN
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SPOKEN = (chat.WIRE, responses.WIRE, messages.WIRE)
+SPOKEN = (CHAT, RESPONSES, MESSAGES)
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -243,7 +244,7 @@ class Gateway:
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(messages.WIRE, self._count)
+        count = self._endpoint(MESSAGES, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
@@ -366,7 +367,7 @@ class Gateway:
 
         lease = self._find_lease(http)
         if lease is None:
-            return await self._refuse_key(chat.WIRE)
+            return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
