@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions, in the dialects of OpenAI itself and of the many compatible servers."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -178,8 +178,6 @@ class _Fold:
         CHAT.raise_error(event, name)
         self.text = ""
         usage = event.get("usage")
-        if usage is None and "x_groq" in event:
-            usage = record(event["x_groq"]).get("usage")
         if isinstance(usage, dict) and usage:
             self._usage = usage
         for key, value in event.items():
@@ -476,18 +474,8 @@ class _Chat(Wire):
             },
         }
 
-    def render_error(self, status: int, code: str, message: str) -> bytes:
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
-    def models(self, names: Sequence[str]) -> bytes:
-        return json.dumps({"object": "list", "data": [_describe_model(name) for name in names]}).encode()
-
-    def one_model(self, name: str) -> bytes:
-        return json.dumps(_describe_model(name)).encode()
-
-
-CHAT: Wire = _Chat()
+CHAT = _Chat()
 
 
 def _rest_of_message(message: JsonObject, index: int, sent: Sent) -> dict[str, Any]:
@@ -513,10 +501,6 @@ def _rest_of_calls(calls: object, index: int, sent: Sent) -> list[Any]:
         if text := sent.rest(key, call[kind][name]):
             rest.append({"index": number, kind: {name: text}})
     return rest
-
-
-def _describe_model(name: str) -> JsonObject:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "dgm"}
 
 
 def _format(form: AnswerForm | None) -> JsonObject | None:

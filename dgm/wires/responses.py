@@ -25,7 +25,6 @@ from dgm.messages import (
     ToolCall,
     WireProtocol,
 )
-from dgm.wires.chat import CHAT
 from dgm.wires.neutral import (
     FAILED,
     floating,
@@ -87,7 +86,6 @@ class _Item:
         self.at, self.item, self.given_id, self.done = at, item, given_id, False
         self.parts: dict[tuple[str, int], list[str]] = {}
         """Type and index of a part → its pieces; for a call's arguments: the field and 0."""
-        self.annotations: dict[int, list[object]] = {}
 
     @property
     def kind(self) -> str:
@@ -132,10 +130,9 @@ class _Item:
 
     def _content(self, *kinds: str) -> list[JsonObject]:
         parts: list[JsonObject] = []
-        for (kind, index), pieces in sorted(self.parts.items(), key=lambda entry: entry[0][1]):
+        for (kind, _), pieces in sorted(self.parts.items(), key=lambda entry: entry[0][1]):
             if kind in kinds:
-                noted = {"annotations": self.annotations.get(index, [])} if kind == "output_text" else {}
-                parts.append({"type": kind, _PARTS[kind]: "".join(pieces), **noted})
+                parts.append({**_new_part(kind), _PARTS[kind]: "".join(pieces)})
         return parts
 
 
@@ -183,13 +180,7 @@ class _Fold:
             return self._take_text(event, prefix, step == "done") and sound
         if prefix == "response.content_part" and record(event.get("part")).get("type") != "reasoning_text":
             return self._take_part(event, step == "done") and sound
-        item = (
-            self._find(event, "message")
-            if "annotation" in event
-            else self._slots.get(_number(event.get("output_index")))
-        )
-        if "annotation" in event and item is not None:
-            item.annotations.setdefault(_number(event.get("content_index")), []).append(event["annotation"])
+        item = self._slots.get(_number(event.get("output_index")))
         return sound and (item is None or "item_id" not in event or self._fits(event, item))
 
     def _first_response(self, known: JsonObject) -> dict[str, Any]:
@@ -255,7 +246,7 @@ class _Fold:
         self.spoken = self.spoken or item.kind in _CALLS or _count_chars([read]) > 0
         return item, read is given and type(index) is int and index == item.at
 
-    def _find(self, event: JsonObject, kind: str) -> _Item | None:
+    def _find(self, event: JsonObject, kind: object) -> _Item | None:
         """Return the item of an event: by its index, else its id, else the last one of its type."""
         index, item_id = event.get("output_index"), event.get("item_id")
         item = self._slots.get(index) if type(index) is int else None
@@ -286,17 +277,13 @@ class _Fold:
         given, index = event.get("item"), event.get("output_index")
         if not isinstance(given, dict):
             return True
-        item, own = self._slots.get(index) if type(index) is int else None, given.get("id")
+        own = given.get("id")
+        item = self._find({"output_index": index, "item_id": own}, given.get("type"))
+        if item is not None and item.done:
+            item = None
         if not done:
-            if item is not None and not item.done and own and own == item.given_id:
-                return False
-            return self._new(given, index)[1]
-        named = next((one for one in self._items if own and one.given_id == own and not one.done), None)
-        if item is None and index is None:
-            item = next((one for one in self._items if one.kind == given.get("type") and not one.done), None)
-        item = named or (
-            item if item is not None and item.kind == given.get("type") and not item.done else None
-        )
+            known = item is not None and own and own == item.given_id
+            return not known and self._new(given, index)[1]
         sound = item is not None and index == item.at and type(index) is int
         item = item or self._new(given, index)[0]
         sound = item.renew(given) and sound
@@ -535,17 +522,8 @@ class _Responses(Wire):
             },
         }
 
-    def render_error(self, status: int, code: str, message: str) -> bytes:
-        return CHAT.render_error(status, code, message)
 
-    def models(self, names: Sequence[str]) -> bytes:
-        return CHAT.models(names)
-
-    def one_model(self, name: str) -> bytes:
-        return CHAT.one_model(name)
-
-
-RESPONSES: Wire = _Responses()
+RESPONSES = _Responses()
 
 
 def _number(value: object) -> int:
@@ -570,8 +548,11 @@ def _count_chars(items: Sequence[JsonObject]) -> int:
 
 
 def _new_part(kind: str) -> dict[str, Any]:
-    empty = {"refusal": ""} if kind == "refusal" else {"text": "", "annotations": []}
-    return {"type": kind, **empty}
+    return {
+        "type": kind,
+        _PARTS.get(kind, "text"): "",
+        **({"annotations": []} if kind == "output_text" else {}),
+    }
 
 
 def _mend_item(item: JsonObject, item_id: str, call_id: Any) -> JsonObject:  # noqa: ANN401  (a function of any JSON)

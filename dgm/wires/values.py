@@ -87,8 +87,7 @@ def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, w
         read: ``prompt`` or ``input``: the protocol's word for tokens that were read.
         wrote: ``completion`` or ``output``: its word for tokens that were written.
     """
-    counts = whole.get("usage")
-    given: Mapping[str, Any] = counts if isinstance(counts, Mapping) else {}
+    given = record(whole.get("usage") or record(whole.get("x_groq")).get("usage"))
     details, thought = given.get(f"{read}_tokens_details"), given.get(f"{wrote}_tokens_details")
     into = count_of(given, f"{read}_tokens") or (
         # DeepSeek may give the input only as cached and uncached tokens.

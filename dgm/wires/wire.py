@@ -284,14 +284,16 @@ class Wire(ABC):
     def write_answer(self, answer: WireAnswer) -> JsonObject:
         """Return a whole answer."""
 
-    @abstractmethod
     def render_error(self, status: int, code: str, message: str) -> bytes:
-        """Return the body of a refusal."""
+        """Return the body of a refusal; OpenAI's, as those of the next two."""
+        kind = "server_error" if status >= 500 else "invalid_request_error"
+        return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
-    @abstractmethod
     def models(self, names: Sequence[str]) -> bytes:
         """Return the body of a list of models."""
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
+        return json.dumps({"object": "list", "data": data}).encode()
 
-    @abstractmethod
     def one_model(self, name: str) -> bytes:
         """Return the body that describes one model."""
+        return json.dumps({"id": name, "object": "model", "created": 0, "owned_by": "dgm"}).encode()
