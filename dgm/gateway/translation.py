@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import orjson
+
 from dgm.gateway.allowed import TABLE, BadRequest
 from dgm.gateway.leaving_out import describe_media, leave_out
 from dgm.messages import CallKey, JsonObject, Message, Request, Role, WireProtocol
@@ -69,6 +71,17 @@ def parse_document(body: bytes) -> dict[str, Any]:
         BadRequest: it is no JSON object.
     """
     try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = _parse_leniently(body)
+    if not isinstance(data, dict):
+        raise BadRequest("the body must be an object")
+    return data
+
+
+def _parse_leniently(body: bytes) -> Any:  # noqa: ANN401  (any JSON)
+    """Return a JSON value that may begin with a mark of its encoding or hold half surrogate pairs."""
+    try:
         written = str(body, "utf-8-sig")
         data = json.loads(written, parse_constant=_parse_finite, parse_float=_parse_finite)
         if "\\ud" in written or "\\uD" in written:
@@ -76,8 +89,6 @@ def parse_document(body: bytes) -> dict[str, Any]:
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         raise BadRequest("the body is not JSON", "invalid_json") from error
-    if not isinstance(data, dict):
-        raise BadRequest("the body must be an object")
     return data
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dgm.messages import JsonObject, WireProtocol
+from dgm.models.connections import read_pieces
 from dgm.protocols import Delivery
 from dgm.wires.stream import DONE_DATA, cut_blocks, is_whole, parse_event, read_block, read_events
 from dgm.wires.values import map_texts, mend_halves
 from dgm.wires.wire import DONE, ErrorInAnswer, Event, Sent, UnusableReply, Wire
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 EVENTS = "text/event-stream"
 ENDING_S = 0.1
@@ -204,7 +205,7 @@ def render_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> ReceivedAnsw
 
 
 async def receive(
-    response: "httpx2.Response", reader: AnswerReader, delivery: Delivery, idle_s: float
+    response: "aiohttp.ClientResponse", reader: AnswerReader, delivery: Delivery, idle_s: float
 ) -> ReceivedAnswer:
     """Return the answer of a response with status 200, and hand it on meanwhile.
 
@@ -220,7 +221,7 @@ async def receive(
         TimeoutError: nothing arrived for too long.
         Exception: the connection's own errors.
     """
-    loop, pieces = asyncio.get_running_loop(), response.aiter_bytes()
+    loop, pieces = asyncio.get_running_loop(), read_pieces(response)
     try:
         async with asyncio.timeout(idle_s) as patience:
             async for data in pieces:

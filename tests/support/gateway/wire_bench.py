@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from dgm.domain import Usage
 from dgm.gateway.allowed import BadRequest
-from dgm.gateway.passing import read_document
+from dgm.gateway.answering import read_document
 from dgm.gateway.translation import answer_id, parse_call, render_answer
 from dgm.messages import CallKey, Reply, Stop, ToolCall
 from dgm.wires import CHAT, MESSAGES, RESPONSES
