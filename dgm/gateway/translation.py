@@ -18,7 +18,7 @@ from dgm.messages import CallKey, JsonObject, Message, Request, Role, WireProtoc
 from dgm.wires import RESPONSES
 from dgm.wires.responses import describe_tools, flatten_tools, with_plain_functions
 from dgm.wires.values import record, records
-from dgm.wires.wire import Wire, WireAnswer
+from dgm.wires.wire import Wire
 
 _FUNCTIONS: Mapping[WireProtocol, Collection[object]] = {
     WireProtocol.CHAT: ("function",),
@@ -131,12 +131,6 @@ def parse_call(wire: Wire, body: JsonObject) -> ParsedCall:
 def answer_id(wire: Wire, key: CallKey) -> str:
     """Return the id of the answer to a call; no two calls of a run share one."""
     return f"{wire.prefix}{key.action}{wire.prefix[-1]}{key.number}"
-
-
-def render_answer(wire: Wire, answer: WireAnswer, *, stream: bool) -> bytes:
-    """Return an answer's body: JSON or server-sent events."""
-    whole = wire.write_answer(answer)
-    return b"".join(event.render() for event in wire.split(whole)) if stream else json.dumps(whole).encode()
 
 
 def keep_functions(wire: Wire, tools: Sequence[JsonObject]) -> list[JsonObject]:

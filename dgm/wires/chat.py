@@ -21,13 +21,10 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    as_texts,
-    floating,
+    choose_tool,
     same_turn,
     schema_of,
     text_of_parts,
-    tool_choice_of,
-    tool_of,
     whole_number,
 )
 from dgm.wires.values import (
@@ -408,19 +405,11 @@ class _Chat(Wire):
             mend_halves(body), "messages", lambda turn: mend_each(turn, "tool_calls", _mend_call)
         )
 
-    def read_request(self, body: JsonObject) -> Request:
-        return Request(
-            messages=[_read_turn(turn) for turn in records(body.get("messages"))],
-            tools=[_read_tool(tool) for tool in records(body.get("tools"))],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            stop=as_texts(body.get("stop")),
-            tool_choice=tool_choice_of(body.get("tool_choice")),
-            parallel=body.get("parallel_tool_calls") is not False,
-            effort=str(body.get("reasoning_effort") or ""),
-        )
+    def read_messages(self, body: JsonObject) -> list[Message]:
+        return [_read_turn(turn) for turn in records(body.get("messages"))]
+
+    def read_effort(self, body: JsonObject) -> str:
+        return str(body.get("reasoning_effort") or "")
 
     def write_request(self, request: Request, model: str) -> JsonObject:
         body: dict[str, Any] = {
@@ -430,13 +419,8 @@ class _Chat(Wire):
         if request.tools:
             body["tools"] = [_write_tool(tool) for tool in request.tools]
             if not request.parallel:
-                # Omit the choice when it is the default: some reasoning models refuse the word itself.
                 body["parallel_tool_calls"] = False
-        if request.tool_choice.startswith("tool:"):
-            name = request.tool_choice.removeprefix("tool:")
-            body["tool_choice"] = {"type": "function", "function": {"name": name}}
-        elif request.tool_choice == "required" or (request.tool_choice == "none" and request.tools):
-            body["tool_choice"] = request.tool_choice
+        body |= choose_tool(request, lambda name: {"type": "function", "function": {"name": name}})
         wishes = {
             "max_tokens": request.max_output_tokens,
             "temperature": request.temperature,
@@ -540,11 +524,6 @@ def _read_call(call: JsonObject) -> ToolCall:
     inner = record(call.get("function") or call.get("custom"))
     text = arguments_text(inner.get("arguments", inner.get("input")))
     return ToolCall(str(call.get("id") or ""), str(inner.get("name") or ""), text if text.strip() else "{}")
-
-
-def _read_tool(tool: JsonObject) -> Tool:
-    inner = tool.get("function") or tool.get("custom")
-    return tool_of(inner if isinstance(inner, dict) else tool, "parameters", instead=tool.get("type"))
 
 
 def _text(message: JsonObject) -> str:

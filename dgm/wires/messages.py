@@ -32,7 +32,7 @@ from dgm.messages import (
     ToolCall,
     WireProtocol,
 )
-from dgm.wires.neutral import as_texts, floating, text_of_parts, tool_choice_of, tool_of, whole_number
+from dgm.wires.neutral import text_of_parts, whole_number
 from dgm.wires.values import (
     INVALID_JSON,
     Ids,
@@ -402,26 +402,26 @@ class _Messages(Wire):
 
         return mend_each(mend_halves(body), "messages", lambda turn: mend_each(turn, "content", mend))
 
-    def read_request(self, body: JsonObject) -> Request:
+    def read_messages(self, body: JsonObject) -> list[Message]:
         system = text_of_parts(body.get("system"), _GAP)
         messages = [Message(Role.SYSTEM, system)] if system else []
-        for turn in records(body.get("messages")):
-            messages += _read_turn(turn)
-        choice = body.get("tool_choice")
-        return Request(
-            messages=messages,
-            tools=[
-                tool_of(tool, "input_schema", instead=tool.get("type")) for tool in records(body.get("tools"))
-            ],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            stop=as_texts(body.get("stop_sequences")),
-            tool_choice=tool_choice_of(choice),
-            parallel=not record(choice).get("disable_parallel_tool_use"),
-            effort=_read_effort(body),
+        return messages + [message for turn in records(body.get("messages")) for message in _read_turn(turn)]
+
+    def read_effort(self, body: JsonObject) -> str:
+        effort, thinking = (
+            str(record(body.get("output_config")).get("effort") or ""),
+            record(body.get("thinking")),
         )
+        match thinking.get("type"):
+            case "disabled":
+                return "none"
+            case "adaptive":
+                return effort or "high"
+            case "enabled":
+                budget = whole_number(thinking.get("budget_tokens")) or 0
+                return effort or next((word for bound, word in _BUDGETS if budget < bound), "high")
+            case _:
+                return effort
 
     def write_request(self, request: Request, model: str) -> JsonObject:
         turns = _write_turns(request.messages)
@@ -549,24 +549,6 @@ def _split(whole: JsonObject, sent: Sent) -> Iterator[JsonObject]:
     ended |= {name: whole[name] for name in ("stop_details", "container") if whole.get(name)}
     yield {"type": "message_delta", "delta": ended, "usage": dict(counts)}
     yield {"type": "message_stop"}
-
-
-def _read_effort(body: JsonObject) -> str:
-    """Return the effort as one word, as the module describes."""
-    effort, thinking = (
-        str(record(body.get("output_config")).get("effort") or ""),
-        record(body.get("thinking")),
-    )
-    match thinking.get("type"):
-        case "disabled":
-            return "none"
-        case "adaptive":
-            return effort or "high"
-        case "enabled":
-            budget = whole_number(thinking.get("budget_tokens")) or 0
-            return effort or next((word for bound, word in _BUDGETS if budget < bound), "high")
-        case _:
-            return effort
 
 
 def _read_turn(turn: JsonObject) -> list[Message]:

@@ -3,9 +3,10 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from dgm.messages import JsonObject, Message, Tool, ToolCall
+from dgm.messages import JsonObject, Message, Request, Tool, ToolCall
 
 FAILED = "The tool failed:\n"
 """Prefix of a failed tool's result; OpenAI's protocols have no mark for failure."""
@@ -80,17 +81,13 @@ def tool_choice_of(value: object) -> str:
     return f"tool:{name}" if isinstance(name, str) and name else "auto"
 
 
-def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
-    """Return a tool in neutral form.
-
-    Args:
-        described: its name and description.
-        schema: the field of ``described`` that holds its parameters.
-        instead: the name for a tool without one.
-    """
-    parameters = described.get(schema)
-    name, description = described.get("name") or instead or "", described.get("description") or ""
-    return Tool(str(name), str(description), parameters if isinstance(parameters, dict) else {})
+def choose_tool(request: Request, named: Callable[[str], JsonObject]) -> dict[str, Any]:
+    """Return OpenAI's fields for the choice of tools; ``named`` writes the choice of one."""
+    kind, _, name = request.tool_choice.partition(":")
+    if kind == "tool":
+        return {"tool_choice": named(name)}
+    # Omit the default: some reasoning models refuse the word itself.
+    return {"tool_choice": kind} if kind == "required" or (kind == "none" and request.tools) else {}
 
 
 def schema_of(tool: Tool) -> JsonObject:

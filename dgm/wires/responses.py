@@ -27,12 +27,10 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    floating,
+    choose_tool,
     same_turn,
     schema_of,
     text_of_parts,
-    tool_choice_of,
-    tool_of,
     whole_number,
 )
 from dgm.wires.values import (
@@ -384,6 +382,9 @@ class _Responses(Wire):
         number = sent.events
         for event in _split(whole):
             [(key, text)] = self.pieces(event)
+            item_done = ("response.output_item.done", event.get("output_index"), None)
+            if sent.events and (event["type"] in _BEGINS or not sent.lacks(item_done)):
+                continue
             if not sent.lacks(key):
                 if not (text and (text := sent.rest(key, text))):
                     continue
@@ -436,25 +437,16 @@ class _Responses(Wire):
 
         return mend_each(mend_halves(body), "input", mend)
 
-    def read_request(self, body: JsonObject) -> Request:
+    def read_messages(self, body: JsonObject) -> list[Message]:
         given = body.get("input")
         system = text_of_parts(body["instructions"]) if body.get("instructions") else None
         messages = [] if system is None else [Message(Role.SYSTEM, system)]
         if isinstance(given, str):
             messages.append(Message(Role.USER, given))
-        return Request(
-            messages=messages + _read_items(records(given)),
-            tools=[
-                tool_of(tool, "parameters", instead=tool.get("type")) for tool in records(body.get("tools"))
-            ],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            tool_choice=tool_choice_of(body.get("tool_choice")),
-            parallel=body.get("parallel_tool_calls") is not False,
-            effort=str(record(body.get("reasoning")).get("effort") or ""),
-        )
+        return messages + _read_items(records(given))
+
+    def read_effort(self, body: JsonObject) -> str:
+        return str(record(body.get("reasoning")).get("effort") or "")
 
     def write_request(self, request: Request, model: str) -> JsonObject:
         # The provider stores nothing.
@@ -473,10 +465,7 @@ class _Responses(Wire):
             body["tools"] = [_write_tool(tool) for tool in request.tools]
             if not request.parallel:
                 body["parallel_tool_calls"] = False
-        if request.tool_choice.startswith("tool:"):
-            body["tool_choice"] = {"type": "function", "name": request.tool_choice.removeprefix("tool:")}
-        elif request.tool_choice == "required" or (request.tool_choice == "none" and request.tools):
-            body["tool_choice"] = request.tool_choice
+        body |= choose_tool(request, lambda name: {"type": "function", "name": name})
         wishes = {
             "max_output_tokens": request.max_output_tokens,
             "temperature": request.temperature,

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from dgm.domain import Usage
-from dgm.messages import JsonObject, Reply, Request, Stop, WireProtocol
+from dgm.fast_json import dump_json
+from dgm.messages import JsonObject, Message, Reply, Request, Stop, Tool, WireProtocol
+from dgm.wires.neutral import as_texts, floating, tool_choice_of
+from dgm.wires.values import record, records
 
 DONE = "[DONE]"
 """Data of the event that ends a stream of Chat Completions."""
@@ -213,6 +216,10 @@ class Wire(ABC):
             ErrorInAnswer: it holds one.
         """
 
+    def render(self, whole: JsonObject, *, stream: bool) -> bytes:
+        """Return the body of a whole answer: JSON, or server-sent events."""
+        return b"".join(event.render() for event in self.split(whole)) if stream else dump_json(whole)
+
     def accept(self, whole: JsonObject, request: JsonObject) -> JsonObject:
         """Return a whole answer in a form that the vendor's client can read; the same object if it can already.
 
@@ -266,9 +273,37 @@ class Wire(ABC):
     def mended_request(self, body: JsonObject) -> JsonObject:
         """Return a body whose earlier calls strict providers accept; the same object if nothing changed."""
 
-    @abstractmethod
     def read_request(self, body: JsonObject) -> Request:
         """Return a body in neutral form, for translations, people, evidence and replays; never raises."""
+        choice = body.get("tool_choice")
+        serial = body.get("parallel_tool_calls") is False or record(choice).get("disable_parallel_tool_use")
+        return Request(
+            messages=self.read_messages(body),
+            tools=[self.read_tool(tool) for tool in records(body.get("tools"))],
+            model=str(body.get("model") or ""),
+            temperature=floating(body.get("temperature")),
+            max_output_tokens=self.output_limit(body),
+            top_p=floating(body.get("top_p")),
+            stop=as_texts(body.get("stop", body.get("stop_sequences"))),
+            tool_choice=tool_choice_of(choice),
+            parallel=not serial,
+            effort=self.read_effort(body),
+        )
+
+    @abstractmethod
+    def read_messages(self, body: JsonObject) -> list[Message]:
+        """Return the conversation of a body."""
+
+    @abstractmethod
+    def read_effort(self, body: JsonObject) -> str:
+        """Return the reasoning effort of a body; empty: the model's default."""
+
+    def read_tool(self, tool: JsonObject) -> Tool:
+        """Return one of a body's tools."""
+        inner = record(tool.get("function") or tool.get("custom")) or tool
+        name, told = inner.get("name") or tool.get("type") or "", inner.get("description") or ""
+        schema = record(inner.get("parameters") or inner.get("input_schema"))
+        return Tool(str(name), str(told), schema)
 
     @abstractmethod
     def write_request(self, request: Request, model: str) -> JsonObject:
