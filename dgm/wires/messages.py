@@ -500,9 +500,8 @@ def _mend_block(block: JsonObject, ids: Ids) -> JsonObject:
     kind = block.get("type")
     if not isinstance(kind, str) or not kind:
         kind = fixed["type"] = _CALL if "input" in block else "thinking" if "thinking" in block else "text"
-    for name in {"text": ("text",), "thinking": ("thinking", "signature")}.get(kind, ()):
-        if not isinstance(block.get(name), str):
-            fixed[name] = ""
+    if kind in ("text", "thinking") and not isinstance(block.get(kind), str):
+        fixed[kind] = ""
     if kind == _CALL and (named := ids.take(block.get("id"))) != block.get("id"):
         fixed["id"] = named
     if kind in (_CALL, "server_tool_use") and not isinstance(block.get("input"), dict):
