@@ -107,6 +107,7 @@ class _Choice:
         self.message = Growing()
         self.more: dict[str, Any] = {}
         self.slots: dict[int, _Call] = {}
+        self.given: dict[str, _Call] = {}
 
     @property
     def end(self) -> str:
@@ -122,7 +123,7 @@ class _Choice:
         last = self.calls[-1] if self.calls else None
         if name and slot is not None and slot not in self.slots:
             return None
-        call = next((one for one in reversed(self.calls) if given and one.given == given), None)
+        call = self.given.get(given)
         if call is None:
             call = self.slots.get(slot, None if given or name else last) if slot is not None else last
         if call is None or not (name and call.name):
@@ -132,9 +133,9 @@ class _Choice:
 
     def repeats(self, slot: int | None, given: str, name: str, text: str) -> bool:
         """Return whether a piece is a call that was told already, as some servers do at the end."""
-        told = [one for one in self.calls if given and one.given == given and one.name == name]
-        known = slot is None or slot in self.slots
-        return known and bool(text.strip()) and any(one.arguments == text for one in told)
+        call = self.given.get(given)
+        same = call is not None and call.name == name and call.arguments == text
+        return same and bool(text.strip()) and (slot is None or slot in self.slots)
 
     def whole(self, index: int) -> JsonObject:
         message = {"role": "assistant", "content": None, **self.message.fields()}
@@ -244,6 +245,8 @@ class _Fold:
             choice.calls.append(call)
         if slot is not None:
             choice.slots[slot] = call
+        if given:
+            choice.given[given] = call
         call.name = call.name or name
         if said is not None:
             call.pieces.append(text)

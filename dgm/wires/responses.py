@@ -141,6 +141,7 @@ class _Fold:
         self._items: list[_Item] = []
         self._slots: dict[int, _Item] = {}
         self._named = len(records(request.get("input")))
+        self._taken: set[str] = set()
         self._calls: Ids | None = None
         self._ended = ""
         self.spoken, self.text = False, ""
@@ -228,9 +229,10 @@ class _Fold:
     def _new(self, given: JsonObject, index: object) -> tuple[_Item, bool]:
         """Add an item, and return whether it is as the vendor's client needs it."""
         own = given.get("id")
-        if not isinstance(own, str) or not own or any(item.item.get("id") == own for item in self._items):
+        if not isinstance(own, str) or not own or own in self._taken:
             self._named += 1
             own = f"{_PREFIXES.get(str(given.get('type')), 'item_')}dgm_{self._named}"
+        self._taken.add(own)
         if self._calls is None:
             items = records(self._request.get("input"))
             self._calls = Ids(
