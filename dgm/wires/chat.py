@@ -151,22 +151,8 @@ class _Fold:
         self._usage: Mapping[str, Any] | None = None
         self._choices: dict[int, _Choice] = {}
         self._ids: Ids | None = None
-        self.spoken, self.text, self._counted = False, "", False
-
-    @property
-    def stopped(self) -> bool:
-        return any(choice.finish for choice in self._choices.values())
-
-    @property
-    def ending(self) -> bool:
-        return self.stopped or self._counted
-
-    @property
-    def complete(self) -> bool:
-        ended = bool(self._choices) and all(
-            choice.finish and all(call.pieces for call in choice.calls) for choice in self._choices.values()
-        )
-        return ended and (self._usage is not None or not self._wants_usage)
+        self.spoken, self.text = False, ""
+        self.ending = self.stopped = self.complete = False
 
     @property
     def _wants_usage(self) -> bool:
@@ -184,8 +170,14 @@ class _Fold:
         choices = event.get("choices")
         if not isinstance(choices, list):
             return False
-        self._counted = self._counted or (not choices and bool(usage))
+        self.ending = self.ending or (not choices and bool(usage))
         sound = [self._take_choice(choice, place) for place, choice in enumerate(choices)]
+        if self.ending:
+            ended = all(
+                one.finish and all(call.pieces for call in one.calls) for one in self._choices.values()
+            )
+            counted = self._usage is not None or not self._wants_usage
+            self.complete = bool(self._choices) and ended and counted
         return all(sound)
 
     def _take_choice(self, given: object, place: int) -> bool:
@@ -200,6 +192,7 @@ class _Fold:
             delta, sound = {} if self.spoken else record(given.get("message")), False
         if (reason := given.get("finish_reason")) and isinstance(reason, str):
             choice.finish = reason
+            self.ending = self.stopped = True
         for key, value in given.items() if len(given) > 3 else ():
             if value is not None and key not in ("index", "delta", "message", "finish_reason"):
                 # Probabilities and lists go on; others are said anew.

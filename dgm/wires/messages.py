@@ -45,7 +45,6 @@ from dgm.wires.values import (
     is_json,
     mend_each,
     mend_halves,
-    merge,
     record,
     records,
     texts,
@@ -146,11 +145,7 @@ class _Fold:
         self._slots: dict[int, _Block] = {}
         self._ids: Ids | None = None
         self.spoken, self.text = False, ""
-        self.ending = self.complete = False
-
-    @property
-    def stopped(self) -> bool:
-        return self.complete or bool(self._message.get("stop_reason"))
+        self.ending = self.stopped = self.complete = False
 
     def take(self, event: JsonObject, name: str) -> bool:
         kind = event.get("type") or name
@@ -180,7 +175,7 @@ class _Fold:
         if kind == "message_delta":
             return self._message_delta(event, stopped) and sound
         sound = sound and stopped and not self.complete and bool(self._message.get("stop_reason"))
-        self.complete = True
+        self.stopped = self.complete = True
         return sound
 
     def _start(self, message: JsonObject) -> bool:
@@ -259,13 +254,6 @@ class _Fold:
         elif kind == "signature_delta":
             block.block["signature"] = texts([delta], "signature")
             sound = sound and isinstance(delta.get("signature"), str)
-        else:
-            more = {
-                name: merge(block.block.get(name), value)
-                for name, value in delta.items()
-                if value is not None
-            }
-            block.block.update({name: value for name, value in more.items() if name != "type"})
         return sound
 
     def _message_delta(self, event: JsonObject, stopped: bool) -> bool:
@@ -274,6 +262,7 @@ class _Fold:
         self._message.update(
             {name: value for name, value in delta.items() if value is not None and name != "usage"}
         )
+        self.stopped = bool(self._message.get("stop_reason"))
         # The vendor's client uses the last value, null included.
         lost = any(self._message.get(name) and not delta.get(name) for name in _ENDS)
         known = (

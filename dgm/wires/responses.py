@@ -145,22 +145,7 @@ class _Fold:
         self._calls: Ids | None = None
         self._ended = ""
         self.spoken, self.text = False, ""
-
-    @property
-    def ending(self) -> bool:
-        return bool(self._ended)
-
-    @property
-    def complete(self) -> bool:
-        return bool(self._ended)
-
-    @property
-    def stopped(self) -> bool:
-        # A call may be missing after a completed text, and the agent would take the text as its last word.
-        items = self._items
-        return bool(self._ended) or bool(
-            items and items[-1].kind in _CALLS and all(item.done for item in items)
-        )
+        self.ending = self.stopped = self.complete = False
 
     def take(self, event: JsonObject, name: str) -> bool:
         kind = event.get("type") or name
@@ -207,6 +192,7 @@ class _Fold:
             return sound
         RESPONSES.raise_error(response, "")
         self._ended = "response.completed" if kind == "response.done" else kind
+        self.ending = self.stopped = self.complete = True
         status = self._ended.removeprefix("response.")
         if response.get("status") != status and (kind != "response.done" or not response.get("status")):
             self._response["status"], sound = status, False
@@ -239,7 +225,7 @@ class _Fold:
                 item.get("call_id") for item in items if not str(item.get("type")).endswith("_output")
             )
         read = _mend_item(given, own, self._calls.take)
-        item = _Item(len(self._items), read, given.get("id"))
+        item, self.stopped = _Item(len(self._items), read, given.get("id")), self.complete
         self._items.append(item)
         if type(index) is int:
             self._slots[index] = item
@@ -288,6 +274,8 @@ class _Fold:
         item = item or self._new(given, index)[0]
         sound = item.renew(given) and sound
         item.done = True
+        # A call may be missing after a completed text, and the agent would take the text as its last word.
+        self.stopped = item.kind in _CALLS and all(one.done for one in self._items)
         self.spoken = self.spoken or _count_chars([item.item]) > 0
         return sound
 

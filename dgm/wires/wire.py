@@ -117,25 +117,16 @@ class Fold(Protocol):
     Attributes:
         spoken: some of its content has arrived: a retry would be visible.
         text: the last piece of text.
+        ending: an event has begun to tell how the answer ends.
+        stopped: the model has stopped; only an end mark may be missing.
+        complete: it has ended, and nothing that a client needs is missing.
     """
 
     spoken: bool
     text: str
-
-    @property
-    def ending(self) -> bool:
-        """An event has begun to tell how the answer ends."""
-        ...
-
-    @property
-    def stopped(self) -> bool:
-        """The model has stopped; only an end mark may be missing."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """It has ended, and nothing that a client needs is missing."""
-        ...
+    ending: bool
+    stopped: bool
+    complete: bool
 
     def take(self, event: JsonObject, name: str) -> bool:
         """Take the next event; return whether the vendor's client can read it as it is, behind those before it.
