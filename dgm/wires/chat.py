@@ -21,7 +21,7 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    choose_tool,
+    openai_fields,
     same_turn,
     schema_of,
     text_of_parts,
@@ -408,25 +408,16 @@ class _Chat(Wire):
         return str(body.get("reasoning_effort") or "")
 
     def write_request(self, request: Request, model: str) -> JsonObject:
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [_write_turn(message) for message in request.messages],
-        }
-        if request.tools:
-            body["tools"] = [_write_tool(tool) for tool in request.tools]
-            if not request.parallel:
-                body["parallel_tool_calls"] = False
-        body |= choose_tool(request, lambda name: {"type": "function", "function": {"name": name}})
-        wishes = {
-            "max_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "stop": list(request.stop) or None,
-            "reasoning_effort": request.effort or None,
-            "response_format": _format(request.form),
-        }
-        body.update({name: value for name, value in wishes.items() if value is not None})
-        return body
+        fields = openai_fields(
+            request,
+            _write_tool,
+            lambda name: {"type": "function", "function": {"name": name}},
+            max_tokens=request.max_output_tokens,
+            stop=list(request.stop) or None,
+            reasoning_effort=request.effort or None,
+            response_format=_format(request.form),
+        )
+        return {"model": model, "messages": [_write_turn(message) for message in request.messages], **fields}
 
     # Answers to an agent
 

@@ -81,13 +81,32 @@ def tool_choice_of(value: object) -> str:
     return f"tool:{name}" if isinstance(name, str) and name else "auto"
 
 
-def choose_tool(request: Request, named: Callable[[str], JsonObject]) -> dict[str, Any]:
-    """Return OpenAI's fields for the choice of tools; ``named`` writes the choice of one."""
+def openai_fields(
+    request: Request,
+    write_tool: Callable[[Tool], JsonObject],
+    named: Callable[[str], JsonObject],
+    **more: object,
+) -> dict[str, Any]:
+    """Return the fields of a body that OpenAI's protocols share.
+
+    Args:
+        request: the request.
+        write_tool: writes a tool.
+        named: writes the choice of one tool by its name.
+        more: further fields; None is left out.
+    """
     kind, _, name = request.tool_choice.partition(":")
-    if kind == "tool":
-        return {"tool_choice": named(name)}
     # Omit the default: some reasoning models refuse the word itself.
-    return {"tool_choice": kind} if kind == "required" or (kind == "none" and request.tools) else {}
+    choice = kind if kind == "required" or (kind == "none" and request.tools) else None
+    fields = {
+        "tools": [write_tool(tool) for tool in request.tools] or None,
+        "parallel_tool_calls": None if request.parallel or not request.tools else False,
+        "tool_choice": named(name) if kind == "tool" else choice,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        **more,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def schema_of(tool: Tool) -> JsonObject:

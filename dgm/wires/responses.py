@@ -27,7 +27,7 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    choose_tool,
+    openai_fields,
     same_turn,
     schema_of,
     text_of_parts,
@@ -143,7 +143,6 @@ class _Fold:
         self._named = len(records(request.get("input")))
         self._taken: set[str] = set()
         self._calls: Ids | None = None
-        self._ended = ""
         self.spoken, self.text = False, ""
         self.ending = self.stopped = self.complete = False
 
@@ -191,13 +190,13 @@ class _Fold:
         if kind in _BEGINS:
             return sound
         RESPONSES.raise_error(response, "")
-        self._ended = "response.completed" if kind == "response.done" else kind
+        ended = "response.completed" if kind == "response.done" else kind
         self.ending = self.stopped = self.complete = True
-        status = self._ended.removeprefix("response.")
+        status = ended.removeprefix("response.")
         if response.get("status") != status and (kind != "response.done" or not response.get("status")):
             self._response["status"], sound = status, False
-        sound = sound and kind == self._ended and isinstance(response.get("usage"), dict)
-        sound = sound and (self._ended == "response.incomplete" or all(item.done for item in self._items))
+        sound = sound and kind == ended and isinstance(response.get("usage"), dict)
+        sound = sound and (ended == "response.incomplete" or all(item.done for item in self._items))
         given = response.get("output")
         entries = records(given)
         if not isinstance(given, list) or len(entries) < len(given) or len(entries) < len(self._items):
@@ -302,7 +301,7 @@ class _Fold:
     def _take_part(self, event: JsonObject, done: bool) -> bool:
         part = record(event.get("part"))
         item, sound = self._found(event, "message")
-        index, name = event.get("content_index"), str(part.get("type") or "output_text")
+        index, name = event.get("content_index"), str(part.get("type"))
         key, text = (name, _number(index)), texts([part], "text", "refusal")
         sound = sound and type(index) is int and isinstance(part.get(_PARTS.get(name, "type")), str)
         if done:
@@ -313,14 +312,14 @@ class _Fold:
         return sound
 
     def finish(self, *, done: bool) -> None:
-        if not self._ended:
+        if not self.complete:
             if not self._items:
                 raise UnusableReply("the stream ended before the model said anything")
             if not all(item.is_whole for item in self._items):
                 raise UnusableReply("the stream ended within the arguments of a tool call")
         if not all(item.kind not in _CALLS or _is_name(item.item.get("name")) for item in self._items):
             raise UnusableReply("a tool call of the response names no function")
-        status = self._response.get("status") if self._ended else "completed"
+        status = self._response.get("status") if self.complete else "completed"
         if status not in ("completed", "incomplete"):
             raise UnusableReply(f"the response is {status}")
         self._response["status"] = status
@@ -333,7 +332,7 @@ class _Fold:
                 "output_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
                 "total_tokens": used.tokens,
             }
-        if not self._ended and not (done or self.stopped):
+        if not (done or self.stopped):
             raise UnusableReply("the stream ended without a final response", self.whole())
         if not self._items and status == "completed":
             raise UnusableReply("the response holds no output", self.whole())
@@ -447,24 +446,21 @@ class _Responses(Wire):
         leading = next(
             (at for at, turn in enumerate(messages) if turn.role is not Role.SYSTEM), len(messages)
         )
-        items = [item for message in messages[leading:] for item in _write_items(message)]
-        body: dict[str, Any] = {"model": model, "input": items, "store": False, "include": [ENCRYPTED]}
-        if leading:
-            body["instructions"] = "\n\n".join(message.text for message in messages[:leading])
-        if request.tools:
-            body["tools"] = [_write_tool(tool) for tool in request.tools]
-            if not request.parallel:
-                body["parallel_tool_calls"] = False
-        body |= choose_tool(request, lambda name: {"type": "function", "name": name})
-        wishes = {
-            "max_output_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "reasoning": {"effort": request.effort} if request.effort else None,
-            "text": _write_form(request.form),
+        body = {
+            "model": model,
+            "input": [item for message in messages[leading:] for item in _write_items(message)],
+            "store": False,
+            "include": [ENCRYPTED],
         }
-        body.update({name: value for name, value in wishes.items() if value is not None})
-        return body
+        return body | openai_fields(
+            request,
+            _write_tool,
+            lambda name: {"type": "function", "name": name},
+            instructions="\n\n".join(message.text for message in messages[:leading]) if leading else None,
+            max_output_tokens=request.max_output_tokens,
+            reasoning={"effort": request.effort} if request.effort else None,
+            text=_write_form(request.form),
+        )
 
     # Answers to an agent
 
