@@ -44,12 +44,12 @@ from dgm.models.faults import (
 )
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.pricing import REPLY_TOKENS
-from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
+from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive, render_whole
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 
 if TYPE_CHECKING:
     import aiohttp
@@ -130,19 +130,19 @@ class _CallInProgress:
     refusal: tuple[int, bytes] = (400, b"")
     """Status and body of the last refusal."""
 
-    def break_off(self, receiving: AnswerReceiver, *, billed: bool = True) -> None:
+    def break_off(self, reader: AnswerReader | None, body: JsonObject, *, billed: bool = True) -> None:
         """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
-            receiving: the received part of the answer.
+            reader: the received part of the answer, if there is one.
+            body: the request's body, as it was sent.
             billed: whether the input counts if nothing arrived: the provider did not say that it failed.
         """
-        reader = receiving.reader
-        came = reader.whole() if reader is not None and reader.spoken else {}
+        came = reader.spoken if reader is not None else {}
         if not came and not billed:
             self.delivery.take_back(Usage())
             return
-        usage = receiving.wire.usage(came, receiving.body)
+        usage = WIRES[self.request.protocol].usage(came, body)
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 
 
@@ -288,10 +288,7 @@ class HostedModel:
     async def _ask(self, sending: _CallInProgress, body: JsonObject) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
-        asked = sending.request.body
-        receiving = AnswerReceiver(
-            wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes
-        )
+        reader: AnswerReader | None = None
         sending.sent = False
         response: aiohttp.ClientResponse | None = None
         try:
@@ -300,9 +297,12 @@ class HostedModel:
                 content = await response.read()
                 sending.refusal = response.status, mask_secret_bytes(content, self._access.secrets)
                 return self._judge_refusal(response.status, content, response.headers, (sending, body))
-            received = await receiving.take(response)
+            kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+            asked, streamed = sending.request.body, kind == EVENTS
+            reader = AnswerReader(wire, body, asked, self._secret_bytes, streamed=streamed)
+            received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
-            sending.break_off(receiving, billed=False)
+            sending.break_off(reader, body, billed=False)
             content = json.dumps(error.body).encode()
             sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
@@ -313,7 +313,7 @@ class HostedModel:
             if fault is None:
                 raise
             if sending.sent:
-                sending.break_off(receiving)
+                sending.break_off(reader, body)
                 if isinstance(error, TimeoutError):
                     return Retry(f"no progress of the answer for {self._access.timeout_s:g} s")
             sending.proxy_failed = not sending.sent and bool(self._connection.proxy)
