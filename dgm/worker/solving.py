@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +52,11 @@ class UsageJournal:
     def __init__(self) -> None:
         self.usage = Usage()
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:  # noqa: ARG002  (nothing was recorded)
+        """Return none: nothing was recorded."""
+        return 0, ()
+
+    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:  # noqa: ARG002
         """Return none: nothing was recorded."""
         return ()
 
