@@ -24,7 +24,7 @@ from dgm.gateway.lease import SPENT
 from dgm.gateway.leaving_out import LEFT_OUT
 from dgm.messages import CONTEXT_LENGTH, CUT_SHORT, LEFT_OPEN
 
-SETTABLE = ("models", "limits", "workers", "sandbox", "scale")
+SETTABLE = ("models", "providers", "limits", "workers", "sandbox", "scale")
 """Top-level names of settings that a resume may change, beside the place of the benchmark."""
 OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT, FAILED, LEFT_OPEN, LEFT_OUT)
 """Codes of refusals that concern one request only, not the account or the abilities of the model."""

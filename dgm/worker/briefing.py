@@ -80,7 +80,7 @@ class BriefBuilder:
         settings = self.by.settings.evidence
         if settings.layout == 2:
             return evidence_folder(about, settings.folder_bytes)
-        return folder(own, settings.transcript_bytes) if own else {}
+        return folder(own) if own else {}
 
     def _member(self, standing: ParentState) -> Member:
         repository = self.by.run.repository

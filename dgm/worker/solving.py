@@ -167,12 +167,10 @@ async def open_bench(
         UserError: there is no such model, or its key is missing.
         Infrastructure: it does not answer.
     """
-    limits = means.settings.limits.model_copy(
-        update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
-    )
+    limits = means.settings.limits.model_copy(update={"patch_bytes": LIMIT_BYTES})
     name = names_by_role(means.settings)["solve"]
     model = open_model(name, means.settings, longest_wait_s=LONGEST_WAIT_S)
-    prices = Prices.load(means.settings.models.prices, means.settings.models.compatible.base_url)
+    prices = Prices.load(means.settings)
     ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
     most = CallLimits(
         calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens

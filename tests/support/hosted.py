@@ -33,7 +33,7 @@ class Provider:
 
     model: str
     section: str
-    """Its settings: ``models.<section>``."""
+    """Its settings: ``providers.<section>``."""
     key_env: str
     dialect: str
     """The end of the path that it is asked at."""
@@ -52,7 +52,7 @@ class Provider:
 
     def assign(self, setting: str) -> list[str]:
         """One setting of the provider."""
-        return ["--set", f"models.{self.section}.{setting}"]
+        return ["--set", f"providers.{self.section}.{setting}"]
 
 
 PROVIDERS = {
@@ -62,7 +62,7 @@ PROVIDERS = {
     ),
     "anthropic": Provider("anthropic/claude-haiku-5-5", "anthropic", "ANTHROPIC_API_KEY", "/messages"),
     "compatible": Provider(
-        "openai-compatible/local-coder", "compatible", "OPENAI_COMPATIBLE_API_KEY", "/chat/completions"
+        "openai-compatible/local-coder", "openai-compatible", "OPENAI_COMPATIBLE_API_KEY", "/chat/completions"
     ),
 }
 
