@@ -168,7 +168,7 @@ def create(folder: Path, prepared: PreparedSession) -> Run:
         UserError: the folder exists, or an error of ``assemble.create``.
     """
     # First, so that a run whose creation is cut off is known to be this user's.
-    remember_own(list_reach(prepared.settings.models))
+    remember_own(list_reach(prepared.settings))
     made = assemble.create(folder, prepared.settings, prepared.parts)
     note_checks(made, prepared.settings, prepared.checks)
     return made
@@ -192,7 +192,7 @@ async def prepare_again(
         Infrastructure: a sandbox failed.
     """
     require_consent(run, settings)
-    remember_own(list_reach(settings.models))
+    remember_own(list_reach(settings))
     settings = name_models(settings, watcher)
     event = change_event(assemble.settings_of(run), settings)
     check_budget_ends_run(budget, settings)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dgm import references
 from dgm.errors import UserError
+from dgm.models.scripted import Script, lend_script
 
 
 def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a path or any object)
@@ -20,6 +21,15 @@ def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a p
     if given is None or isinstance(given, str):
         return given
     return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+
+
+def model_of(given: str | Script | None) -> str | None:
+    """Return the name of a model, of a list of replies or a function that returns one among them; None stays None.
+
+    Raises:
+        UserError: the list holds something else than replies.
+    """
+    return given if given is None or isinstance(given, str) else lend_script(given)
 
 
 def assignments_of(settings: Mapping[str, Any] | None) -> Sequence[str]:

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from dgm.api.arguments import assignments_of, check_amount, path_of
+from dgm.api.arguments import assignments_of, check_amount, model_of, path_of
 from dgm.benchmarks.calibration import MOST_ATTEMPTS
 from dgm.blocking import OnEvent, ProgramWatcher, block
 from dgm.errors import UserError
+from dgm.models.scripted import Script
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import evaluation
 from dgm.sessions.calibration import CalibratedSuite, find_suite, keep_calibration, make_calibration
@@ -22,7 +23,7 @@ class CalibrateArguments(TypedDict, total=False):
     """Times that each task is tried, from 1 to 100; 3 unless it is given."""
     tasks: Sequence[str]
     """Only these tasks."""
-    model: str | None
+    model: str | Script | None
     """The model that the agent works with; ``auto`` unless it is given."""
     max_usd: float | None
     """Limit in USD, earlier sessions included; None: the last one given, or none."""
@@ -35,7 +36,7 @@ class CalibrateArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record the attempts in; one in the archive unless it is given."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
     allow_paid: bool
     """If true, ``model="auto"`` may choose a model that costs money."""
 
@@ -77,7 +78,7 @@ async def _calibrate(
     chosen = evaluation.EvaluationChoice(
         tasks=given.get("tasks", ()),
         attempts=attempts,
-        model=given.get("model"),
+        model=model_of(given.get("model")),
         max_usd=max_usd,
         workers=given.get("workers"),
         sandbox=given.get("sandbox"),

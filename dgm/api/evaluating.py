@@ -8,11 +8,12 @@ from typing import Any, TypedDict, Unpack
 
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import AgentView
-from dgm.api.arguments import assignments_of, check_amount, name_of, path_of
+from dgm.api.arguments import assignments_of, check_amount, model_of, name_of, path_of
 from dgm.archive.run import Run
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.domain import Split, Tally
 from dgm.errors import UserError
+from dgm.models.scripted import Script
 from dgm.protocols import Benchmark
 from dgm.publish.finding import check_unpacked
 from dgm.sandboxes.engine_address import use_engine
@@ -38,7 +39,7 @@ class EvaluateArguments(TypedDict, total=False):
     """Only these tasks of the split."""
     attempts: int
     """Times that each task is tried, from 1 to 100; 1 unless it is given."""
-    model: str | None
+    model: str | Script | None
     """Another one than the run's."""
     max_usd: float | None
     """Limit in USD, earlier sessions included; None: the last one given, or none."""
@@ -51,7 +52,7 @@ class EvaluateArguments(TypedDict, total=False):
     into: str | Path | None
     """Folder to record it in; one in the run's unless it is given."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``benchmarks.*`` or ``grading.*``."""
     allow_paid: bool
     """If true, ``model="auto"`` may choose a model that costs money."""
 
@@ -181,7 +182,7 @@ def choose_conditions(  # noqa: PLR0913  (all have their usual value)
     split: str = Split.HOLDOUT.value,
     tasks: Sequence[str] = (),
     attempts: int = 1,
-    model: str | None = None,
+    model: str | Script | None = None,
     max_usd: float | None = None,
     workers: int | None = None,
     sandbox: str | None = None,
@@ -205,7 +206,7 @@ def choose_conditions(  # noqa: PLR0913  (all have their usual value)
             split=_split_of(split),
             tasks=tasks,
             attempts=attempts,
-            model=model,
+            model=model_of(model),
             max_usd=max_usd,
             workers=workers,
             sandbox=sandbox,

@@ -32,7 +32,7 @@ def doctor(
 
     Args:
         model: also make one small real call to this model, with a tool; this may cost money.
-        settings: of the model, such as ``models.compatible.base_url``.
+        settings: of the model, such as ``providers.openai-compatible.base_url``.
         engine: address of the Docker engine, such as ``ssh://user@host``, or several; None: the environment's.
     """
     return block(lambda _: _check(model, settings or {}, engine), None)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from dgm import replay
-from dgm.api.arguments import assignments_of, check_amount, path_of
+from dgm.api.arguments import assignments_of, check_amount, model_of, path_of
 from dgm.archive.run import Run
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import AgentId, TaskId
+from dgm.models.scripted import Script
 from dgm.publish.finding import check_unpacked
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions.live_settings import choose_live_settings
@@ -81,12 +82,14 @@ class RunReplay:
         chosen, named = _numbers(agents), None if task is None else TaskId(task)
         return _block_with(engine, lambda _: replay.evaluations(self.run, chosen, named, how, sandbox))
 
-    def live_lineage(self, agent: int, model: str, **given: Unpack[LiveArguments]) -> replay.LiveLineage:
+    def live_lineage(
+        self, agent: int, model: str | Script, **given: Unpack[LiveArguments]
+    ) -> replay.LiveLineage:
         """Perform every expansion from the seed to an agent again by a model, for real, and compare.
 
         Args:
             agent: its number.
-            model: its name.
+            model: its name, or as with ``evolve``.
             given: see ``LiveArguments``.
 
         Raises:
@@ -99,7 +102,7 @@ class RunReplay:
 
     def live_evaluations(
         self,
-        model: str,
+        model: str | Script,
         agents: Sequence[int] | None = None,
         task: str | None = None,
         *,
@@ -109,7 +112,7 @@ class RunReplay:
         """Let agents work on their tasks again by a model, for real, and compare.
 
         Args:
-            model: its name.
+            model: its name, or as with ``evolve``.
             agents: their numbers; None: all that were evaluated.
             task: only on this task.
             benchmark: another suite: its search split, the seed and the agents.
@@ -129,12 +132,12 @@ class RunReplay:
         return _block_with(given.get("engine"), perform)
 
     async def _live_lineage(
-        self, session: ProgramWatcher, agent: int, model: str, given: LiveArguments
+        self, session: ProgramWatcher, agent: int, model: str | Script, given: LiveArguments
     ) -> replay.LiveLineage:
         return await replay.live_lineage(self.run, AgentId(agent), self._live(session, model, given))
 
     def _live(
-        self, session: ProgramWatcher, model: str, given: LiveArguments, benchmark: str | None = None
+        self, session: ProgramWatcher, model: str | Script, given: LiveArguments, benchmark: str | None = None
     ) -> replay.Live:
         session.allow_paid = given.get("allow_paid", False)
         check_amount("max_usd", given.get("max_usd"))
@@ -143,7 +146,7 @@ class RunReplay:
             check_unpacked(self.run.folder)
         own = {"sandbox": given.get("sandbox")}
         chosen = assignments_of(given.get("settings"))
-        settings = choose_live_settings(self.run, model, benchmark, chosen, own, session)
+        settings = choose_live_settings(self.run, str(model_of(model)), benchmark, chosen, own, session)
         return replay.Live(settings, into, given.get("max_usd"))
 
 

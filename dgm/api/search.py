@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from dgm import assemble, examinations, launch
 from dgm.analysis.budgets import Ending
-from dgm.api.arguments import assignments_of, name_of
+from dgm.api.arguments import assignments_of, model_of, name_of
 from dgm.api.results import ReportView, Results
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
@@ -20,6 +20,7 @@ from dgm.config.resolving import key_path, resolve, resolve_layers
 from dgm.evaluation.control import MOST
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.models.reach import file_models, require_own_file
+from dgm.models.scripted import Script
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
 from dgm.publish.finding import check_unpacked
@@ -58,7 +59,8 @@ class EvolveArguments(TypedDict, total=False):
     """``plain``, ``solid``, a folder or a git URL; None: ``plain`` for the offline model, else ``solid``."""
     benchmark: str | Path | Benchmark | None
     """A name, a folder or an object; the starter suite unless it is given."""
-    model: str | None
+    model: str | Script | None
+    """A name; or replies, or a function that returns them, to test an agent (``docs/models.md``, scripted replies)."""
     policy: str | Policy | type | Composition | None
     """A name, an object, or its class, which another process makes anew without arguments."""
     operators: Sequence[str | Operator | type] | str | None
@@ -87,7 +89,7 @@ class ResumeArguments(TypedDict, total=False):
     benchmark: str | Path | None
     """Where the same benchmark lies now."""
     settings: Mapping[str, Any] | None
-    """``models.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
+    """``models.*``, ``providers.*``, ``limits.*``, ``scale.*``, ``workers`` or ``sandbox`` from here on."""
     engine: str | Sequence[str] | None
     """Address of the Docker engine, or several, for this session; the run's unless it is given."""
     regrade: bool
@@ -247,7 +249,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     config: str | Path | None = None,
     seed_agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
-    model: str | None = None,
+    model: str | Script | None = None,
     policy: str | Policy | type | Composition | None = None,
     operators: Sequence[str | Operator | type] | str | None = None,
     budget: Budget | None = None,
@@ -263,7 +265,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     chosen = {
         "seed_agent": None if seed_agent is None else str(seed_agent),
         "benchmark": name_of("benchmarks", benchmark),
-        "model": model,
+        "model": model_of(model),
         "operator": _joined(operators),
         "workers": workers,
         "seed": seed,
@@ -276,7 +278,7 @@ async def _evolve(  # noqa: PLR0913  (all have their usual value)
     layers = [*_read_layers(config), ("dgm.evolve", table)]
     resolved = make_paths_absolute(resolve_layers(layers, Path.cwd()))
     if config:
-        require_own_file(Path(config), resolved.models, file_models(Path(config)))
+        require_own_file(Path(config), resolved, file_models(Path(config)))
     folder = launch.new_folder(name)
     with use_engine(engine):
         prepared = await launch.prepare(resolved, session)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dgm.api.arguments import assignments_of, check_amount
+from dgm.api.arguments import assignments_of, check_amount, model_of
 from dgm.api.records import Records, records_of
 from dgm.blocking import block, in_python
+from dgm.models.scripted import Script
 from dgm.sessions import seed_agents as sessions
 from dgm.sessions.agent_check import MAX_USD, CheckChoice, findings_record
 from dgm.sessions.agent_check import check_agent as perform
@@ -59,7 +60,7 @@ def init_agent(
 
 def check_agent(
     folder: str | Path,
-    model: str | None = None,
+    model: str | Script | None = None,
     *,
     max_usd: float = MAX_USD,
     sandbox: str = "auto",
@@ -80,6 +81,6 @@ def check_agent(
     """
     with in_python():
         check_amount("max_usd", max_usd)
-    choice = CheckChoice(sandbox, model, max_usd, assignments_of(settings))
+    choice = CheckChoice(sandbox, model_of(model), max_usd, assignments_of(settings))
     done = block(lambda _: perform(Path(folder), choice), None)
     return AgentCheckView(done.fit, records_of(findings_record(done)), done.usage.usd)

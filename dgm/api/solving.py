@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from dgm.api.agents import AgentView
-from dgm.api.arguments import check_amount
+from dgm.api.arguments import check_amount, model_of
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import Usage
 from dgm.errors import UserError
+from dgm.models.scripted import Script
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import repairing
 from dgm.simulate import check_performed
@@ -21,7 +22,7 @@ TIMEOUT_S = 600.0
 class SolveArguments(TypedDict, total=False):
     """Arguments of ``solve`` and ``solve_async``; each may be left out."""
 
-    model: str | None
+    model: str | Script | None
     """The model that the agent is lent; the run's unless it is given."""
     max_usd: float | None
     """Limit on all its model calls in USD."""
@@ -130,7 +131,7 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     repo: Path,
     problem: str,
     *,
-    model: str | None = None,
+    model: str | Script | None = None,
     max_usd: float | None = None,
     sandbox: str = "auto",
     engine: str | Sequence[str] | None = None,
@@ -143,7 +144,7 @@ async def _solve(  # noqa: PLR0913  (all have their usual value)
     if not repo.is_dir():
         raise UserError(f"{repo}: no such folder")
     check_performed(agent.run)
-    settings = repairing.choose_settings(agent.run, model, max_usd, session)
+    settings = repairing.choose_settings(agent.run, model_of(model), max_usd, session)
     context = SolveContext(settings, sandbox, timeout_s)
     repair = repairing.prepare(f"{agent.run.name}:{agent.id}", agent.source, repo, problem, context)
     with use_engine(engine):

@@ -13,7 +13,7 @@ from dgm.archive.reasons import kind_of
 
 CANNOT_GO_ON = "cannot go on"
 """The reason in ``RunStopped`` when a session ended because its children die."""
-_MENDING = ("models", "limits", "sandbox")
+_MENDING = ("models", "providers", "limits", "sandbox")
 """Sections of the settings whose change may remove the cause of the stillbirths."""
 
 

@@ -118,7 +118,7 @@ def mine(
 
     settings = resolve(config, assignments, {"models.solve": statement_model or None})
     if config and statement_model:
-        require_own_file(config, settings.models, file_models(config))
+        require_own_file(config, settings, file_models(config))
     engine = choose(sandbox, settings)
     options = MiningOptions(
         repo=repo,

@@ -110,15 +110,19 @@ def _describe_parameter(parameter: Any) -> dict[str, Any]:
 
 def _describe_settings() -> list[dict[str, Any]]:
     from dgm.config.listing import NAME, list_settings
+    from dgm.config.settings import KINDS
 
     return [
         {
-            "name": row.name.partition(NAME)[0] if NAME in row.name else row.name,
+            "name": name.partition(NAME)[0] if NAME in name else name,
             "choices": list(row.choices),
             "help": row.meaning,
             "table": row.type == "table",
         }
         for row in list_settings()
+        for name in (
+            [row.name.replace(NAME, kind) for kind in KINDS] if "providers" in row.name else [row.name]
+        )
     ]
 
 
@@ -152,7 +156,7 @@ def _list_names() -> dict[str, list[str]]:
     found: dict[str, Iterable[str]] = {
         "policies": POLICIES,
         "operators": OPERATORS,
-        "models": [AUTO, *MODELS, *Prices.load({}).rows],
+        "models": [AUTO, *MODELS, *Prices.load().rows],
         "kinds": KINDS,
         "recipes": recipes.names(),
         "sandboxes": ["auto", *ENGINES],

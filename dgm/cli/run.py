@@ -102,7 +102,7 @@ def run(
     """Start a search for better agents. CONFIG is a TOML file of settings."""
     settings = make_paths_absolute(resolve(config, assignments, _dot_setting_names(flags)))
     if config:
-        require_own_file(config, settings.models, file_models(config))
+        require_own_file(config, settings, file_models(config))
     folder = launch.new_folder(name)
     watcher = SearchWatcher(yes=yes)
     prepared = asyncio.run(launch.prepare(settings, watcher))
@@ -121,7 +121,7 @@ def run(
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a setting from here on: models.*, limits.*, scale.*, workers or sandbox.",
+    help="Change a setting from here on: models.*, providers.*, limits.*, scale.*, workers or sandbox.",
 )
 @click.option("--benchmark", help="Where the run's benchmark lies now; its content must be the same.")
 @click.option(

@@ -11,8 +11,7 @@ import click
 
 from dgm.cli.arguments import as_json
 from dgm.cli.output import emit_json
-from dgm.config.listing import ListedSection, ListedSetting
-from dgm.config.variables import Variable
+from dgm.config.listing import ListedSection, ListedSetting, Variable
 from dgm.sessions.setting_search import find_matching
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.terminal import write_lines

@@ -4,31 +4,29 @@ An unknown key is an error with a suggestion. The resolved settings are frozen i
 constructor; no other module reads a configuration file or an environment variable.
 """
 
-from dgm.config.earlier import restore_old_defaults
-from dgm.config.making import EvidenceSettings, GateSettings, OperatorSettings, VettingSettings
-from dgm.config.resolving import resolve, validate_settings
-from dgm.config.scale import ScaleSettings
-from dgm.config.sections import (
-    AzureSettings,
-    BedrockSettings,
+from dgm.config.resolving import read_frozen, resolve, validate_settings
+from dgm.config.settings import (
     BenchmarksSettings,
     BudgetSettings,
+    EvidenceSettings,
+    GateSettings,
     GradingSettings,
     LimitSettings,
     ModelsSettings,
+    OperatorSettings,
     PolicySettings,
     PolyglotSettings,
     PriceSettings,
     ProviderSettings,
     RequestSettings,
+    ScaleSettings,
+    Settings,
     SwebenchSettings,
-    VertexSettings,
+    VettingSettings,
+    WeightedModel,
 )
-from dgm.config.settings import Settings
 
 __all__ = [
-    "AzureSettings",
-    "BedrockSettings",
     "BenchmarksSettings",
     "BudgetSettings",
     "EvidenceSettings",
@@ -45,9 +43,9 @@ __all__ = [
     "ScaleSettings",
     "Settings",
     "SwebenchSettings",
-    "VertexSettings",
     "VettingSettings",
+    "WeightedModel",
+    "read_frozen",
     "resolve",
-    "restore_old_defaults",
     "validate_settings",
 ]

@@ -5,12 +5,11 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
-from dgm.config.section import Section
-from dgm.config.settings import Settings
+from dgm.config.settings import MOST, Section, Settings
 
 NAME = "NAME"
 """Stands in a setting's name for what the user names: a model, an operator, an instance."""
@@ -59,30 +58,25 @@ def _sections(record: type[BaseModel], name: str) -> Iterator[ListedSection]:
     inner: list[tuple[str, type[BaseModel]]] = []
     rows: list[ListedSetting] = []
     for key, field in record.model_fields.items():
-        section = _record_in(field.annotation)
-        if section is not None and not _is_mapping(field.annotation):
-            inner.append((prefix + key, section))
+        described = schema["properties"][key]
+        if section := _record_in(field.annotation):
+            inner.append(
+                (f"{prefix}{key}.{NAME}" if _is_mapping(field.annotation) else prefix + key, section)
+            )
             continue
-        described = {**schema["properties"][key], "description": meanings.get(key, "")}
-        rows.append(_describe_setting(prefix + key, described, schema, field.is_required()))
-        if section is not None and _is_mapping(field.annotation):
-            inner.append((f"{prefix}{key}.{NAME}", section))
+        rows.append(
+            ListedSetting(
+                prefix + key,
+                _type_text(described),
+                described.get("default"),
+                field.is_required(),
+                _plain(meanings.get(key, "")),
+                _choices(described),
+            )
+        )
     yield ListedSection(name, _plain((record.__doc__ or "").strip()), tuple(rows))
     for below, section in inner:
         yield from _sections(section, below)
-
-
-def _describe_setting(
-    name: str, schema: Mapping[str, Any], whole: Mapping[str, Any], required: bool
-) -> ListedSetting:
-    return ListedSetting(
-        name,
-        _type_text(schema, whole),
-        schema.get("default"),
-        required,
-        _plain(schema["description"]),
-        _choices(schema),
-    )
 
 
 def _read_meanings(record: type[BaseModel]) -> Mapping[str, str]:
@@ -109,9 +103,9 @@ def _is_mapping(annotation: Any) -> bool:  # noqa: ANN401  (any type)
     return getattr(annotation, "__origin__", None) is Mapping
 
 
-def _type_text(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    if "anyOf" in schema:
-        kinds = [_type_text(kind, whole) for kind in schema["anyOf"] if kind.get("type") != "null"]
+def _type_text(schema: Mapping[str, Any]) -> str:
+    if either := schema.get("anyOf") or schema.get("oneOf"):
+        kinds = [_type_text(kind) for kind in either if kind.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if choices := _choices(schema):
         return " | ".join(choices)
@@ -123,7 +117,7 @@ def _type_text(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
         case "string":
             return "text"
         case "array":
-            return f"list of: {_type_text(schema.get('items', {}), whole)}"
+            return f"list of: {_type_text(schema.get('items', {}))}"
         case _:
             return "table"
 
@@ -145,7 +139,7 @@ def _range(schema: Mapping[str, Any]) -> str:
     parts = [
         f"from {low:g}" if low is not None else "",
         f"above {above:g}" if above is not None else "",
-        f"to {high:g}" if high is not None else "",
+        f"to {high:g}" if high is not None and high < MOST else "",
         f"below {below:g}" if below is not None else "",
     ]
     return "".join(f" {part}" for part in parts if part)
@@ -154,3 +148,52 @@ def _range(schema: Mapping[str, Any]) -> str:
 def _plain(text: str) -> str:
     """Return a docstring as one line, code in single backquotes."""
     return " ".join(text.split()).replace("``", "`")
+
+
+class Variable(NamedTuple):
+    """An environment variable that dgm reads: a secret or a location, which is no setting of a run."""
+
+    name: str
+    meaning: str
+
+
+OWN_VARIABLES: Sequence[Variable] = (
+    Variable("DGM_ARCHIVE", "Folder in which runs are made and looked for; default: ./archive."),
+    Variable(
+        "DGM_ENGINE",
+        "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host; several with spaces or commas "
+        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; --engine and engine= "
+        "name another for one command or call.",
+    ),
+    Variable(
+        "DGM_UNBOUNDED",
+        "1: run agents on a Docker engine that does not bound their processes or memory; else none runs there.",
+    ),
+    Variable(
+        "DGM_RAY_CERTIFICATE",
+        "File with the certificate (PEM) that the head shows to its nodes; with DGM_RAY_KEY, their connections to the "
+        "gateway are encrypted.",
+    ),
+    Variable("DGM_RAY_KEY", "File with the private key (PEM) of DGM_RAY_CERTIFICATE."),
+    Variable("DGM_DEBUG", "1: print the traceback of whatever ends a command, before its one line."),
+)
+"""Variables of dgm itself."""
+SYSTEM_VARIABLES: Sequence[Variable] = (
+    Variable("HTTPS_PROXY", "Proxy for model calls; NO_PROXY names hosts that are reached without it."),
+    Variable("DOCKER_HOST", "Address of the Docker engine; empty is unset."),
+    Variable("DOCKER_CONTEXT", "Context of the Docker CLI; default: its current one."),
+    Variable("DOCKER_CONFIG", "Folder of the Docker CLI's configuration and contexts; default: ~/.docker."),
+    Variable("DOCKER_TLS_VERIFY", "Not empty: encrypt tcp:// addresses, and check who the engine is."),
+    Variable(
+        "DOCKER_CERT_PATH",
+        "Folder with ca.pem, cert.pem and key.pem for tcp:// addresses; default: ~/.docker.",
+    ),
+    Variable("NO_COLOR", "Not empty: print without colours."),
+    Variable("PAGER", "Program with which the browser shows long texts."),
+    Variable("LC_ALL", "C or POSIX (also LC_CTYPE and LANG): draw with ASCII alone."),
+    Variable(
+        "XDG_CACHE_HOME", "Folder for caches (dgm/ below it): downloads, unpacked runs; default: ~/.cache."
+    ),
+    Variable("XDG_CONFIG_HOME", "Folder for what you agreed to pay for (dgm/ below it); default: ~/.config."),
+)
+"""Variables of the machine, which other programs read too."""

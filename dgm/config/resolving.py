@@ -1,22 +1,46 @@
-"""Where settings come from, which source wins, and what is said of wrong ones."""
+"""Where settings come from, which source wins, what is said of wrong ones, and names of earlier versions."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dgm.config.combining import check_together, overlap
+from dgm.config.listing import NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import Settings
+from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
 from dgm.errors import UserError
 from dgm.toml_files import NotToml, parse_toml, read_toml
 
 KeyPath = tuple[str, ...]
 _NO_LIMITS = ("budget.until_score", "budget.patience")
 """Settings of the section ``budget`` whose flags do not begin with ``--max-``."""
+
+
+_FORMER_SECTIONS = {name: name for name in KINDS if name != "openai-compatible"} | {
+    "compatible": "openai-compatible"
+}
+"""Section of ``models`` before version 2 of the settings → section of ``providers``."""
+_GONE = frozenset({
+    ("scale", "speculate"),
+    ("limits", "log_bytes"),
+    ("limits", "workspace_bytes"),
+    ("evidence", "transcript_bytes"),
+    ("providers", "azure", "api_version"),
+    ("providers", "bedrock", "profile"),
+    *(("providers", name, "waiting") for name in KINDS),
+})  # fmt: skip
+_BEFORE_VETTING: Mapping[str, Mapping[str, Any]] = {
+    "vetting": {"patch": False, "syntax": False, "probes": 0},
+    "evidence": {"layout": 1},
+}
+"""Values for runs that are older than the settings of making children."""
+
+log = logging.getLogger(__name__)
 
 
 def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, Any]) -> Settings:
@@ -30,26 +54,20 @@ def resolve(file: Path | None, assignments: Iterable[str], flags: Mapping[str, A
     Raises:
         UserError: a source cannot be read, a key is unknown, or a value is invalid, alone or with another.
     """
-    merged: dict[str, Any] = {}
-    origin: dict[str, str] = {}
-    for path, value in leaves(read_settings_file(file) if file else {}):
-        _assign(merged, path, make_path_absolute(path, value, file.parent) if file else value)
-        origin[".".join(path)] = str(file)
+    merged = _MergedSettings()
+    if file:
+        merged.add_table(str(file), read_settings_file(file), file.parent)
     for text in assignments:
         key, found, value = text.partition("=")
         if not found:
             raise UserError(f"--set {text}: expected KEY=VALUE, for example --set policy.alpha=0.5")
-        path = key_path(key.strip())
-        _assign(merged, path, _parse_value(value.strip()))
-        origin[".".join(path)] = "--set"
+        merged.add("--set", key_path(key.strip()), _parse_value(value.strip()))
     for key, value in flags.items():
         if value is not None:
-            _assign(merged, tuple(key.split(".")), value)
             limit = "max-" if key.startswith("budget.") and key not in _NO_LIMITS else ""
-            origin[key] = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
-    settings = validate_settings(merged, origin)
-    check_together(settings, origin)
-    return settings
+            option = f"--{limit}{key.rpartition('.')[2].replace('_', '-')}"
+            merged.add(option, tuple(key.split(".")), value)
+    return merged.validate()
 
 
 def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path) -> Settings:
@@ -62,15 +80,79 @@ def resolve_layers(layers: Iterable[tuple[str, Mapping[str, Any]]], folder: Path
     Raises:
         UserError: a key is unknown, or a value is invalid, alone or with another.
     """
-    merged: dict[str, Any] = {}
-    origin: dict[str, str] = {}
+    merged = _MergedSettings()
     for source, table in layers:
+        merged.add_table(source, table, folder)
+    return merged.validate()
+
+
+class _MergedSettings:
+    """Settings of several sources, with the source of each."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._origin: dict[str, str] = {}
+        self._former: dict[str, str] = {}
+
+    def add_table(self, source: str, table: Mapping[str, Any], folder: Path) -> None:
         for path, value in leaves(table):
-            _assign(merged, path, make_path_absolute(path, value, folder))
-            origin[".".join(path)] = source
-    settings = validate_settings(merged, origin)
-    check_together(settings, origin)
-    return settings
+            self.add(source, path, make_path_absolute(path, value, folder))
+
+    def add(self, source: str, path: KeyPath, value: object) -> None:
+        new = _present_path(path)
+        if new != path or new in _GONE:
+            now = "gone, and ignored" if new in _GONE else f"now {'.'.join(new)}"
+            self._former[f"{source}: {'.'.join(path)}"] = now
+        if new not in _GONE:
+            _assign(self._values, new, value)
+            self._origin[".".join(new)] = source
+
+    def validate(self) -> Settings:
+        if self._former:
+            _warn_once("; ".join(f"{name} is {now}" for name, now in self._former.items()))
+        settings = validate_settings(self._values, self._origin)
+        for key, wrong in _conflicts(settings):
+            name = key.partition(" ")[0]
+            where = next(
+                (source for known, source in self._origin.items() if _overlap(known, name)), "settings"
+            )
+            raise UserError(f"{where}: {key}: {wrong}")
+        return settings
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning, but not again for each run of a sweep."""
+    log.warning("%s", text)
+
+
+def read_frozen(record: Mapping[str, Any], source: str) -> Settings:
+    """Return frozen settings of this or an earlier version of dgm, which mean what they meant to it.
+
+    Args:
+        record: ``settings`` of a ``run.json``; not changed.
+        source: the file, for messages.
+
+    Raises:
+        UserError: a value is invalid.
+    """
+    now: dict[str, Any] = {}
+    usual = ProviderSettings().model_dump(mode="json")
+    for path, value in leaves(record):
+        new = _present_path(path)
+        # Former versions froze all that may be said of all providers.
+        if new not in _GONE and (new == path or value != usual.get(new[-1])):
+            _assign(now, new, value)
+    if "vetting" not in record:
+        now |= {name: {**now.get(name, {}), **was} for name, was in _BEFORE_VETTING.items()}
+    return validate_settings(now, {"": source})
+
+
+def _present_path(path: KeyPath) -> KeyPath:
+    """Return the present name of a setting that an earlier version may have named otherwise."""
+    if len(path) > 2 and path[0] == "models" and path[1] in _FORMER_SECTIONS:
+        return ("providers", _FORMER_SECTIONS[path[1]], *path[2:])
+    return path
 
 
 def read_settings_file(file: Path) -> dict[str, Any]:
@@ -122,21 +204,22 @@ def validate_settings(values: Mapping[str, Any], origin: Mapping[str, str]) -> S
 def _describe_error(error: ErrorDetails, origin: Mapping[str, str]) -> str:
     path = [str(part) for part in error["loc"]]
     key = ".".join(path)
-    where = next((source for known, source in origin.items() if overlap(known, key)), "settings")
+    where = next((source for known, source in origin.items() if _overlap(known, key)), "settings")
     if error["type"] != "extra_forbidden":
-        return f"{where}: {key} = {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
-    near = difflib.get_close_matches(key, list(_known_keys(Settings, "")), 1, 0.5)
+        message = error["msg"].removeprefix("Value error, ")
+        return f"{where}: {key} = {error['input']!r}: {message[0].lower()}{message[1:]}"
+    near = difflib.get_close_matches(key, list(_known_keys(path)), 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else ""
     return f"{where}: unknown setting '{key}'{hint}"
 
 
-def _known_keys(section: type[BaseModel], prefix: str) -> Iterable[str]:
-    for name, field in section.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _known_keys(kind, f"{prefix}{name}.")
-        else:
-            yield prefix + name
+def _known_keys(path: list[str]) -> Iterator[str]:
+    """Yield the names of all settings; where a name is the user's, that of the path."""
+    for setting in list_settings():
+        parts = setting.name.split(".")
+        yield ".".join(
+            path[place] if part == NAME and place < len(path) else part for place, part in enumerate(parts)
+        )
 
 
 def _assign(table: dict[str, Any], path: KeyPath, value: Any) -> None:  # noqa: ANN401  (any TOML value)
@@ -154,3 +237,52 @@ def _parse_value(text: str) -> Any:  # noqa: ANN401  (any TOML value)
         return parse_toml(f"v = {text}".encode("utf-8", "surrogateescape"))["v"]
     except NotToml:
         return text
+
+
+def _overlap(known: str, key: str) -> bool:
+    """Return whether two dotted keys are equal, or one of them lies below the other."""
+    return f"{known}.".startswith(f"{key}.") or f"{key}.".startswith(f"{known}.")
+
+
+def _conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield settings, each valid alone, that must not stand together: a key with its value, and what is wrong."""
+    budget, gates = settings.budget, settings.gates
+    if budget.expansion_cost and budget.budget().evaluations is None:
+        yield (
+            f"budget.expansion_cost = {budget.expansion_cost:g}",
+            "there is no budget of evaluations to take it of; set budget.evaluations (--max-evaluations) too",
+        )
+    yield from _operator_conflicts(settings)
+    if gates.novelty == "off" and gates.novelty_threshold != GateSettings().novelty_threshold:
+        yield (
+            f"gates.novelty_threshold = {gates.novelty_threshold:g}",
+            "nothing is compared; set gates.novelty = 'similarity' or 'model' too",
+        )
+    if gates.approve_s is not None and not gates.approve:
+        yield f"gates.approve_s = {gates.approve_s:g}", "nobody is asked; set gates.approve = true too"
+    if gates.on_timeout is not None and gates.approve_s is None:
+        yield (
+            f"gates.on_timeout = {gates.on_timeout!r}",
+            "children wait without end; set gates.approve_s too",
+        )
+
+
+def _operator_conflicts(settings: Settings) -> Iterator[tuple[str, str]]:
+    names, operators = settings.operator_names, settings.operators
+    key = f"operator = {settings.operator!r}"
+    if not all(names):
+        yield key, "an operator without a name; write one, or several joined by '+'"
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        yield key, f"'{twice}' is named twice; operators.weights says which is chosen more often"
+    if names == ("crossover",):
+        yield key, "it needs two agents, and a search begins with one; name another operator beside it"
+    if operators.choice == "bandit" and len(names) == 1:
+        yield "operators.choice = 'bandit'", "there is one operator only; name several, joined by '+'"
+    for name, weight in operators.weights.items():
+        if name not in names:
+            yield f"operators.weights.{name} = {weight:g}", "the setting 'operator' does not name it"
+        if operators.choice == "bandit":
+            yield (
+                f"operators.weights.{name} = {weight:g}",
+                "a bandit has no weights; use operators.choice = 'fixed'",
+            )

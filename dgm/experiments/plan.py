@@ -85,7 +85,7 @@ class SweepPlan:
             ArchiveCorrupt: a run is damaged.
         """
         for run in self.runs:
-            require_own_file(self.sweep.file, run.settings.models, run.settings.models)
+            require_own_file(self.sweep.file, run.settings, run.settings)
         settled = replace(self, runs=settle_models(self.runs, settle))
         _check_begun(settled, settled.runs)
         _check_parts(settled)

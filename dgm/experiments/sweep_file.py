@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, ValidationError
 
 from dgm.config import Settings
 from dgm.config.resolving import KeyPath, key_path, leaves, read_settings_file
-from dgm.config.section import Count, Positive, Section
+from dgm.config.settings import Count, Positive, Section
 from dgm.errors import UserError
 
 TABLES = ("sweep", "base", "variant", "grid")

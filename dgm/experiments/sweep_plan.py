@@ -7,7 +7,7 @@ from typing import Any
 
 from dgm import assemble
 from dgm.archive.run import Run
-from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.config.resolving import leaves, resolve_layers
 from dgm.errors import UserError
 from dgm.experiments.sweep_file import NAME, SweepFile, Variant
@@ -72,9 +72,7 @@ def check_unchanged(file: Path, planned: PlannedRun, run: Run) -> None:
     Raises:
         UserError: it was begun with others; names the first that differs.
     """
-    recorded = validate_settings(
-        restore_old_defaults(run.config.get("settings", {})), {"": str(run.folder / "run.json")}
-    )
+    recorded = read_frozen(run.config.get("settings", {}), str(run.folder / "run.json"))
     then = _flatten(recorded.model_dump(mode="json"))
     now = _flatten(planned.settings.model_dump(mode="json"))
     for key in {**now, **then}:

@@ -8,14 +8,14 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
-from dgm.errors import Infrastructure
+from dgm.errors import DgmError
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
@@ -33,7 +33,7 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.protocols import DryCalls, LentModel, WireModel
-from dgm.volatile_text import UNKNOWN, Conditions
+from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
 from dgm.wires.wire import Wire
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 DRY_RUN = "dry-run"
 """The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
+Recorded = Callable[[], tuple[Sequence[Exchange], Conditions]]
+"""Reads the answers that earlier attempts of an action paid for, and what is known of their conditions."""
 SPENT = "action_limit_exceeded"
 """Error code of a call that a limit of its action forbids."""
 
@@ -149,15 +151,14 @@ class Lease:
             agent.
     """
 
-    def __init__(  # noqa: PLR0913  (three have their usual value)
+    def __init__(
         self,
         action: ActionId,
         role: str,
         model: LentModel,
         limits: CallLimits,
-        paid: Sequence[Exchange] = (),
         names: ModelNames | None = None,
-        then: Conditions = UNKNOWN,
+        recorded: Recorded | None = None,
     ) -> None:
         self.action = action
         self.role = role
@@ -174,14 +175,16 @@ class Lease:
         self.foreign = 0
         self.last_words = ""
         self.rehearsed = RehearsedCalls()
-        self.failure: Infrastructure | None = None
+        self.failure: DgmError | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.pace = Pace()
         self.reached = False
         self.asking = asyncio.Lock()
         self.asked_at = -math.inf
         self.model_answers = False
-        self.memory = LeaseMemory(paid, then)
+        self.memory = LeaseMemory()
+        self._recorded = recorded
+        self._recalling = asyncio.Lock()
         self.heard: set[int] = set()
         self._ended = False
         self.measured: MeasuredRequest | None = None
@@ -191,6 +194,23 @@ class Lease:
         self.cut = False
         self._admitted = 0
         self._calls: list[tuple[Call, float]] = []
+
+    async def recall(self) -> None:
+        """Read, in a thread, what earlier attempts of the action paid for; call it before a request is answered.
+
+        Raises:
+            ArchiveCorrupt: a record is missing or damaged; the lease has failed.
+        """
+        async with self._recalling:
+            if self._recorded is None:
+                return
+            try:
+                paid, then = await asyncio.to_thread(self._recorded)
+                await asyncio.to_thread(self.memory.recall, paid, then)
+            except DgmError as error:
+                self.fail(error)
+                raise
+            self._recorded = None
 
     @property
     def protocol(self) -> WireProtocol | None:
@@ -332,7 +352,7 @@ class Lease:
             return ""
         return f"all {self.refusals} model calls were refused: {self.last_words}"
 
-    def fail(self, failure: Infrastructure) -> None:
+    def fail(self, failure: DgmError) -> None:
         """Record a failure, unless an earlier one is recorded."""
         self.failure = self.failure or failure
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dgm.gateway.allowed import BadRequest
-from dgm.models.providers import native_name
 
 DEFAULT = "default"
 """A name that always stands for the lent model."""
@@ -54,7 +53,8 @@ class ModelNames:
     @property
     def native(self) -> str:
         """The provider's own name of the model: ``gpt-6.2-sol``."""
-        return native_name(self.full)
+        provider, slash, name = self.full.partition("/")
+        return name if slash and ":" not in provider else self.full
 
     @property
     def told(self) -> str:

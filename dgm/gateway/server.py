@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
-from dgm.errors import Infrastructure
+from dgm.errors import ArchiveCorrupt, Infrastructure
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
@@ -24,10 +24,10 @@ from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.messages import Reply, Request, RequestRefused
+from dgm.messages import Exchange, Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import UNKNOWN
+from dgm.volatile_text import Conditions
 from dgm.wires import CHAT, MESSAGES, RESPONSES
 from dgm.wires.wire import Wire
 
@@ -152,20 +152,20 @@ class Gateway:
                 and this lease adds its own.
             kind: role of the model whose names a dry run has; those of the lent one if there is none.
 
-        Raises:
-            ArchiveCorrupt: a paid reply is damaged.
         """
-        paid = () if role == DRY_RUN else self._journal.exchanges(action)
-        cut = () if role == DRY_RUN else self._journal.cut_calls(action)
-        last = max([0, *(one.number for one in paid), *(one.number for one in cut)])
+        last, answered = (0, ()) if role == DRY_RUN else self._journal.numbers(action)
         known: set[int] = set() if heard is None else heard
-        fresh = [exchange for exchange in paid if exchange.number not in known]
+        fresh = set(answered) - known
+
+        def read() -> tuple[Sequence[Exchange], Conditions]:
+            return self._journal.exchanges(action, fresh) if fresh else (), self._journal.conditions(action)
+
         model = self.models[self._rules.drawing.model_for(action, role)]
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
-        then = UNKNOWN if role == DRY_RUN else self._journal.conditions(action)
-        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named), then)
+        names = self._rules.names_of(named)
+        lease = Lease(action, role, model, limits or self.limits, names, None if role == DRY_RUN else read)
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
@@ -186,6 +186,7 @@ class Gateway:
                 (``action_limit_exceeded``).
             Infrastructure: the model failed, or the run's budget has no room for the call.
         """
+        await lease.recall()
         try:
             return await self._answering.ask(lease, request)
         except RequestRefused as refusal:
@@ -252,6 +253,7 @@ class Gateway:
                 return await self._refuse_key(wire)
             try:
                 with lease.request(), collect_left_out() as names:
+                    await lease.recall()
                     try:
                         return await answer(wire, lease, http)
                     finally:
@@ -260,7 +262,7 @@ class Gateway:
                 return await self._refuse(wire, lease, refusal)
             except RequestRefused as refusal:
                 return await self._refuse_as_told(wire, lease, refusal)
-            except Infrastructure:
+            except (Infrastructure, ArchiveCorrupt):
                 return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
             except JobEnded:
                 ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)

@@ -5,6 +5,7 @@ or ``messages[].name`` (in each element).
 """
 
 import json
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -89,14 +90,16 @@ class Abilities:
 
     def describe(self) -> str:
         """Return a short description for people; empty if the model accepts everything."""
-        words = [f"leaves out {', '.join(sorted(self.dropped))}"] if self.dropped else []
-        words += [f"sends {new} in place of {old}" for old, new in sorted(self.renamed.items())]
-        words += [f"sends {key} {json.dumps(value)}" for key, value in sorted(self.settings.items())]
-        words += ["takes no tools"] if not self.tools else []
-        words += ["takes no form of the answer"] if not self.forms else []
-        words += [f"context {self.context:,} tokens"] if self.context is not None else []
-        words += [f"output {self.max_output:,} tokens"] if self.max_output is not None else []
-        return "; ".join(words)
+        words = (
+            self.dropped and f"leaves out {', '.join(sorted(self.dropped))}",
+            *(f"sends {new} in place of {old}" for old, new in sorted(self.renamed.items())),
+            *(f"sends {key} {json.dumps(value)}" for key, value in sorted(self.settings.items())),
+            "" if self.tools else "takes no tools",
+            "" if self.forms else "takes no form of the answer",
+            self.context and f"context {self.context:,} tokens",
+            self.max_output and f"output {self.max_output:,} tokens",
+        )
+        return "; ".join(str(word) for word in words if word)
 
     def as_settings(self, model: str) -> str:
         """Return the lines of a settings file that say the same from the start; empty if there is nothing to say."""
@@ -109,12 +112,12 @@ class Abilities:
 
     def as_record(self) -> dict[str, Any]:
         """Return JSON that ``from_record`` reads; it holds only deviations from a model that accepts everything."""
-        record: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value != getattr(_NOTHING_KNOWN, each.name):
-                record[each.name] = sorted(value) if isinstance(value, frozenset) else value
-        return record
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: sorted(value) if isinstance(value, frozenset) else value
+            for name, value in values.items()
+            if value != getattr(_NOTHING_KNOWN, name)
+        }
 
     @classmethod
     def from_record(cls, record: JsonObject) -> "Abilities":
@@ -137,7 +140,7 @@ def drop_path(node: object, parts: Sequence[str]) -> object:
         if not isinstance(node, Sequence) or isinstance(node, str) or not rest:
             return node
         new = [drop_path(one, rest) for one in node]
-        return new if any(one is not old for one, old in zip(new, node, strict=True)) else node
+        return node if all(map(operator.is_, new, node)) else new
     if not isinstance(node, Mapping) or part not in node:
         return node
     if not rest:
@@ -161,5 +164,4 @@ def _as_toml(value: object) -> str:
 
 
 def _min_known(one: int | None, other: int | None) -> int | None:
-    known = [size for size in (one, other) if size is not None]
-    return min(known) if known else None
+    return min((size for size in (one, other) if size is not None), default=None)

@@ -8,15 +8,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dgm.config import Settings
+from dgm.config import ProviderSettings, Settings
 from dgm.errors import UserError
 from dgm.models.addresses import check_url
 from dgm.models.choose import AUTO, ROLES
-from dgm.models.local_servers import USUAL, LocalServer, Probe, probe
+from dgm.models.local_servers import USUAL, Probe, probe
 from dgm.models.pricing import Price, Prices
-from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider
+from dgm.models.providers import ANTHROPIC, COMPATIBLE, OPENAI, Provider, providers_of
 
-PAID = (OPENAI, ANTHROPIC)
+PAID = (OPENAI.name, ANTHROPIC.name)
 """Paid providers, in the order of preference."""
 
 
@@ -52,11 +52,13 @@ def settle_auto(
     Raises:
         UserError: only a paid provider could be used, and nobody can be asked.
     """
-    settings = _clear_auto_roles(settings)
+    models = settings.models
+    asked = {role: None for role in ROLES if getattr(models, role) == AUTO}
+    settings = settings.model_copy(update={"models": models.model_copy(update=asked)}) if asked else settings
     if settings.model != AUTO:
         return settings, f"{settings.model}: as the settings say"
-    if every := _solver_if_all_named(settings):
-        return settings.model_copy(update={"model": every}), "every role has a model of its own"
+    if models.improve and models.diagnose and models.solve and not asked:
+        return settings.model_copy(update={"model": models.solve}), "every role has a model of its own"
     return (
         _choose_configured(settings, probe)
         or _choose_paid(settings, ask, environment)
@@ -65,83 +67,58 @@ def settle_auto(
     )
 
 
-def key_is_set(provider: Provider, settings: Settings, environment: Mapping[str, str]) -> bool:
-    """Return whether the variable of the provider's key has a value."""
-    return bool(environment.get(provider.key_variable(settings.models), "").strip())
-
-
-def _clear_auto_roles(settings: Settings) -> Settings:
-    own = settings.models.model_dump(include=set(ROLES))
-    asked = {role: None for role, name in own.items() if name == AUTO}
-    return (
-        settings.model_copy(update={"models": settings.models.model_copy(update=asked)})
-        if asked
-        else settings
-    )
-
-
-def _solver_if_all_named(settings: Settings) -> str | None:
-    own = settings.models
-    return own.solve if own.solve and own.improve and own.diagnose else None
-
-
 def _choose_configured(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
     """Return the settings for the configured endpoint, if there is one: a user who gives an address wants no other."""
-    url = settings.models.compatible.base_url
-    if not url:
-        return None
-    where = f"models.compatible.base_url = {check_url(url, 'models.compatible.base_url')}"
-    prices = Prices.load(settings.models.prices, url)
-    offered = probe([url]).get(url, ())
-    for name in offered:
-        if prices.knows(f"{COMPATIBLE.name}/{name}"):
-            return _settings_for_server(settings, LocalServer("the server of the settings", url), name)
+    for provider in providers_of(settings).values():
+        if provider.kind is COMPATIBLE and provider.settings.base_url:
+            return _choose_of_server(
+                settings, provider, check_url(provider.settings.base_url, provider.section), probe
+            )
+    return None
+
+
+def _choose_of_server(settings: Settings, provider: Provider, url: str, probe: Probe) -> tuple[Settings, str]:
+    where, prices = f"{provider.section}.base_url = {url}", Prices.load(settings)
+    offered = [f"{provider.name}/{name}" for name in probe([url]).get(url, ())]
+    if model := next(filter(prices.knows, offered), ""):
+        return settings.model_copy(update={"model": model}), f"{model}: {where} offers it"
     if offered:
-        some = ", ".join(offered[:3])
+        some = ", ".join(name.partition("/")[2] for name in offered[:3])
         raise UserError(
             f"{where} offers {some}{' …' if len(offered) > 3 else ''}, and nobody has said what they cost: name one "
-            f'with --model {COMPATIBLE.name}/… and add [models.prices."{COMPATIBLE.name}/…"] to the settings'
+            f'with --model {provider.name}/… and add [models.prices."{provider.name}/…"] to the settings'
         )
     raise UserError(
         f"{where} does not answer with a list of models: start that server, or name the model with "
-        f"--model {COMPATIBLE.name}/…"
+        f"--model {provider.name}/…"
     )
 
 
 def _choose_paid(settings: Settings, ask: Ask, environment: Mapping[str, str]) -> tuple[Settings, str] | None:
-    prices = Prices.load(settings.models.prices)
-    for provider in PAID:
-        if not key_is_set(provider, settings, environment):
+    prices, providers = Prices.load(settings), providers_of(settings)
+    for provider in (providers[name] for name in PAID):
+        variable = provider.key_env
+        if not environment.get(variable, "").strip():
             continue
         model = prices.defaults[provider.name]
-        offer = Offer(
-            provider.name,
-            model,
-            provider.key_variable(settings.models),
-            provider.base_url(settings.models, environment),
-            prices.of(model),
-        )
-        if ask(offer):
-            return settings.model_copy(update={"model": model}), f"{model}: {offer.key_variable} is set"
+        if ask(Offer(provider.name, model, variable, provider.base_url(environment), prices.of(model))):
+            return settings.model_copy(update={"model": model}), f"{model}: {variable} is set"
     return None
 
 
 def _choose_local(settings: Settings, probe: Probe) -> tuple[Settings, str] | None:
     answering = probe([server.base_url for server in USUAL])
     for server in USUAL:
-        if server.base_url in answering:
-            return _settings_for_server(settings, server, answering[server.base_url][0])
+        if names := answering.get(server.base_url):
+            model = f"{COMPATIBLE.name}/{names[0]}"
+            known = settings.providers.get(COMPATIBLE.name, ProviderSettings())
+            reached = known.model_copy(update={"base_url": server.base_url})
+            providers = {**settings.providers, COMPATIBLE.name: reached}
+            return (
+                settings.model_copy(update={"model": model, "providers": providers}),
+                f"{model}: {server.name} answers at {server.base_url}",
+            )
     return None
-
-
-def _settings_for_server(settings: Settings, server: LocalServer, name: str) -> tuple[Settings, str]:
-    model = f"{COMPATIBLE.name}/{name}"
-    compatible = settings.models.compatible.model_copy(update={"base_url": server.base_url})
-    models = settings.models.model_copy(update={"compatible": compatible})
-    return (
-        settings.model_copy(update={"model": model, "models": models}),
-        f"{model}: {server.name} answers at {server.base_url}",
-    )
 
 
 def _choose_offline(settings: Settings) -> tuple[Settings, str]:

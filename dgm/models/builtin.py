@@ -17,15 +17,25 @@ COMMANDS = ("command", "cmd", "script", "commands")
 """Parameters of a tool that runs commands."""
 SHELLS = frozenset({"bash", "shell", "terminal", "sh", "exec", "execute", "run"})
 """Words in the names of tools that run commands; other tools, too, have a parameter ``command``."""
-FINISHING = (
-    *("final_answer", "submit", "finish", "done", "complete"),
-    *("attempt_completion", "task_complete", "complete_task"),
+FINISHING = frozenset(
+    {
+        "final_answer",
+        "submit",
+        "finish",
+        "done",
+        "complete",
+        "attempt_completion",
+        "task_complete",
+        "complete_task",
+    }
 )
 """Tools by which an agent is told that its work is done."""
 LOOK = "ls -a"
 _WORDS = re.compile(r"[A-Z]?[a-z]+")
-_SAID = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
+_ENDING = re.compile(r"\becho ([A-Z][A-Z_]{9,})\b")
 """A line of output that ends an agent's work, as its prompt names it."""
+_LEAST: Mapping[str, object] = {"boolean": False, "integer": 1, "number": 1, "object": {}}
+"""The least value of a parameter, by its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +74,19 @@ class DryRun(_Local):
 
 
 class RecordedModel(_Local):
-    """The model behind a gateway whose journal holds the replies of a run; it is asked only for missing ones.
-
-    Such a request ends in ``Infrastructure``, so that the agent's behaviour without an answer is never graded. The
-    gateway puts the action and the call's number before the message.
-    """
+    """The model of a replay. It is asked only for replies that the recording lacks, and never gives one."""
 
     def __init__(self, name: str = "recorded") -> None:
         super().__init__(name)
 
     async def reply(self, request: Request) -> Reply:
-        """Raise an error: there is no reply.
+        """Raise an error, so that the agent's behaviour without an answer is never graded.
 
         Raises:
             Infrastructure: always; the message shows the request.
         """
-        # A request in a provider's own form comes without its messages.
-        last = (
-            f" (last message of {len(request.messages)}: {request.messages[-1].text[:SHOWN]!r})"
-            if request.messages
-            else ""
-        )
+        messages = request.messages  # none, if the request is in a provider's own form
+        last = f" (last message of {len(messages)}: {messages[-1].text[:SHOWN]!r})" if messages else ""
         raise Infrastructure(
             f"the recording has no reply to this call{last}; "
             "replay with the agent, tasks and settings that were recorded"
@@ -103,68 +105,54 @@ class ScriptedTalk(_Local):
     async def reply(self, request: Request) -> Reply:
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
-        call = finishing_call(request) if turn else command_call(request.tools, LOOK)
+        call = _finishing_call(request) if turn else _command_call(request.tools, LOOK)
         if not turn and any(tool.name == "exec" and "input" in _properties(tool) for tool in request.tools):
             # Codex runs a script, which calls its other tools.
             call = "exec", {"input": f"text(await tools.exec_command({{cmd: {json.dumps(LOOK)}}}))"}
         if call is None:
             return Reply("DONE", usage=Usage(calls=1))
-        name, given = call
-        tool_call = ToolCall(f"call_{turn}", name, json.dumps(given))
+        name, arguments = call
+        tool_call = ToolCall(f"call_{turn}", name, json.dumps(arguments))
         return Reply("", (tool_call,), Stop.TOOL_CALLS, Usage(calls=1))
 
 
-def finishing_call(request: Request) -> tuple[str, Mapping[str, object]] | None:
+_Call = tuple[str, Mapping[str, object]]
+
+
+def _finishing_call(request: Request) -> _Call | None:
     """Return name and arguments of the tool that tells the agent that its work is done; None if there is none."""
     for tool in request.tools:
         if tool.name.lower() in FINISHING:
-            return tool.name, {name: _filled(kind, "DONE") for name, kind in _required(tool).items()}
-    matches = [
-        _SAID.search(message.text) for message in request.messages if message.role is not Role.ASSISTANT
-    ]
-    line = next((match[0] for match in matches if match), "")
-    return command_call(request.tools, line) if line else None
+            return tool.name, _required(tool, "DONE")
+    texts = (message.text for message in request.messages if message.role is not Role.ASSISTANT)
+    line = next((match[0] for text in texts if (match := _ENDING.search(text))), "")
+    return _command_call(request.tools, line) if line else None
 
 
-def command_call(tools: Sequence[Tool], command: str) -> tuple[str, Mapping[str, object]] | None:
-    """Return name and arguments of the tool that runs a command; None if there is none.
-
-    Among several that take one, the first whose name has a word for a shell is taken, else the first.
-    """
-    for tool in sorted(tools, key=lambda tool: not _names_shell(tool)):
+def _command_call(tools: Sequence[Tool], command: str) -> _Call | None:
+    """Return name and arguments of the tool that runs a command, a shell rather than others; None if there is none."""
+    for tool in sorted(tools, key=lambda tool: SHELLS.isdisjoint(map(str.lower, _WORDS.findall(tool.name)))):
         known = _properties(tool)
-        for parameter in COMMANDS:
-            if parameter in known:
-                others = {name: _filled(kind, "") for name, kind in _required(tool).items()}
-                return tool.name, {**others, parameter: _filled(known[parameter], command)}
+        if parameter := next((name for name in COMMANDS if name in known), ""):
+            return tool.name, {**_required(tool, ""), parameter: _filled(known[parameter], command)}
     return None
 
 
-def _names_shell(tool: Tool) -> bool:
-    return not SHELLS.isdisjoint(word.lower() for word in _WORDS.findall(tool.name))
-
-
 def _properties(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
-    found = tool.parameters.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    properties = tool.parameters.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
-def _required(tool: Tool) -> Mapping[str, Mapping[str, Any]]:
-    names = tool.parameters.get("required")
+def _required(tool: Tool, text: str) -> Mapping[str, object]:
     known = _properties(tool)
-    return {name: known[name] for name in names if name in known} if isinstance(names, Sequence) else {}
+    return {
+        name: _filled(known[name], text) for name in tool.parameters.get("required") or () if name in known
+    }
 
 
 def _filled(kind: Mapping[str, Any], text: str) -> object:
     """Return a value for a parameter: the text, or the least that its type takes."""
-    match kind.get("type") if isinstance(kind, Mapping) else None:
-        case "array":
-            return [text] if text else []
-        case "boolean":
-            return False
-        case "integer" | "number":
-            return 1
-        case "object":
-            return {}
-        case _:
-            return text
+    name = kind.get("type") if isinstance(kind, Mapping) else None
+    if name == "array":
+        return [text] if text else []
+    return _LEAST.get(str(name), text)

@@ -12,14 +12,14 @@ from itertools import accumulate
 from random import Random
 from typing import cast
 
-from dgm.config import ModelsSettings, Settings
+from dgm.config import ModelsSettings, RequestSettings, Settings, WeightedModel
 from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.models.abilities import Abilities
 from dgm.models.builtin import ModelContext
 from dgm.models.keys import guard_logs
 from dgm.models.pricing import Prices
-from dgm.models.providers import PROVIDERS, Provider, open_connection, provider_of
+from dgm.models.providers import PROVIDER_KINDS, Provider, open_connection, provider_of, providers_of
 from dgm.models.scripted import SCRIPTED, ScriptedModel
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.plugins import find_installed, open_plugin
@@ -42,22 +42,12 @@ SHAPE: Mapping[str, int | None] = {"name": None, "reply": 1, "check": 0, "close"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A model that may be drawn."""
-
-    model: str
-    """The model's full name."""
-    weight: float
-    """Above 0; models are drawn in proportion to their weights."""
-
-
-@dataclass(frozen=True, slots=True)
 class Drawing:
     """The draws of a run: a pure function of its seed and of the number of an action."""
 
     seed: int = 0
     """The run's seed."""
-    choices: Mapping[str, Sequence[Choice]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[WeightedModel]] = field(default_factory=dict)
     """Map of role to its models, for roles that have several."""
 
     def model_for(self, action: ActionId, role: str) -> str:
@@ -92,7 +82,7 @@ def drawing_of(settings: Settings) -> Drawing:
     improve = settings.models.improve
     if not isinstance(improve, tuple):
         return Drawing(settings.seed)
-    return Drawing(settings.seed, {"improve": [Choice(each.model, each.weight) for each in improve]})
+    return Drawing(settings.seed, {"improve": improve})
 
 
 def all_names(settings: Settings) -> Sequence[str]:
@@ -109,13 +99,11 @@ def open_models(settings: Settings) -> Mapping[str, LentModel]:
     Raises:
         UserError: there is no such model, or its key or address is missing.
     """
-    opener = _Opener(settings)
-    models = {name: opener.open(name) for name in all_names(settings)}
+    throttles: dict[str, Throttle] = {}
+    models = {name: _open(name, settings, throttles) for name in all_names(settings)}
+    roles = {role: models[name] for role, name in names_by_role(settings).items()}
     several = [each.model for choices in drawing_of(settings).choices.values() for each in choices]
-    return {
-        **{role: models[name] for role, name in names_by_role(settings).items()},
-        **{name: models[name] for name in several},
-    }
+    return roles | {name: models[name] for name in several}
 
 
 def open_model(
@@ -131,84 +119,73 @@ def open_model(
     Raises:
         UserError: there is none, or its key or address is missing; the message says what to do.
     """
-    return _Opener(settings or Settings(), longest_wait_s).open(name)
+    return _open(name, settings or Settings(), {}, longest_wait_s)
 
 
-class _Opener:
-    """A cache of opened models that share their provider's queue."""
+def _open(
+    name: str, settings: Settings, throttles: dict[str, Throttle], longest_wait_s: float = LONGEST_WAIT_S
+) -> LentModel:
+    """Open a model; the models of one provider share its queue in ``throttles``."""
+    if name == AUTO:
+        raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+    if name.startswith(SCRIPTED):
+        return ScriptedModel(name)
+    if provider := provider_of(settings, name):
+        throttle = throttles.setdefault(provider.name, Throttle(provider.settings))
+        return _open_hosted(name, settings, provider, throttle, longest_wait_s)
+    if name in BUILTIN or name in find_installed("models"):
+        return cast("Model", open_plugin("models", name, ModelContext(name, settings), BUILTIN, SHAPE))
+    raise UserError(_unknown_model_text(name, settings))
 
-    def __init__(self, settings: Settings, longest_wait_s: float = LONGEST_WAIT_S) -> None:
-        self._settings = settings
-        self._longest_wait_s = longest_wait_s
-        self._throttles: dict[str, Throttle] = {}
 
-    def open(self, name: str) -> LentModel:
-        if name == AUTO:
-            raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
-        if name.startswith(SCRIPTED):
-            return ScriptedModel(name)
-        provider = provider_of(name)
-        if provider:
-            return self._hosted(provider, name)
-        if name in BUILTIN or name in find_installed("models"):
-            context = ModelContext(name, self._settings)
-            return cast("Model", open_plugin("models", name, context, BUILTIN, SHAPE))
-        raise UserError(_unknown_model_text(name, self._settings))
+def _open_hosted(
+    name: str, settings: Settings, provider: Provider, throttle: Throttle, longest_wait_s: float
+) -> LentModel:
+    own_name = name.partition("/")[2]
+    if not own_name or own_name != own_name.strip():
+        raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
+    connection = open_connection(provider, own_name)
+    if connection.secrets:
+        # Guard the logs last, because the vendors' packages may add their own handlers.
+        guard_logs(connection.secrets)
 
-    def _hosted(self, provider: Provider, name: str) -> LentModel:
-        own = name.partition("/")[2]
-        if not own or own != own.strip():
-            raise UserError(f"model '{name}': expected the model's own name after '{provider.name}/'")
-        connection = open_connection(provider, self._settings.models, own)
-        if connection.secrets:
-            # Guard the logs last, because the vendors' packages may add their own handlers.
-            guard_logs(connection.secrets)
+    from dgm.models.hosted import Access, HostedModel, Retries
 
-        from dgm.models.hosted import Access, HostedModel, Retries
-
-        models = self._settings.models
-        settings, prices = provider.settings(models), Prices.load(models.prices, models.compatible.base_url)
-        access = Access(
-            connection.key_env,
-            connection.secrets,
-            settings.timeout_s,
-            settings.stream,
-            settings.tools,
-            settings.reasoning_effort,
-            provider.stored_by_default.get(connection.protocol, {}),
-            prices.reply_limit(name, self._settings.limits.output_tokens),
-            self._settings.limits.output_tokens is None,
-            provider.takes_form(models, own),
-            self._longest_wait_s,
-            changes_of(models, name),
-        )
-        retries = Retries(settings.tries, settings.backoff_s)
-        return HostedModel(name, own, connection, self._throttle(provider), retries, access)
-
-    def _throttle(self, provider: Provider) -> Throttle:
-        if provider.name not in self._throttles:
-            limits = provider.settings(self._settings.models)
-            self._throttles[provider.name] = Throttle(provider.name, limits)
-        return self._throttles[provider.name]
+    section, output_tokens = provider.settings, settings.limits.output_tokens
+    access = Access(
+        connection.key_env,
+        connection.secrets,
+        section.timeout_s,
+        section.stream,
+        section.tools,
+        section.reasoning_effort,
+        provider.kind.stored_by_default.get(connection.protocol, {}),
+        Prices.load(settings).reply_limit(name, output_tokens),
+        output_tokens is None,
+        provider.takes_form(own_name),
+        longest_wait_s,
+        changes_of(settings.models, name),
+    )
+    retries = Retries(section.tries, section.backoff_s)
+    return HostedModel(name, own_name, connection, throttle, retries, access)
 
 
 def changes_of(models: ModelsSettings, name: str) -> Abilities:
     """Return what the settings leave out, rename and set in the requests to a model."""
-    if name not in models.requests:
-        return Abilities()
-    changes = models.requests[name]
+    changes = models.requests.get(name, RequestSettings())
     return Abilities(frozenset(changes.drop), changes.rename, changes.set)
 
 
 def _unknown_model_text(name: str, settings: Settings) -> str:
     plugins = list(find_installed("models"))
-    known = [*Prices.load(settings.models.prices).rows, *BUILTIN, *plugins]
+    known = [*Prices.load(settings).rows, *BUILTIN, *plugins]
     guess = [
-        f"{provider.name}/{name}"
-        for provider in PROVIDERS.values()
-        if provider.own_names and re.match(provider.own_names, name)
+        f"{kind.name}/{name}"
+        for kind in PROVIDER_KINDS.values()
+        if kind.own_names and re.match(kind.own_names, name)
     ]
     near = guess or difflib.get_close_matches(name, known, 1, 0.75)
     hint = f"did you mean '{near[0]}'? " if near else ""
-    forms = [*(f"{provider}/…" for provider in PROVIDERS), *BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
+    forms = [f"{provider}/…" for provider in providers_of(settings)]
+    forms += [*BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
     return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"

@@ -14,7 +14,7 @@ from dgm.errors import UserError
 from dgm.messages import JsonObject, WireProtocol
 
 _FROM_ENVIRONMENT = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[ -~]*")
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie"})
 _LISTS = frozenset({"anthropic-beta"})
 """Headers whose values from several sources are joined by commas."""
@@ -34,8 +34,8 @@ class Extras:
         """Return the headers of a request with these added; these win, and lists (``anthropic-beta``) are joined."""
         merged = {name.lower(): value for name, value in headers.items()}
         for name, value in self.headers.items():
-            given = merged.get(name)
-            merged[name] = f"{given},{value}" if given and name in _LISTS else value
+            known = merged.get(name)
+            merged[name] = f"{known},{value}" if known and name in _LISTS else value
         return merged
 
     def add_to_body(self, body: JsonObject) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def read_extras(settings: ProviderSettings, section: str) -> Extras:
 
     Args:
         settings: of the provider.
-        section: their name, for messages: ``models.openai``.
+        section: their name, for messages: ``providers.openai``.
 
     Raises:
         UserError: a variable is not set, a header cannot be sent, or a secret stands in the settings themselves.
@@ -57,21 +57,16 @@ def read_extras(settings: ProviderSettings, section: str) -> Extras:
     headers = {}
     for name, value in settings.extra_headers.items():
         where = f"{section}.extra_headers.{name}"
-        if not _HEADER_NAME.fullmatch(name):
-            raise UserError(f"{where}: not a name of a header")
         if name.lower() in _SECRET_HEADERS and not _FROM_ENVIRONMENT.fullmatch(value):
             raise UserError(
                 f"{where}: settings are published with runs and hold no secrets: put the value into an environment "
                 'variable and write "env:NAME"'
             )
         resolved = _resolve(value, where, secrets)
-        if not all(" " <= character <= "~" for character in resolved):
-            raise UserError(f"{where}: the value holds a character that no header can carry")
+        if not _HEADER.fullmatch(f"{name}:{resolved}"):
+            raise UserError(f"{where}: no header can have this name or value")
         headers[name.lower()] = resolved
-    body = {
-        name: _resolve_all(value, f"{section}.extra_body.{name}", secrets)
-        for name, value in settings.extra_body.items()
-    }
+    body = _resolve(settings.extra_body, f"{section}.extra_body", secrets)
     return Extras(headers, body, tuple(secrets))
 
 
@@ -79,52 +74,31 @@ def default_effort(body: JsonObject, protocol: WireProtocol, effort: str | None)
     """Return the body with a reasoning effort if it names none; the same object if nothing is added.
 
     Call it before the learned abilities of the model are applied, so that a refused effort stays left out.
-
-    Args:
-        body: of a request.
-        protocol: of that request.
-        effort: ``reasoning_effort`` of the provider's settings.
     """
     if not effort:
         return body
-    match protocol:
-        case WireProtocol.CHAT:
-            named = "reasoning_effort" in body or "reasoning" in body
-            return body if named else {**body, "reasoning_effort": effort}
-        case WireProtocol.RESPONSES:
-            return _with_inner_effort(body, "reasoning", effort)
-        case WireProtocol.MESSAGES:
-            return _with_inner_effort(body, "output_config", effort)
-
-
-def _with_inner_effort(body: JsonObject, key: str, effort: str) -> JsonObject:
+    if protocol is WireProtocol.CHAT:
+        named = "reasoning_effort" in body or "reasoning" in body
+        return body if named else {**body, "reasoning_effort": effort}
+    key = "reasoning" if protocol is WireProtocol.RESPONSES else "output_config"
     inner = body.get(key)
-    if inner is None:
-        return {**body, key: {"effort": effort}}
-    if not isinstance(inner, Mapping) or inner.get("effort") is not None:
+    if inner is not None and (not isinstance(inner, Mapping) or inner.get("effort") is not None):
         return body
-    return {**body, key: {**inner, "effort": effort}}
+    return {**body, key: {**(inner or {}), "effort": effort}}
 
 
-def _resolve(value: str, where: str, secrets: list[str]) -> str:
-    named = _FROM_ENVIRONMENT.fullmatch(value)
-    if not named:
-        return value
-    secret = os.environ.get(named[1], "").strip()
-    if not secret:
-        raise UserError(f"{where}: the environment variable {named[1]} is not set")
-    secrets.append(secret)
-    return secret
-
-
-def _resolve_all(value: Any, where: str, secrets: list[str]) -> Any:  # noqa: ANN401  (any JSON)
+def _resolve(value: Any, where: str, secrets: list[str]) -> Any:  # noqa: ANN401  (any JSON)
     match value:
-        case str():
-            return _resolve(value, where, secrets)
+        case str() if named := _FROM_ENVIRONMENT.fullmatch(value):
+            secret = os.environ.get(named[1], "").strip()
+            if not secret:
+                raise UserError(f"{where}: the environment variable {named[1]} is not set")
+            secrets.append(secret)
+            return secret
         case Mapping():
-            return {name: _resolve_all(inner, f"{where}.{name}", secrets) for name, inner in value.items()}
+            return {name: _resolve(inner, f"{where}.{name}", secrets) for name, inner in value.items()}
         case list() | tuple():
-            return [_resolve_all(inner, where, secrets) for inner in value]
+            return [_resolve(inner, where, secrets) for inner in value]
         case _:
             return value
 
@@ -132,7 +106,8 @@ def _resolve_all(value: Any, where: str, secrets: list[str]) -> Any:  # noqa: AN
 def _merge(body: JsonObject, extra: JsonObject) -> dict[str, Any]:
     merged = dict(body)
     for name, value in extra.items():
-        given = merged.get(name)
-        nested = isinstance(given, Mapping) and isinstance(value, Mapping)
-        merged[name] = _merge(given, value) if nested and given is not None else value
+        known = merged.get(name)
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            value = _merge(known, value)
+        merged[name] = value
     return merged

@@ -26,14 +26,11 @@ def read_key(env_name: str) -> str:
     key = os.environ.get(env_name, "").strip()
     if not key:
         raise UserError(f"{env_name} is not set: put the provider's key into it (export {env_name}=...)")
-    for place, character in enumerate(key, 1):
-        if not "!" <= character <= "~":
-            kind = (
-                "a space or control character"
-                if character.isspace() or character < " "
-                else "no ASCII character"
-            )
-            raise UserError(f"{env_name}: character {place} of {len(key)} is {kind}: copy the key again")
+    strange = next((place for place, character in enumerate(key, 1) if not "!" <= character <= "~"), 0)
+    if strange:
+        raise UserError(
+            f"{env_name}: character {strange} of {len(key)} is no visible ASCII character: copy the key again"
+        )
     return key
 
 
@@ -52,19 +49,14 @@ def mask_secrets(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _mask_fragments(text: str, secret: str) -> str:
-    fragments = {secret[start : start + _FRAGMENT] for start in range(len(secret) - _FRAGMENT + 1)}
-    kept: list[str] = []
-    place = done = 0
-    while place <= len(text) - _FRAGMENT:
-        if text[place : place + _FRAGMENT] not in fragments:
-            place += 1
-            continue
-        end = place + _FRAGMENT
-        while end < len(text) and text[end - _FRAGMENT + 1 : end + 1] in fragments:
-            end += 1
-        kept += [text[done:place], _MASK]
-        place = done = end
-    return "".join([*kept, text[done:]])
+    fragments = {re.escape(secret[start : start + _FRAGMENT]) for start in range(len(secret) - _FRAGMENT + 1)}
+    pieces: list[str] = []
+    end = 0
+    for match in re.finditer(f"(?={'|'.join(sorted(fragments))})", text):
+        if not pieces or match.start() > end:
+            pieces += [text[end : match.start()], _MASK]
+        end = match.start() + _FRAGMENT
+    return "".join([*pieces, text[end:]])
 
 
 class KeyFilter(logging.Filter):
@@ -85,11 +77,11 @@ class KeyFilter(logging.Filter):
             record.msg, record.args = message, None
         if (clean := mask_secrets(message, self.secrets)) != message:
             record.msg, record.args = clean, None
-        if record.exc_info and not record.exc_text:
-            record.exc_text = self._formatter.formatException(record.exc_info)
-        if record.exc_text and (clean := mask_secrets(record.exc_text, self.secrets)) != record.exc_text:
-            # Handlers that render exceptions themselves would read them from here.
-            record.exc_text, record.exc_info = clean, None
+        if record.exc_info:
+            text = record.exc_text or self._formatter.formatException(record.exc_info)
+            if (clean := mask_secrets(text, self.secrets)) != text:
+                # Handlers that render exceptions themselves would read them from here.
+                record.exc_text, record.exc_info = clean, None
         if record.stack_info:
             record.stack_info = mask_secrets(record.stack_info, self.secrets)
         return True
@@ -98,16 +90,12 @@ class KeyFilter(logging.Filter):
 def guard_logs(secrets: Sequence[str]) -> None:
     """Put a ``KeyFilter`` on every handler of the root logger, and on the handler of last resort.
 
-    Filters of a logger would see only that logger's own records; filters of handlers see everything. Handlers that are
-    added later are not guarded; handlers that guard these secrets already stay unchanged.
+    Filters of handlers see everything; those of a logger only its own records. Handlers added later are not guarded.
     """
-    for handler in (*logging.getLogger().handlers, logging.lastResort):
-        if handler is not None and not any(_has_filter(known, secrets) for known in handler.filters):
+    for handler in filter(None, (*logging.getLogger().handlers, logging.lastResort)):
+        guarded = [known.secrets for known in handler.filters if isinstance(known, KeyFilter)]
+        if tuple(secrets) not in guarded:
             handler.addFilter(KeyFilter(secrets))
-
-
-def _has_filter(known: object, secrets: Sequence[str]) -> bool:
-    return isinstance(known, KeyFilter) and known.secrets == tuple(secrets)
 
 
 def mask_secret_bytes(content: bytes, secrets: Iterable[str]) -> bytes:

@@ -5,9 +5,9 @@ import json
 import re
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 WAIT_S = 0.7
 """Seconds to wait for all servers together; a local one answers in milliseconds, or is too busy to be chosen."""
@@ -56,38 +56,22 @@ def probe(base_urls: Sequence[str]) -> Mapping[str, Sequence[str]]:
 def parse_chat_models(answer: bytes) -> Sequence[str]:
     """Return the chat models in the answer to ``GET /v1/models``; none if it has another form."""
     try:
-        document = json.loads(answer)
-    except (ValueError, RecursionError):
+        rows = json.loads(answer)["data"]
+        names = [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    except (ValueError, RecursionError, LookupError, TypeError):
         return ()
-    data = document.get("data") if isinstance(document, dict) else None
-    if not isinstance(data, list):
-        return ()
-    names = (entry.get("id") for entry in data if isinstance(entry, dict))
     # The name appears in settings and on a terminal, and any program on the port may have written it.
-    return tuple(
-        name
-        for name in names
-        if isinstance(name, str) and _NAME.fullmatch(name) and not _NO_CHAT.search(name)
-    )
+    return tuple(name for name in names if _NAME.fullmatch(name) and not _NO_CHAT.search(name))
 
 
 def _ask_server(url: str, deadline: float, found: dict[str, Sequence[str]]) -> None:
+    # Without a proxy: the environment's proxies are not for this machine.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        parts = urlsplit(url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        # Connect without a proxy: the environment's proxies are not for this machine.
-        connection = kind(parts.hostname or "", parts.port, timeout=max(0.01, deadline - time.monotonic()))
-        try:
-            connection.request(
-                "GET", f"{parts.path.rstrip('/')}/models", headers={"Accept": "application/json"}
-            )
-            response = connection.getresponse()
-            if response.status != http.client.OK:
-                return
-            body = response.read(ANSWER_BYTES)
-        finally:
-            connection.close()
+        request = urllib.request.Request(f"{url.rstrip('/')}/models", headers={"Accept": "application/json"})
+        with opener.open(request, timeout=max(0.01, deadline - time.monotonic())) as response:
+            models = parse_chat_models(response.read(ANSWER_BYTES))
     except (OSError, http.client.HTTPException, ValueError):
         return
-    if models := parse_chat_models(body):
+    if models:
         found[url] = models

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from dgm.config import PriceSettings
+from dgm.config import PriceSettings, Settings
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.models.addresses import is_loopback
@@ -19,7 +19,7 @@ from dgm.models.scripted import SCRIPTED
 from dgm.toml_files import read_toml
 
 TABLE = Path(__file__).with_name("pricing.toml")
-COMPATIBLE = "openai-compatible/"
+_COMPATIBLE = "openai-compatible"
 FREE_MODELS = ("offline", "recorded", "dry-run")
 MILLION = 1_000_000
 REPLY_TOKENS = 16_000
@@ -74,19 +74,18 @@ class Price:
     """Tokens of input and output together; None if it is not known."""
 
     def cost(self, usage: Usage) -> float:
-        """Return the USD for one call.
+        """Return the USD for one call, at the rates for ``usage.input_tokens``.
 
-        (fresh · input + cached · cached_input + written · cache_write + output · output) / 1,000,000, where fresh =
-        input − cached − written. The rates are those for ``usage.input_tokens``. The sum over several calls is the cost
-        of their summed usage only if no ``long`` price applies.
+        The sum over several calls is the cost of their summed usage only if no ``long`` price applies.
         """
-        rates = self._at(usage.input_tokens)
+        reached = (tier.rates for tier in reversed(self.long) if usage.input_tokens > tier.above)
+        rates = next(reached, self.rates)
         # A provider that reports more cached tokens than input is not paid for the excess.
         cached = min(usage.cached_tokens, usage.input_tokens)
         written = min(usage.written_tokens, usage.input_tokens - cached)
         fresh = usage.input_tokens - cached - written
-        given = fresh * rates.input + cached * rates.cached_input + written * rates.cache_write
-        return (given + usage.output_tokens * rates.output) / MILLION
+        input_cost = fresh * rates.input + cached * rates.cached_input + written * rates.cache_write
+        return (input_cost + usage.output_tokens * rates.output) / MILLION
 
     def reply_limit(self, wished: int | None) -> int:
         """Return the maximum output tokens of one reply, reasoning included.
@@ -102,28 +101,14 @@ class Price:
         return min(limit, self.max_output or limit)
 
     def saved(self, usage: Usage) -> float:
-        """Return the USD that the provider's cache saved: the cost without the cache, less the cost with it.
-
-        It is below 0 if more was written to the cache, at its own rate, than was read from it.
-        """
-        uncached = replace(usage, cached_tokens=0, written_tokens=0)
-        return self.cost(uncached) - self.cost(usage)
+        """Return the USD that the provider's cache saved; below 0 if more was written to it than was read from it."""
+        return self.cost(replace(usage, cached_tokens=0, written_tokens=0)) - self.cost(usage)
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the maximum USD of one call with at most these tokens, however they are cached.
-
-        The largest of (input · the dearest input rate + output · output) / 1,000,000 over the rates that can apply to
-        such a call.
-        """
+        """Return the maximum USD of one call with at most these tokens, however they are cached."""
         reached = [self.rates, *(tier.rates for tier in self.long if input_tokens > tier.above)]
-        return max(self._worst(rates, input_tokens, output_tokens) for rates in reached)
-
-    @staticmethod
-    def _worst(rates: TokenRates, input_tokens: int, output_tokens: int) -> float:
-        return (input_tokens * rates.dearest_input + output_tokens * rates.output) / MILLION * SLACK
-
-    def _at(self, input_tokens: int) -> TokenRates:
-        return next((tier.rates for tier in reversed(self.long) if input_tokens > tier.above), self.rates)
+        dearest = max(input_tokens * rates.dearest_input + output_tokens * rates.output for rates in reached)
+        return dearest / MILLION * SLACK
 
 
 FREE = Price(TokenRates(0.0, 0.0, 0.0, 0.0))
@@ -142,18 +127,16 @@ class Prices:
     """Dated name → the row that holds for it: only if the provider says that they are the same model."""
     defaults: Mapping[str, str]
     """Provider → its model for ``auto``."""
-    local: bool = False
-    """Whether openai-compatible models answer at a loopback address."""
+    local: frozenset[str] = frozenset()
+    """Names of compatible servers at a loopback address."""
 
     @classmethod
-    def load(cls, user: Mapping[str, PriceSettings], compatible_url: str | None = None) -> "Prices":
-        """Return the shipped table merged with the user's, which wins row by row.
+    def load(cls, settings: Settings | None = None) -> "Prices":
+        """Return the shipped table merged with the prices of the settings, which win row by row.
 
-        Args:
-            user: ``settings.models.prices``.
-            compatible_url: ``settings.models.compatible.base_url``; at a loopback address its models cost nothing
-                unless they are priced.
+        The models of a compatible server at a loopback address cost nothing unless they are priced.
         """
+        settings = settings or Settings()
         table = read_toml(TABLE)
         as_of = table.pop("as_of")
         rows = {name: _parse_price(row) for name, row in table.items()}
@@ -164,9 +147,15 @@ class Prices:
         }
         defaults = {name.partition("/")[0]: name for name, row in table.items() if row.get("default")}
         rows |= {
-            name: _merge_user_price(given, rows.get(dated.get(name, name))) for name, given in user.items()
+            name: _merge_user_price(given, rows.get(dated.get(name, name)))
+            for name, given in settings.models.prices.items()
         }
-        return cls(as_of, rows, dated, defaults, is_loopback(compatible_url or ""))
+        local = frozenset(
+            name
+            for name, provider in settings.providers.items()
+            if (provider.kind or name) == _COMPATIBLE and is_loopback(provider.base_url or "")
+        )
+        return cls(as_of, rows, dated, defaults, local)
 
     def of(self, model: str) -> Price:
         """Return the price of a model by its full name.
@@ -195,23 +184,18 @@ class Prices:
         row = self.rows.get(model) or self.rows.get(self.snapshots.get(model, model))
         if row is not None:
             return row
-        return FREE if is_free(model) or (self.local and model.startswith(COMPATIBLE)) else None
+        return FREE if is_free(model) or model.partition("/")[0] in self.local else None
 
 
 def _parse_price(row: Mapping[str, Any]) -> Price:
-    tiers = [row["long"]] if "long" in row else []
-    return Price(
-        _parse_rates(row),
-        tuple(LongInputPrices(tier["above"], _parse_rates(tier)) for tier in tiers),
-        row.get("max_output"),
-        row.get("context"),
-    )
+    long = row.get("long")
+    tiers = (LongInputPrices(long["above"], _parse_rates(long)),) if long else ()
+    return Price(_parse_rates(row), tiers, row.get("max_output"), row.get("context"))
 
 
 def _parse_rates(row: Mapping[str, Any]) -> TokenRates:
-    given = float(row["input"])
-    cached, written = row.get("cached_input", given), row.get("cache_write", given)
-    return TokenRates(given, float(cached), float(written), float(row["output"]))
+    cached, written = (row.get(key, row["input"]) for key in ("cached_input", "cache_write"))
+    return TokenRates(*map(float, (row["input"], cached, written, row["output"])))
 
 
 def _merge_user_price(given: PriceSettings, shipped: Price | None) -> Price:

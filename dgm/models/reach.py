@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dgm.config import ModelsSettings, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.config.resolving import read_settings_file
 from dgm.consents import ConsentNeeded, Subject
-from dgm.models.providers import PROVIDERS
+from dgm.models.providers import providers_of
 
 _HARMLESS = frozenset(
-    {"concurrency", "waiting", "requests_per_minute", "tokens_per_minute", "timeout_s", "tries", "backoff_s"}
+    {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout_s", "tries", "backoff_s"}
     | {"stream", "tools", "api", "reasoning_effort"}
 )
 """Settings of a provider that decide neither where a request goes nor what goes with it."""
@@ -24,12 +24,12 @@ VALUE_CHARS = 200
 _PRICE = "price of "
 
 
-def list_reach(models: ModelsSettings) -> Sequence[Subject]:
+def list_reach(settings: Settings) -> Sequence[Subject]:
     """Return what the settings name of addresses, variables of keys and prices that are not the usual ones."""
-    return [_make_subject(name, own) for name, own in _find_own(models).items()]
+    return [_make_subject(name, own) for name, own in _find_own(settings).items()]
 
 
-def list_unagreed(after: ModelsSettings, before: ModelsSettings) -> Sequence[Subject]:
+def list_unagreed(after: Settings, before: Settings) -> Sequence[Subject]:
     """Return what this user has neither agreed to nor chosen now.
 
     Args:
@@ -40,16 +40,17 @@ def list_unagreed(after: ModelsSettings, before: ModelsSettings) -> Sequence[Sub
     return list(_find_unagreed(after, before).values())
 
 
-def file_models(file: Path) -> ModelsSettings:
-    """Return what a settings file itself says of models.
+def file_models(file: Path) -> Settings:
+    """Return settings with what a file itself says of models and their providers.
 
     Raises:
         UserError: it cannot be read, or a value is invalid.
     """
-    return validate_settings({"models": read_settings_file(file).get("models", {})}, {"": str(file)}).models
+    tables = read_settings_file(file)
+    return read_frozen({name: tables.get(name, {}) for name in ("models", "providers")}, str(file))
 
 
-def require_own_file(file: Path, after: ModelsSettings, before: ModelsSettings) -> None:
+def require_own_file(file: Path, after: Settings, before: Settings) -> None:
     """Make sure that this user has agreed to a file of settings that sends a key to an address of its own.
 
     Args:
@@ -72,19 +73,18 @@ def require_own_file(file: Path, after: ModelsSettings, before: ModelsSettings) 
     )
 
 
-def _sends_secret(name: str, models: ModelsSettings) -> bool:
+def _sends_secret(name: str, settings: Settings) -> bool:
     """Return whether the settings of a provider let a value of the environment go to an address that they name."""
-    if name not in PROVIDERS:
+    if not (provider := providers_of(settings).get(name)):
         return False
-    provider = PROVIDERS[name]
-    section = provider.settings(models)
-    added = json.dumps([dict(section.extra_headers), section.extra_body])
-    has_key = provider.is_cloud or not provider.key_is_optional or section.key_env is not None
+    own, kind = provider.settings, provider.kind
+    added = json.dumps([dict(own.extra_headers), own.extra_body])
+    has_key = kind.is_cloud or not kind.key_is_optional or own.key_env is not None
     has_key = has_key or bool(os.environ.get(provider.key_env, "").strip())
-    return bool(section.base_url and (has_key or '"env:' in added))
+    return bool(own.base_url and (has_key or '"env:' in added))
 
 
-def _find_unagreed(after: ModelsSettings, before: ModelsSettings) -> Mapping[str, Subject]:
+def _find_unagreed(after: Settings, before: Settings) -> Mapping[str, Subject]:
     theirs = _find_own(before)
     found = {}
     for name, own in _find_own(after).items():
@@ -96,19 +96,19 @@ def _find_unagreed(after: ModelsSettings, before: ModelsSettings) -> Mapping[str
     return found
 
 
-def _find_own(models: ModelsSettings) -> Mapping[str, Mapping[str, Any]]:
+def _find_own(settings: Settings) -> Mapping[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
-    for provider in PROVIDERS.values():
-        section = provider.settings(models).model_dump(mode="json", exclude_defaults=True)
-        own = {name: value for name, value in section.items() if name not in _HARMLESS and value is not None}
-        if own.get("key_env") == provider.key_env:
+    for name, provider in settings.providers.items():
+        said = provider.model_dump(mode="json", exclude_defaults=True)
+        own = {key: value for key, value in said.items() if key not in _HARMLESS}
+        if own.get("key_env") == providers_of(settings)[name].kind.key_env:
             del own["key_env"]
-        if own:
-            found[provider.name] = own
-    for model, changes in models.model_dump(mode="json", exclude_defaults=True).get("requests", {}).items():
-        if "set" in changes:
-            found[f"requests of {model}"] = changes["set"]
-    prices = models.model_dump(mode="json", exclude_none=True)["prices"]
+        if own.keys() - {"kind"}:
+            found[name] = own
+    for model, changes in settings.models.requests.items():
+        if changes.set:
+            found[f"requests of {model}"] = changes.set
+    prices = settings.models.model_dump(mode="json", exclude_none=True)["prices"]
     return found | {f"{_PRICE}{model}": row for model, row in prices.items()}
 
 

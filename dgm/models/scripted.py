@@ -1,9 +1,10 @@
-"""A model that gives the replies of a file, so that users can test their agents without a provider."""
+"""A model that gives the replies of a script, so that users can test their agents without a provider."""
 
 import asyncio
+import hashlib
 import json
 import runpy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,28 @@ from dgm.messages import Message, Reply, Request, RequestRefused, Role, Stop, To
 SCRIPTED = "scripted:"
 """Beginning of the model's name; the path of its file follows."""
 FUNCTION = "reply"
+Script = (
+    Sequence[str | Mapping[str, Any]]
+    | Callable[[Sequence[Mapping[str, Any]], Sequence[str]], str | Mapping[str, Any]]
+)
+"""Replies, or a function of the conversation and the names of the tools that returns one."""
+_passed: dict[str, Script] = {}
+"""Name → what a program of this process passed in place of a file."""
+
+
+def lend_script(script: Script) -> str:
+    """Keep a list or a function for this process, and return the name of the model that answers by it.
+
+    Raises:
+        UserError: the list holds something else than replies.
+    """
+    if callable(script):
+        label = f"{getattr(script, '__qualname__', type(script).__name__)}-{len(_passed) + 1}"
+    else:
+        digest = hashlib.sha256(json.dumps(list(script), default=str).encode())
+        label = f"replies-{digest.hexdigest()[:8]}"
+    _passed[SCRIPTED + label] = script if callable(script) else list(script)
+    return ScriptedModel(SCRIPTED + label).name
 
 
 class ScriptedModel:
@@ -24,7 +47,7 @@ class ScriptedModel:
     and ``calls``, a list of objects with ``name`` and ``arguments``.
 
     Args:
-        name: ``scripted:FILE``.
+        name: ``scripted:FILE``, or one that ``lend_script`` returned.
 
     Raises:
         UserError: the file cannot be read, or holds something else.
@@ -35,20 +58,7 @@ class ScriptedModel:
         if name == SCRIPTED:
             raise UserError(f"model '{name}': expected a file after it, such as {SCRIPTED}replies.json")
         self._path = Path(name.removeprefix(SCRIPTED)).expanduser()
-        self._script: Sequence[Any] | Callable[..., Any]
-        try:
-            if self._path.suffix == ".py":
-                self._script = runpy.run_path(str(self._path))[FUNCTION]
-            else:
-                self._script = json.loads(self._path.read_text("utf-8"))
-        except KeyError as error:
-            raise UserError(f"{self._path}: defines no {FUNCTION}(messages, tools)") from error
-        except OSError as error:
-            raise UserError(f"{self._path}: cannot be read: {error.strerror}") from error
-        except ValueError as error:
-            raise UserError(f"{self._path}: is not JSON: {error}") from error
-        except Exception as error:
-            raise UserError(f"{self._path}: cannot be run: {type(error).__name__}: {error}") from error
+        self._script = _passed[name] if name in _passed else _read_script(self._path)
         if isinstance(self._script, list):
             for number, item in enumerate(self._script, 1):
                 self._read(item, number)
@@ -92,6 +102,21 @@ class ScriptedModel:
         except (TypeError, LookupError, AttributeError, ValueError) as error:
             raise UserError(f"{self._path}: reply {number}: expected {form}") from error
         return Reply(item.get("text", ""), calls, Stop.TOOL_CALLS if calls else Stop.END, Usage(1))
+
+
+def _read_script(path: Path) -> Any:  # noqa: ANN401  (whatever the file holds)
+    try:
+        if path.suffix == ".py":
+            return runpy.run_path(str(path))[FUNCTION]
+        return json.loads(path.read_text("utf-8"))
+    except KeyError as error:
+        raise UserError(f"{path}: defines no {FUNCTION}(messages, tools)") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: is not JSON: {error}") from error
+    except Exception as error:
+        raise UserError(f"{path}: cannot be run: {type(error).__name__}: {error}") from error
 
 
 def _plain(message: Message) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dgm.errors import ProviderRefuses, UserError
 
 _NO_AWS = (
     "no AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-    "or models.bedrock.profile"
+    "or AWS_PROFILE"
 )
 
 
@@ -29,29 +29,25 @@ def require_packages(modules: tuple[str, ...], extra: str, model: str) -> None:
             raise UserError(f"model '{model}' needs the package {module}: pip install 'dgm[{extra}]'")
 
 
-def find_aws_region(profile: str | None) -> str:
-    """Return the region of an AWS profile; empty if it has none.
+class AwsSigner:
+    """Signs requests for Amazon Bedrock (SigV4) with the credentials of AWS's usual chain.
+
+    Args:
+        region: empty: that of the AWS profile, if it has one.
 
     Raises:
         UserError: there is no such profile.
     """
-    import boto3
-    from botocore.exceptions import BotoCoreError
 
-    try:
-        return str(boto3.Session(profile_name=profile).region_name or "")
-    except BotoCoreError as error:
-        raise UserError(f"models.bedrock.profile: {error}") from error
-
-
-class AwsSigner:
-    """Signs requests for Amazon Bedrock (SigV4) with the credentials of AWS's usual chain."""
-
-    def __init__(self, region: str, profile: str | None) -> None:
+    def __init__(self, region: str) -> None:
         import boto3
+        from botocore.exceptions import BotoCoreError
 
-        self._session = boto3.Session(profile_name=profile, region_name=region)
-        self._region = region
+        try:
+            self._session = boto3.Session(region_name=region or None)
+        except BotoCoreError as error:
+            raise UserError(f"AWS_PROFILE: {error}") from error
+        self.region = str(self._session.region_name or "")
 
     async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
         """Return the signature; a request without content is a GET."""
@@ -70,7 +66,7 @@ class AwsSigner:
             credentials = self._session.get_credentials()
             if credentials is None:
                 raise ProviderRefuses(_NO_AWS)
-            SigV4Auth(credentials.get_frozen_credentials(), service, self._region).add_auth(signed)
+            SigV4Auth(credentials.get_frozen_credentials(), service, self.region).add_auth(signed)
         except HTTPClientError as error:
             raise ConnectionError(f"AWS credentials could not be renewed: {error}") from error
         except (BotoCoreError, ClientError) as error:

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from dgm.config import ProviderSettings
-from dgm.errors import Infrastructure
 from dgm.protocols import Sleep
 
 LONGEST_WAIT_S = 60.0
@@ -39,19 +38,16 @@ class Throttle:
 
     def __init__(
         self,
-        provider: str,
         limits: ProviderSettings,
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._provider = provider
         self._limits = limits
         self._sleep = sleep
         self._clock = clock
         self._door = asyncio.Lock()
         """Held by the call that is next; a lock admits its waiters one by one, in order."""
         self._changed = asyncio.Event()
-        self._waiting = 0
         self._active = 0
         self._allowed = float(limits.concurrency)
         self._epoch = 0
@@ -70,22 +66,10 @@ class Throttle:
         """Wait until a call of about ``tokens`` may be made, and hold one place for it.
 
         A call that alone exceeds the tokens of a minute passes when no other call was made for a minute.
-
-        Raises:
-            Infrastructure: too many calls are waiting already.
         """
-        if self._waiting >= self._limits.waiting:
-            raise Infrastructure(
-                f"{self._provider}: {self._waiting} model calls are waiting for their turn, which is the limit "
-                "(raise the provider's 'waiting', or use fewer workers)"
-            )
-        self._waiting += 1
-        try:
-            async with self._door:
-                await self._admittance(tokens)
-                turn = self._enter(tokens)
-        finally:
-            self._waiting -= 1
+        async with self._door:
+            await self._admittance(tokens)
+            turn = self._enter(tokens)
         try:
             yield turn
         finally:

@@ -22,14 +22,12 @@ from dgm.protocols.operator import (
     Needing,
     Needs,
     Operator,
-    Parent,
     ProgramEnd,
     Proposal,
 )
 from dgm.protocols.policy import Policy
 from dgm.protocols.sandbox import (
     Completed,
-    HasNodes,
     Mount,
     OpenSandbox,
     Sandbox,
@@ -62,7 +60,6 @@ __all__ = [
     "DryCalls",
     "Grade",
     "HasEnvironments",
-    "HasNodes",
     "InImage",
     "Job",
     "JobKind",
@@ -77,7 +74,6 @@ __all__ = [
     "OpenSandbox",
     "Operator",
     "OwnTrajectory",
-    "Parent",
     "Policy",
     "ProgramEnd",
     "Proposal",

@@ -31,17 +31,16 @@ class BuildRun:
 
 
 class BuildSandbox(Protocol):
-    """A sandbox that reaches package indexes, and knows nothing of the user's variables and files."""
+    """A sandbox that reaches package indexes, and knows nothing of the user's variables and files.
+
+    All methods raise ``Infrastructure`` if the sandbox failed.
+    """
 
     folder: str
     """Folder that a build may fill."""
 
     async def put(self, files: Snapshot, name: str) -> None:
-        """Write files below the subfolder ``name``.
-
-        Raises:
-            BuildError: they do not fit.
-        """
+        """Write files below the subfolder ``name``; raise ``BuildError`` if they do not fit."""
         ...
 
     async def run(
@@ -51,7 +50,7 @@ class BuildSandbox(Protocol):
 
         Raises:
             BuildError: it cannot be started.
-            Infrastructure: the sandbox failed, or it failed and a package index could not be reached.
+            Infrastructure: it failed and a package index could not be reached.
         """
         ...
 
@@ -60,7 +59,6 @@ class BuildSandbox(Protocol):
 
         Raises:
             BuildError: it is missing, or too large.
-            Infrastructure: the sandbox failed.
         """
         ...
 
@@ -69,10 +67,5 @@ class Builder(Protocol):
     """Opens sandboxes for builds."""
 
     def open(self, *, public: bool = False) -> AbstractAsyncContextManager[BuildSandbox]:
-        """Return a fresh sandbox.
-
-        Args:
-            public: if true, all public addresses can be reached, and not package indexes alone: for a command that the
-                user typed.
-        """
+        """Return a fresh sandbox; ``public``: it reaches all public addresses, for a command that the user typed."""
         ...

@@ -1,6 +1,6 @@
 """Models and the journal of their answers."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -174,8 +174,12 @@ LentModel = Model | WireModel
 class Journal(Protocol):
     """The gateway's store of paid calls."""
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """Return the answered calls of the action, in the order of its calls."""
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
+        """Return the highest number of the action's calls, or 0, and the numbers of those that are answered."""
+        ...
+
+    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:
+        """Return answered calls of the action, in their order; runs in a thread."""
         ...
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:

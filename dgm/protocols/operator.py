@@ -72,10 +72,6 @@ class Member:
     """The diff against its first parent; empty for the seed."""
 
 
-Parent = Member
-"""The name of a member whose child is made."""
-
-
 @dataclass(frozen=True, slots=True)
 class Brief:
     """The inputs of an operator: parents, evidence and limits."""

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-from dgm.archive.live_nodes import NodeState
 from dgm.domain import Snapshot
 
 
@@ -94,12 +93,9 @@ class Sandbox(Protocol):
     ) -> Completed:
         """Run a command to its end, kill all of it at ``timeout_s``, and keep ``output_limit`` bytes of output.
 
-        It is also killed after ``processor_s`` seconds of processor time, summed over all its processes. If the engine
-        cannot measure that (bubblewrap without control groups), the limit applies to each process. Other programs that
-        run in the sandbox meanwhile count.
-
-        A command that writes more than the limit keeps running, and its further output is discarded. Processes that it
-        started in the background are not guaranteed to end (they do under bubblewrap, not under docker).
+        ``processor_s`` limits the processor time of all programs in the sandbox, or, if the engine cannot measure that
+        (bubblewrap without control groups), of each process. Output beyond the limit is discarded. Processes in the
+        background are not guaranteed to end (they do under bubblewrap, not under docker).
         """
         ...
 
@@ -142,15 +138,6 @@ class SandboxEngine(Protocol):
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of this host that carries all of ``labels``; return their number."""
-        ...
-
-
-@runtime_checkable
-class HasNodes(Protocol):
-    """An engine whose sandboxes are on several machines."""
-
-    def nodes(self) -> Sequence[NodeState]:
-        """Return the state of each machine now."""
         ...
 
 

@@ -70,5 +70,5 @@ async def open_worker(run: Run, settings: Settings, means: ReplayContext) -> Asy
 
 def _prices_by_name(settings: Settings, names: set[str]) -> Mapping[str, Price]:
     """Return each model's price; it matters only if an action's money limit made the gateway refuse a call."""
-    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    prices = Prices.load(settings)
     return {name: prices.of(name) if prices.knows(name) else FREE for name in names}

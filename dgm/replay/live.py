@@ -69,7 +69,7 @@ def live_settings(
         run: the recorded run.
         model: a full name, as in ``dgm run --model``.
         benchmark: another suite.
-        assignments: ``a.b=c`` texts, for ``models.*``, ``limits.*``, ``workers`` and ``sandbox``.
+        assignments: ``a.b=c`` texts, for ``models.*``, ``providers.*``, ``limits.*``, ``workers`` and ``sandbox``.
 
     Raises:
         ConsentNeeded: the run may be a stranger's, and names addresses of its own.
@@ -83,7 +83,7 @@ def live_settings(
     if benchmark:
         base["benchmark"] = benchmark
     settings = apply_assignments(
-        base, assignments, ("models", "limits", "workers", "sandbox"), "a live replay"
+        base, assignments, ("models", "providers", "limits", "workers", "sandbox"), "a live replay"
     )
     require_consent(run, settings)
     return settings
@@ -171,14 +171,14 @@ async def _open_live_run(run: Run, live: Live, plan: Mapping[str, Any], parts: a
     """Return the live run of this plan, open to write; create it if there is none."""
     settings = live.settings
     commits = {str(agent): run.tree.agents[agent].commit for agent, _ in plan.get("pairs", ())}
-    frozen = settings.model_dump(mode="json", include={"model", "models", "limits"})
+    frozen = settings.model_dump(mode="json", include={"model", "models", "providers", "limits"})
     version = parts.benchmark.version
     whole = {**plan, "of": run.config["id"], "version": version, "commits": commits, "settings": frozen}
     folder = _choose_folder(run, live, whole)
     if (folder / "run.json").exists():
         return Run.open(folder, write=True)
     checks = await check_models(settings)
-    remember_own(list_reach(settings.models))
+    remember_own(list_reach(settings))
     new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: whole})
     note_checks(new, settings, checks)
     return new

@@ -1,7 +1,7 @@
 """A recorded run as the source of a replay: its replies are served, and nothing is ever written into it."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,13 @@ class ReplayJournal:
     def __init__(self, run: Run) -> None:
         self._journal = RunJournal(run)
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
+        """Return the numbers of the action's recorded calls, as ``RunJournal.numbers``."""
+        return self._journal.numbers(action)
+
+    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:
         """Return the recorded answers to the action; raise as ``RunJournal.exchanges``."""
-        return self._journal.exchanges(action)
+        return self._journal.exchanges(action, numbers)
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing is asked again)
         """Return none: a replay repeats no call."""

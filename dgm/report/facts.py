@@ -162,7 +162,7 @@ def compute_cache_saving(run: Run) -> float:
     if not cached:
         return 0.0
     settings = settings_of(run)
-    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    prices = Prices.load(settings)
     return sum(
         prices.of(model).saved(usage)
         for (_, model), usage in run.tree.spend_by.items()

@@ -8,7 +8,7 @@ from typing import Any
 from dgm.analysis.summary import changes_of
 from dgm.archive.changes import format_assignments
 from dgm.archive.run import Run
-from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
@@ -93,7 +93,7 @@ def run_command_text(config: Mapping[str, Any]) -> str:
     Raises:
         UserError: the settings are not in the form that dgm writes.
     """
-    frozen = validate_settings(restore_old_defaults(config["settings"]), {"": "run.json"})
+    frozen = read_frozen(config["settings"], "run.json")
     usual = Settings().model_dump(mode="json")
     words = ["dgm", "run"]
     for path, value in _iter_leaves(frozen.model_dump(mode="json")):

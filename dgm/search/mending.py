@@ -15,7 +15,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.journal import read_reply
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Evaluate, Verdict
@@ -24,7 +24,7 @@ from dgm.gateway.lease import SPENT
 from dgm.gateway.leaving_out import LEFT_OUT
 from dgm.messages import CONTEXT_LENGTH, CUT_SHORT, LEFT_OPEN
 
-SETTABLE = ("models", "limits", "workers", "sandbox", "scale")
+SETTABLE = ("models", "providers", "limits", "workers", "sandbox", "scale")
 """Top-level names of settings that a resume may change, beside the place of the benchmark."""
 OF_ONE_REQUEST = (CONTEXT_LENGTH, "content_filter", CUT_SHORT, SPENT, FAILED, LEFT_OPEN, LEFT_OUT)
 """Codes of refusals that concern one request only, not the account or the abilities of the model."""
@@ -77,12 +77,13 @@ def _find_void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], s
 
     A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.
     """
+    reader = CallReader(run.store, run.traces)
     void: list[int] = []
     refused, booked, why = False, False, ""
     for item in events:
         match item.event:
-            case ModelCalled(number=number, reply=reply):
-                error = read_reply(run, reply).error
+            case ModelCalled(number=number) as call:
+                error = reader.reply(call).error
                 refused, booked = bool(error) and error not in OF_ONE_REQUEST, False
                 void += [number] if refused else []
             case CallBooked():

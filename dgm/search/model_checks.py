@@ -35,7 +35,7 @@ def prices_of(settings: Settings) -> Mapping[str, Price]:
     Raises:
         UserError: there is no such model, or it has no known price.
     """
-    prices = Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    prices = Prices.load(settings)
     return {name: prices.of(name) for name in all_names(settings)}
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from dgm.archive.run import Run
-from dgm.config import Settings, restore_old_defaults, validate_settings
+from dgm.config import Settings, read_frozen
 from dgm.consents import ConsentNeeded
 from dgm.domain import ActionId
 from dgm.gateway.model_names import DEFAULT
@@ -30,12 +30,10 @@ def settings_of(run: Run, until: int | None = None) -> Settings:
         run: the run.
         until: number of the last event whose changes count; None for all that the run's tree has read.
     """
-    settings = validate_settings(
-        restore_old_defaults(run.settings(until)), {"": str(run.folder / "run.json")}
-    )
+    settings = read_frozen(run.settings(until), str(run.folder / "run.json"))
     if not run.folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
         return settings
-    return settings.model_copy(update={"models": without_addresses(settings.models)})
+    return without_addresses(settings)
 
 
 def require_consent(run: Run, settings: Settings) -> None:
@@ -50,7 +48,7 @@ def require_consent(run: Run, settings: Settings) -> None:
     Raises:
         ConsentNeeded: the run may be a stranger's, and names an address, a variable or a price of its own.
     """
-    unagreed = list_unagreed(settings.models, settings_of(run).models)
+    unagreed = list_unagreed(settings, settings_of(run))
     if unagreed:
         words = "; ".join(one.words for one in unagreed)
         raise ConsentNeeded(

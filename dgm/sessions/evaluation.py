@@ -35,7 +35,7 @@ from dgm.sessions.evaluation_folder import (
 )
 from dgm.worker.rehearsal import rehearse
 
-SETTABLE = ("models", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")
+SETTABLE = ("models", "providers", "limits", "benchmarks", "grading", "workers", "sandbox", "scale")
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ async def open_evaluation(
             folder.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
-        remember_own(list_reach(settings.models))
+        remember_own(list_reach(settings))
         new = Run.create(folder, {**assemble.record_of(folder, settings, parts), PLAN: plan})
         if watcher:
             note_checks(new, settings, checks)

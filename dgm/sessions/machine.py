@@ -15,7 +15,7 @@ from dgm.models.auto import Offer, settle_auto
 from dgm.models.keys import read_key
 from dgm.models.local_servers import USUAL, LocalServer, Probe
 from dgm.models.pricing import Prices
-from dgm.models.providers import PROVIDERS, Provider
+from dgm.models.providers import PROVIDER_KINDS, ProviderKind
 from dgm.protocols import Checked
 from dgm.sandboxes.choose import choose_auto, is_unbounded_accepted
 from dgm.sandboxes.docker import DockerEngine
@@ -174,29 +174,29 @@ def model_rows(probe: Probe, known: Callable[[str], bool | None]) -> list[CheckR
         probe: asks local servers for their models.
         known: the user's earlier answer about a provider; None if not asked yet.
     """
-    prices = Prices.load({})
+    prices = Prices.load()
     answering = probe([server.base_url for server in USUAL])
     rows = [
-        _key_row(provider)
-        for provider in PROVIDERS.values()
-        if not provider.is_cloud or os.environ.get(provider.key_env, "").strip()
+        _key_row(kind)
+        for kind in PROVIDER_KINDS.values()
+        if not kind.is_cloud or os.environ.get(kind.key_env, "").strip()
     ]
     rows += [_server_row(server, answering.get(server.base_url, ())) for server in USUAL]
     counted = f"of {len(prices.rows)} models, as of {prices.as_of}; add yours with [models.prices]"
     return [*rows, CheckRow("model prices", True, counted), _auto_row(probe, known)]
 
 
-def _key_row(provider: Provider) -> CheckRow:
-    variable = provider.key_env
+def _key_row(kind: ProviderKind) -> CheckRow:
+    variable = kind.key_env
     name = f"key: {variable}"
     if not os.environ.get(variable, "").strip():
-        optional = ", and only where the server wants a key" if provider.key_is_optional else ""
-        return CheckRow(name, False, f"not set; needed for {provider.name}/… only{optional}")
+        optional = ", and only where the server wants a key" if kind.key_is_optional else ""
+        return CheckRow(name, False, f"not set; needed for {kind.name}/… only{optional}")
     try:
         read_key(variable)
     except UserError as error:
         return CheckRow(name, False, str(error))
-    return CheckRow(name, True, f"set, for {provider.name}/…")
+    return CheckRow(name, True, f"set, for {kind.name}/…")
 
 
 def _server_row(server: LocalServer, models: Sequence[str]) -> CheckRow:

@@ -4,8 +4,7 @@ import difflib
 import fnmatch
 from collections.abc import Sequence
 
-from dgm.config.listing import ListedSection, ListedSetting, list_sections
-from dgm.config.variables import Variable
+from dgm.config.listing import ListedSection, ListedSetting, Variable, list_sections
 from dgm.errors import UserError
 from dgm.models.providers import all_variables
 

@@ -36,7 +36,7 @@ def list_subjects(name: str, *, network: bool) -> Sequence[Subject]:
         if name.endswith(".toml"):
             return _list_file_reach(Path(name))
         with Run.open(find_run(name)) as run:
-            return list_reach(settings_of(run).models)
+            return list_reach(settings_of(run))
     opened = open_suite(name, NoSandboxEngine())
     parts = list(opened.parts.values()) if isinstance(opened, MixedBenchmark) else [opened]
     found = [part.dockerfiles(network=network) for part in parts if isinstance(part, SuiteBenchmark)]
@@ -45,5 +45,5 @@ def list_subjects(name: str, *, network: bool) -> Sequence[Subject]:
 
 def _list_file_reach(file: Path) -> Sequence[Subject]:
     is_sweep = "sweep" in read_settings_file(file)
-    models = [run.settings.models for run in plan_runs(read_sweep(file))] if is_sweep else [file_models(file)]
-    return list({subject.content: subject for each in models for subject in list_reach(each)}.values())
+    settings = [run.settings for run in plan_runs(read_sweep(file))] if is_sweep else [file_models(file)]
+    return list({subject.content: subject for each in settings for subject in list_reach(each)}.values())

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +52,11 @@ class UsageJournal:
     def __init__(self) -> None:
         self.usage = Usage()
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:  # noqa: ARG002  (nothing was recorded)
+        """Return none: nothing was recorded."""
+        return 0, ()
+
+    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:  # noqa: ARG002
         """Return none: nothing was recorded."""
         return ()
 
@@ -163,12 +167,10 @@ async def open_bench(
         UserError: there is no such model, or its key is missing.
         Infrastructure: it does not answer.
     """
-    limits = means.settings.limits.model_copy(
-        update={"workspace_bytes": 2 * LIMIT_BYTES, "patch_bytes": LIMIT_BYTES}
-    )
+    limits = means.settings.limits.model_copy(update={"patch_bytes": LIMIT_BYTES})
     name = names_by_role(means.settings)["solve"]
     model = open_model(name, means.settings, longest_wait_s=LONGEST_WAIT_S)
-    prices = Prices.load(means.settings.models.prices, means.settings.models.compatible.base_url)
+    prices = Prices.load(means.settings)
     ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
     most = CallLimits(
         calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens

@@ -67,6 +67,10 @@ CHECK_ENVIRONMENT: Mapping[str, str] = {**OFFLINE, "PYTHONDONTWRITEBYTECODE": "1
 """Unbuffered, so that the output of a self-check that is ended is not lost."""
 CHECK_BYTES = 20_000
 """Bytes kept of a self-check's output."""
+LOG_BYTES = 200_000
+"""Bytes kept of an agent's output."""
+WORKSPACE_BYTES = 200_000_000
+"""A larger workdir is not read back."""
 AROUND_S = 300.0
 """Seconds of a sandbox's life beside its program, for putting files in and reading them back."""
 GRACE_S = 15.0
@@ -242,7 +246,7 @@ class SandboxWorkbench:
                 stdin=launch_record(
                     job, contract, supply, self._socket.target, lease.token, lease.names.told
                 ),
-                output_limit=self.limits.log_bytes,
+                output_limit=LOG_BYTES,
                 processor_s=job.processor_s,
             )
             completed = await _run_within_limit(sandbox, running, job.time_limit_s, lease)
@@ -300,7 +304,7 @@ class SandboxWorkbench:
         return replace(left, left_out={**large, **left.left_out})
 
     def _size_limit(self, job: Job) -> int:
-        return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else self.limits.workspace_bytes
+        return self.limits.agent_bytes if job.kind is JobKind.IMPROVE else WORKSPACE_BYTES
 
     def _spec(self, job: Job) -> SandboxSpec:
         image = self.spec.image if job.kind is JobKind.IMPROVE else job.image

@@ -11,10 +11,10 @@ import urllib.request
 
 import pytest
 
-from dgm.config import Settings
-from dgm.models.providers import COMPATIBLE, open_connection
+from dgm.models.providers import open_connection, providers_of
 from tests.agents.environments import environment
 from tests.support.models.connecting import post
+from tests.support.models.sections import make_settings
 from tests.support.wire_server import Echo, WireServer
 
 pytestmark = [pytest.mark.minutes, pytest.mark.timeout(900)]
@@ -89,8 +89,8 @@ def await_start(process, url, log):
 def connect(proxy, monkeypatch):
     monkeypatch.setenv("LITELLM_MASTER_KEY", MASTER_KEY)
     section = {"base_url": proxy, "key_env": "LITELLM_MASTER_KEY"}
-    models = Settings.model_validate({"model": "offline", "models": {"compatible": section}}).models
-    return lambda name: open_connection(COMPATIBLE, models, name)
+    provider = providers_of(make_settings(compatible=section))["openai-compatible"]
+    return lambda name: open_connection(provider, name)
 
 
 def ask(connection, **body):

@@ -87,7 +87,11 @@ def perform(trial: Trial, archive: Path) -> dict[str, object]:
 def _first(trial: Trial, benchmark: Path, url: str) -> list[str]:
     model = f"openai-compatible/{MODEL}"
     settings = [f'models.prices."{model}".input=1', f'models.prices."{model}".output=10']
-    settings += [f"models.compatible.base_url={url}", "models.compatible.tools=false", "limits.tries=40"]
+    settings += [
+        f"providers.openai-compatible.base_url={url}",
+        "providers.openai-compatible.tools=false",
+        "limits.tries=40",
+    ]
     given = [
         "--model",
         model,

@@ -77,7 +77,7 @@ def made(request, tmp_path_factory):
         patch.setenv(provider.key_env, KEY)
         reached = {"base_url": f"{server.url}/v1", "api": "chat", "backoff_s": 0.01}
         reached["answer_schema"] = False  # what it answers is no JSON at first, which a schema would forbid
-        with searched(folder, model=provider.model, models={provider.section: reached}) as run:
+        with searched(folder, model=provider.model, providers={provider.section: reached}) as run:
             yield request.param, run
 
 

@@ -67,7 +67,7 @@ def run(request, tmp_path_factory):
             budget=BudgetSettings(evaluations=100),
             vetting={"probes": 0},
             model=provider.model,
-            models={provider.section: {"base_url": address, "backoff_s": 0.01, **api}},
+            providers={provider.section: {"base_url": address, "backoff_s": 0.01, **api}},
         )
         parts = assemble.parts_of(settings)
         steps = [Evaluate(AgentId(0), TASK), Expand((AgentId(0),), "self-edit")]

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from dgm.config import ModelsSettings, ProviderSettings, Settings
+from dgm.config import ProviderSettings, Settings
 from dgm.domain import ActionId, Usage
 from dgm.gateway.blame import QUESTION
 from dgm.messages import Reply, Stop, WireProtocol, WireReply
@@ -183,7 +183,7 @@ def hosted(wire, streaming, server, monkeypatch, timeout_s):
         stream=streaming,
         api="chat" if wire == "chat" else "responses",
     )
-    settings = Settings(models=ModelsSettings(**{provider.section: reached}))
+    settings = Settings(providers={provider.section: reached})
     return open_model(provider.model, settings)
 
 

@@ -111,7 +111,9 @@ def refused(dgm, server, name, *command):
 
 def test_a_model_without_a_price_is_refused(dgm, server):
     command = ["run", "--name", "unpriced", "--sandbox", "bubblewrap", "--model", "openai/gpt-unheard-of"]
-    said = refused(dgm, server, "unpriced", *command, "--set", f"models.openai.base_url={server.openai_url}")
+    said = refused(
+        dgm, server, "unpriced", *command, "--set", f"providers.openai.base_url={server.openai_url}"
+    )
     assert "nobody has said what the model 'openai/gpt-unheard-of' costs" in said
     assert '[models.prices."openai/gpt-unheard-of"]' in said
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.archive.exchange import decode_reply, encode_reply
+from dgm.archive.exchange import encode_reply
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import Verdict
 from dgm.paths import asset
@@ -46,7 +47,7 @@ def first_call_with_tools(run, action):
     """The first model call of an action whose reply runs a tool, with its event's number."""
     for recorded in run.store.events_of_action(action):
         if type(recorded.event).__name__ == "ModelCalled":
-            reply = decode_reply(run.traces.get(recorded.event.reply))
+            reply = CallReader(run.store, run.traces).reply(recorded.event)
             if reply.calls:
                 return recorded.seq, recorded.event, reply
     raise AssertionError("no reply with a tool call")

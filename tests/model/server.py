@@ -48,7 +48,7 @@ class ModelServer:
     @property
     def options(self) -> list[str]:
         """The options by which a dgm command uses this model."""
-        base = f"models.compatible.base_url={self.url}"
+        base = f"providers.openai-compatible.base_url={self.url}"
         return ["--model", f"openai-compatible/{self.alias}", "--set", base]
 
     def read_health(self) -> int:

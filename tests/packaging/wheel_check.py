@@ -42,7 +42,7 @@ print(dgm.__file__)
 assert "agent.toml" in read_seed()
 assert "starter" in suite_names()
 assert "python" in recipes.names()
-assert Prices.load({}).rows
+assert Prices.load().rows
 from dgm.cli.docs import FURTHER, find_pages
 assert {"models", "policies", *FURTHER} <= set(find_pages())
 """

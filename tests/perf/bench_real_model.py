@@ -48,7 +48,13 @@ def search(server: ModelServer, archive: Path, options: argparse.Namespace) -> N
         "--workers",
         str(options.slots),
     ]
-    words += [*server.options, "--timeout-factor", "10", "--set", "models.compatible.timeout_s=3000"]
+    words += [
+        *server.options,
+        "--timeout-factor",
+        "10",
+        "--set",
+        "providers.openai-compatible.timeout_s=3000",
+    ]
     words += [
         "--set",
         f"limits.output_tokens={options.output_tokens}",

@@ -76,10 +76,10 @@ async def serve(given: argparse.Namespace) -> None:
     model: LentModel = Instant(given.model)
     if given.url:
         hosted = {"base_url": given.url, "concurrency": 64}
-        vendor = given.model.partition("/")[0].removeprefix("openai-")
+        vendor = given.model.partition("/")[0]
         if vendor == "openai":
             hosted["api"] = "chat"
-        model = open_model(given.model, Settings(models={vendor: hosted}))
+        model = open_model(given.model, Settings(providers={vendor: hosted}))
     with Run.create(given.folder, {}) as run:
         run.append(RunStarted(Budget(usd=1e9), (TaskId("t"),)))
         ledger = Ledger(

@@ -13,18 +13,20 @@ FILES = {
     "failures": "failed-tests.txt",
     "log": "agent-output.txt",
 }
+TRANSCRIPT_BYTES = 60_000
+"""Kept of each transcript, from both ends."""
 
 
-def folder(cases: Sequence[Case], transcript_bytes: int) -> Snapshot:
+def folder(cases: Sequence[Case]) -> Snapshot:
     """Return the evidence as files: an index, and one folder for each case, named by its task."""
     files: dict[str, Entry] = {}
     index = ["# Evidence", "", "One folder a problem, as far as this agent has worked on it.", ""]
     for case in cases:
         name = folder_name(case)
         index.append(f"- `{name}/`: {case.evaluation.verdict}: {case.evaluation.reason}")
-        files |= {f"{name}/{file}": Entry(data) for file, data in _case(case, transcript_bytes).items()}
+        files |= {f"{name}/{file}": Entry(data) for file, data in _case(case).items()}
     if prompts := prompts_of(cases):
-        files[PROMPTS_FILE] = Entry(cut_middle(prompts, transcript_bytes))
+        files[PROMPTS_FILE] = Entry(cut_middle(prompts, TRANSCRIPT_BYTES))
     files["README.md"] = Entry(("\n".join(index) + "\n").encode())
     return files
 
@@ -39,8 +41,8 @@ def prompts_of(cases: Sequence[Case]) -> bytes:
     return next(filter(None, (case.traces.get("prompts") for case in cases)), b"")
 
 
-def _case(case: Case, transcript_bytes: int) -> dict[str, bytes]:
+def _case(case: Case) -> dict[str, bytes]:
     shown = {
-        FILES[name]: cut_middle(data, transcript_bytes) for name, data in case.traces.items() if name in FILES
+        FILES[name]: cut_middle(data, TRANSCRIPT_BYTES) for name, data in case.traces.items() if name in FILES
     }
     return {"problem.md": case.problem.encode(), **shown}

@@ -29,8 +29,12 @@ class MemoryJournal:
         self.taught = []
         self.then = UNKNOWN
 
-    def exchanges(self, action):
-        keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
+    def numbers(self, action):
+        answered = {key.number for key in self.paid if key.action == action}
+        return max([0, *answered, *(cut.number for cut in self.cut_calls(action))]), answered
+
+    def exchanges(self, action, numbers):
+        keys = [CallKey(action, number) for number in sorted(numbers)]
         return [Exchange(key.number, self.paid[key].request, self.paid[key].reply) for key in keys]
 
     def cut_calls(self, action):

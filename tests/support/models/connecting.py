@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dgm.config import Settings
 from dgm.models.providers import open_connection, provider_of
+from tests.support.models.sections import make_settings
 
 KEY = "sk-test-0123456789abcdefghij"
 _NAMED = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "CLOUD_ML_")
@@ -20,8 +20,7 @@ def clear_environment(monkeypatch):
 
 
 def connect(name, **sections):
-    models = Settings.model_validate({"model": "offline", "models": sections}).models
-    return open_connection(provider_of(name), models, name.partition("/")[2])
+    return open_connection(provider_of(make_settings(**sections), name), name.partition("/")[2])
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ class Bench:
     def __init__(self, *steps, access=None, protocol=WireProtocol.CHAT, pages=None, **limits):
         settings = ProviderSettings(**{"concurrency": 4, "tries": 3, **limits})
         self.script = Script(*steps, protocol=protocol, pages=pages)
-        self.throttle = Throttle("openai", settings, asyncio.sleep, clock)
+        self.throttle = Throttle(settings, asyncio.sleep, clock)
         retries = Retries(settings.tries, settings.backoff_s, asyncio.sleep, clock, clock, Random(1))
         known = {"key_env": "A_KEY", "secrets": (KEY,), **(access or {})}
         self.model = HostedModel(NAME, "m-1", self.script, self.throttle, retries, Access(**known))

@@ -27,7 +27,7 @@ ACTIONS = 8
 USD = {"input": 1.0, "output": 10.0}
 """For a million tokens."""
 MODELS = {
-    "chat": ("compatible", "openai-compatible/local-coder"),
+    "chat": ("openai-compatible", "openai-compatible/local-coder"),
     "responses": ("openai", "openai/gpt-6.2-sol"),
     "messages": ("anthropic", "anthropic/claude-haiku-5-5"),
 }
@@ -39,8 +39,13 @@ def make_settings(protocol: str, url: str, *, usd: Mapping[str, float] = USD, **
     section, model = MODELS[protocol]
     base = url if protocol == "messages" else f"{url}/v1"
     hosted = {"base_url": base, "backoff_s": 0.01, "tries": 3, "timeout_s": 20.0}
-    models = {section: hosted, "prices": {model: dict(usd)}}
-    return {"model": model, "models": models, "seed_agent": str(AGENT), **more}
+    return {
+        "model": model,
+        "models": {"prices": {model: dict(usd)}},
+        "providers": {section: hosted},
+        "seed_agent": str(AGENT),
+        **more,
+    }
 
 
 class _Engine:

@@ -8,6 +8,7 @@ import pytest
 
 import dgm
 from dgm import references
+from dgm.api.arguments import model_of
 from dgm.api.search import _nested, _read_layers
 from dgm.blocking import python_words
 from dgm.config import PolicySettings
@@ -160,3 +161,10 @@ def test_a_reader_knows_the_recommendation_without_an_import():
     named = with_recommendation(PolicySettings(name=f"{__name__}:MINE"))
     assert named.recommendation == "lineage"
     assert with_recommendation(PolicySettings(name="hgm")).recommendation is None
+
+
+def test_replies_are_a_model_of_a_program():
+    named = model_of(["DONE"])
+    assert named and named.startswith("scripted:")
+    assert model_of(lambda _messages, _tools: "DONE") != named
+    assert (model_of("offline"), model_of(None)) == ("offline", None)

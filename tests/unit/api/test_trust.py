@@ -22,9 +22,10 @@ def foreign(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("WALLS_TOKEN", "canary")
     monkeypatch.chdir(tmp_path)
-    models = {"compatible": COMPATIBLE, "prices": {"openai-compatible/m": {"input": 1, "output": 1}}}
+    models = {"prices": {"openai-compatible/m": {"input": 1, "output": 1}}}
+    providers = {"openai-compatible": COMPATIBLE}
     settings = Settings.model_validate(
-        {"model": "openai-compatible/m", "models": models, "sandbox": "bubblewrap"}
+        {"model": "openai-compatible/m", "models": models, "providers": providers, "sandbox": "bubblewrap"}
     )
     return make_run(tmp_path / "archive" / "foreign", settings, ["+-", "++"], reason="")
 
@@ -35,7 +36,9 @@ def calls():
         "resume": lambda run: run.resume(budget=dgm.Budget(evaluations=9)),
         "evaluate": lambda run: dgm.evaluate(run.agents[0], split="search"),
         "solve": lambda run: dgm.solve(run.agents[0], ".", "mend it"),
-        "half": lambda run: run.resume(settings={"models.compatible.base_url": "http://127.0.0.1:9/mine"}),
+        "half": lambda run: run.resume(
+            settings={"providers.openai-compatible.base_url": "http://127.0.0.1:9/mine"}
+        ),
     }
 
 
@@ -56,7 +59,7 @@ def test_a_yes_holds_until_the_run_names_something_else(foreign, call):
     assert not isinstance(told.value, ConsentNeeded)
     file = foreign / "run.json"
     changed = json.loads(file.read_text())
-    changed["config"]["settings"]["models"]["compatible"]["key_env"] = "HOME"
+    changed["config"]["settings"]["providers"]["openai-compatible"]["key_env"] = "HOME"
     file.write_text(json.dumps(changed))
     with dgm.open("foreign") as run, pytest.raises(ConsentNeeded, match="key_env = HOME"):
         calls()[call](run)
@@ -89,7 +92,7 @@ def test_names_of_neither_are_told(foreign):
 
 SETTINGS = """model = "openai-compatible/m"
 benchmark = "nothing"
-[models.compatible]
+[providers.openai-compatible]
 {lines}
 [models.prices."openai-compatible/m"]
 input = 1
@@ -110,7 +113,7 @@ def settings_files(tmp_path, monkeypatch):
     def write(lines):
         text = SETTINGS.format(lines=lines)
         (tmp_path / "theirs.toml").write_text(text)
-        base = text.replace("[models", "[base.models")
+        base = text.replace("[models", "[base.models").replace("[providers", "[base.providers")
         (tmp_path / "many.toml").write_text(f"[sweep]\nseeds = [1]\n[base]\n{base}[base.budget]\nusd = 1.0\n")
 
     return write
@@ -118,7 +121,7 @@ def settings_files(tmp_path, monkeypatch):
 
 USES = [
     ("run", "theirs.toml"),
-    ("run", "theirs.toml", "--set", "models.compatible.tries=2"),
+    ("run", "theirs.toml", "--set", "providers.openai-compatible.tries=2"),
     ("sweep", "many.toml"),
 ]
 
@@ -147,6 +150,6 @@ def test_a_program_that_names_the_file_is_told_too(settings_files):
     with pytest.raises(ConsentNeeded, match=r'say: dgm.trust\("theirs.toml"\)'):
         dgm.evolve(config="theirs.toml")
     with pytest.raises(DgmError) as told:
-        dgm.evolve(config="theirs.toml", settings={"models.compatible.base_url": "http://127.0.0.1:9/mine",
-                                                   "models.compatible.key_env": "MINE"})  # fmt: skip
+        dgm.evolve(config="theirs.toml", settings={"providers.openai-compatible.base_url": "http://127.0.0.1:9/mine",
+                                                   "providers.openai-compatible.key_env": "MINE"})  # fmt: skip
     assert not isinstance(told.value, ConsentNeeded)

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.config import BenchmarksSettings
-from dgm.config.sections import PolyglotSettings
+from dgm.config.settings import PolyglotSettings
 
 
 def test_a_format_is_registered_under_its_own_name():

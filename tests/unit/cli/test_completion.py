@@ -81,6 +81,7 @@ def offered(surroundings, monkeypatch):
         ("dgm run --set vetting.patch=t", ["vetting.patch=true"]),
         ("dgm run --set policy.gate=st", ["policy.gate=staged"]),
         ("dgm run --set models.al", ["models.aliases."]),
+        ("dgm run --set providers.openai.str", ["providers.openai.stream="]),
         ("dgm resume beta --set sandbox=b", ["sandbox=bubblewrap"]),
         ("dgm completion f", ["fish"]),
         ("dgm docs lib", ["library"]),

@@ -16,7 +16,7 @@ from dgm.models.pricing import Prices
 
 ROOT = Path(__file__).parents[3]
 MODEL = "openai/gpt-6.2-sol"
-OFFER = Offer("openai", MODEL, "OPENAI_API_KEY", None, Prices.load({}).of(MODEL))
+OFFER = Offer("openai", MODEL, "OPENAI_API_KEY", None, Prices.load().of(MODEL))
 
 
 class Person:

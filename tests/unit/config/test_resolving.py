@@ -2,8 +2,7 @@
 
 import pytest
 
-from dgm.config import Settings, resolve
-from dgm.config.earlier import restore_old_defaults
+from dgm.config import ProviderSettings, Settings, read_frozen, resolve
 from dgm.errors import UserError
 
 
@@ -80,18 +79,6 @@ def test_plain_text_needs_no_quotes():
 @pytest.mark.parametrize(
     ("assignments", "key", "message"),
     [
-        (["operators.parts='bandit'"], "operators.parts = 'bandit'", "no operator of this run has parts"),
-        (
-            ["operator=self-edit+diagnose+invent", "operators.parts='bandit'"],
-            "operators.parts = 'bandit'",
-            "name module too",
-        ),
-        (["operators.reflections=1"], "operators.reflections = 1", "only the operator invent reads it"),
-        (
-            ["operator=self-edit+module", "operators.debugging=0"],
-            "operators.debugging = 0",
-            "name invent too",
-        ),
         (["gates.novelty_threshold=0.5"], "gates.novelty_threshold = 0.5", "nothing is compared"),
     ],
 )
@@ -105,12 +92,8 @@ def test_a_setting_that_nothing_reads_is_refused(assignments, key, message):
 @pytest.mark.parametrize(
     "assignments",
     [
-        ["operator=self-edit+module", "operators.parts='bandit'"],
-        ["operator=self-edit+of-a-plug-in", "operators.parts='bandit'"],
-        ["operator=self-edit+invent", "operators.reflections=1", "operators.debugging=0"],
         ["gates.novelty='similarity'", "gates.novelty_threshold=0.5"],
         ["gates.novelty='model'", "gates.novelty_threshold=0.5"],
-        ["operators.parts='round-robin'", "operators.reflections=2", "operators.debugging=3"],
         ["gates.novelty_threshold=0.9"],
     ],
 )
@@ -118,7 +101,83 @@ def test_a_setting_that_is_read_or_is_the_default_is_taken(assignments):
     resolve(None, assignments, {})
 
 
+FORMER = """
+[models.compatible]
+base_url = "http://a/v1"
+waiting = 9
+[models.openai.answer_schema]
+"gpt.x" = true
+[limits]
+log_bytes = 5
+"""
+
+
+def test_names_of_earlier_versions_are_taken_with_one_message(tmp_path, caplog):
+    file = tmp_path / "old.toml"
+    file.write_text(FORMER)
+    settings = resolve(file, ["models.compatible.tries=3"], {})
+    assert settings.providers == {
+        "openai-compatible": ProviderSettings(base_url="http://a/v1", tries=3),
+        "openai": ProviderSettings(answer_schema={"gpt.x": True}),
+    }
+    (record,) = caplog.records
+    told = record.getMessage().split("; ")
+    assert f"{file}: models.compatible.base_url is now providers.openai-compatible.base_url" in told
+    assert f"{file}: models.compatible.waiting is gone, and ignored" in told
+    assert f"{file}: limits.log_bytes is gone, and ignored" in told
+    assert "--set: models.compatible.tries is now providers.openai-compatible.tries" in told
+    assert len(told) == 5
+
+
+def test_present_names_need_no_message(caplog):
+    resolve(None, ["providers.openai.tries=3", "models.solve=offline"], {})
+    assert caplog.records == []
+
+
 def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_run():
-    record = {"vetting": {}, "scale": {"speculate": 3.0, "lease_s": 9.0}}
-    assert restore_old_defaults(record) == {"vetting": {}, "scale": {"lease_s": 9.0}}
+    record = {
+        "vetting": {},
+        "scale": {"speculate": 3.0, "lease_s": 9.0},
+        "models": {
+            "solve": "a",
+            "bedrock": {"profile": "p", "region": "r"},
+            "azure": {"tries": 8, "api": None},
+        },
+        "providers": {"bedrock": {"region": "later"}},
+    }
+    now = read_frozen(record, "run.json")
+    assert (now.scale.lease_s, now.models.solve) == (9.0, "a")
+    assert now.providers["bedrock"] == ProviderSettings(region="later")
+    assert "azure" not in now.providers
     assert record["scale"]["speculate"] == 3.0
+
+
+def test_what_was_set_of_providers_is_frozen_and_no_more():
+    settings = resolve(None, ["providers.openai.tries=8"], {})
+    assert settings.model_dump(mode="json")["providers"] == {"openai": {"tries": 8}}
+
+
+def test_a_run_that_is_older_than_vetting_keeps_its_behaviour():
+    settings = read_frozen({"evidence": {"failures": 3}}, "run.json")
+    assert (settings.vetting.probes, settings.evidence.layout, settings.evidence.failures) == (0, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["providers.opnai.tries=3"], "'opnai' is no provider (did you mean 'openai'?"),
+        (["providers.mine.kind=openrouter"], "--set: providers.mine.kind = 'openrouter': "),
+        (["providers.openai.kind=azure"], "'openai' is its own kind"),
+        (["providers.openai.tires=3"], "(did you mean 'providers.openai.tries'?)"),
+        (['models.requests."a/b".dorp=3'], "(did you mean 'models.requests.a/b.drop'?)"),
+    ],
+)
+def test_a_provider_that_is_none_is_refused(assignments, message):
+    with pytest.raises(UserError) as error:
+        resolve(None, assignments, {})
+    assert message in str(error.value)
+
+
+def test_a_provider_of_ones_own_names_its_kind():
+    settings = resolve(None, ["providers.groq.kind=openai-compatible", "providers.groq.tries=3"], {})
+    assert settings.providers == {"groq": ProviderSettings(kind="openai-compatible", tries=3)}

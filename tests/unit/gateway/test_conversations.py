@@ -54,7 +54,7 @@ def replying(exchange):
 
 def hosted(script, asked):
     """The provider's own model, for which an agent asks by the name of a sibling."""
-    throttle = Throttle("any", ProviderSettings(concurrency=1))
+    throttle = Throttle(ProviderSettings(concurrency=1))
     retries = Retries(1, 0.0, asyncio.sleep, rng=Random(1))
     return HostedModel(f"openai-compatible/{asked}-own", f"{asked}-own", script, throttle, retries)
 

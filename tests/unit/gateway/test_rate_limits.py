@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dgm.config import ModelsSettings, ProviderSettings
+from dgm.config import ProviderSettings, Settings
 from dgm.domain import ActionId
 from dgm.errors import ProviderRefuses, ProviderWaits
 from dgm.messages import WireProtocol
@@ -65,15 +65,14 @@ class Reached:
             base_url=server.url if self.provider.section == "anthropic" else server.openai_url, api="chat"
         )
         connection = open_connection(
-            provider_of(self.provider.model),
-            ModelsSettings(**{self.provider.section: limits}),
+            provider_of(Settings(providers={self.provider.section: limits}), self.provider.model),
             self.provider.own_name,
         )
         self.model = HostedModel(
             self.provider.model,
             self.provider.own_name,
             connection,
-            Throttle(self.provider.section, limits, self.clock.sleep, self.clock),
+            Throttle(limits, self.clock.sleep, self.clock),
             Retries(TRIES, BACKOFF_S, self.clock.sleep, self.clock, self.clock.now),
             Access(self.provider.key_env, connection.secrets),
         )

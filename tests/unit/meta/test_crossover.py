@@ -12,7 +12,7 @@ from dgm.meta.context import OperatorContext
 from dgm.meta.crossover import Crossover
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
-from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
+from dgm.protocols import Brief, Completed, JobKind, Member, Needs, Work
 
 SEED = read_seed()
 FITS = Completed(0, b"ok\n")
@@ -49,7 +49,7 @@ class Bench:
 
 
 def parent(number, source, rationale=""):
-    return Parent(Agent(AgentId(number), (AgentId(0),), f"c{number}", "self-edit", rationale, number), source)
+    return Member(Agent(AgentId(number), (AgentId(0),), f"c{number}", "self-edit", rationale, number), source)
 
 
 def crossed(bench, first, second, ancestor=SEED, **more):

@@ -12,7 +12,7 @@ from dgm.meta.editors import freeze_editor, load_editor, read_editor
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.self_edit import SelfEdit
 from dgm.meta.vetting import Stages
-from dgm.protocols import Brief, JobKind, Parent
+from dgm.protocols import Brief, JobKind, Member
 from tests.unit.meta.test_self_edit import FACTS, Bench
 
 TOML = '[agent]\ncommand = ["sh", "run.sh"]\ncheck = ["sh", "run.sh", "--check"]\n'
@@ -30,7 +30,7 @@ def agent(more=""):
 def improve(source, editor=None):
     bench = Bench()
     operator = SelfEdit(OperatorContext("python", 60.0, Prompts(load_shipped()), editor=editor))
-    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
+    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
     asyncio.run(operator.make(Brief([parent], {}, FACTS, 2), bench))
     return bench.jobs[-1]
 

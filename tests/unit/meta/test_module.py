@@ -14,7 +14,7 @@ from dgm.meta.module import Module, read_statement
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.offline.improve import apply_edits, kinds
-from dgm.protocols import Brief, Completed, JobKind, Needs, Parent, Work
+from dgm.protocols import Brief, Completed, JobKind, Member, Needs, Work
 from tests.support.offline_talk import IMPROVE, Scaffold
 from tests.unit.meta.test_crossover import MORE_OUTPUT, MORE_STEPS, changed
 from tests.unit.meta.test_self_edit import FACTS
@@ -41,7 +41,7 @@ class Bench:
 
 
 def made(bench, aim="context", source=SEED, child_number=2):
-    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
+    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
     operator = Module(OperatorContext("python", 60.0, Prompts(load_shipped())))
     evidence = {"README.md": Entry(b"x")}
     return asyncio.run(operator.make(Brief([parent], evidence, FACTS, child_number, aim=aim), bench))
@@ -145,7 +145,7 @@ def test_an_agent_may_say_itself_what_its_parts_are():
 
 def test_a_statement_that_names_a_task_is_no_child():
     verdicts = {TaskId("ledger-year"): Verdict.RESOLVED}
-    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), SEED, verdicts=verdicts)
+    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), SEED, verdicts=verdicts)
     operator = Module(OperatorContext("python", 60.0, Prompts(load_shipped())))
     told = Brief([parent], {"README.md": Entry(b"x")}, FACTS, 2, aim="context")
     with pytest.raises(AgentFault, match="names 'ledger-year', of a task") as fault:

@@ -13,7 +13,7 @@ from dgm.meta.module import read_statement
 from dgm.meta.prompts import Prompts, load_shipped
 from dgm.meta.seeds import read_seed
 from dgm.meta.self_edit import SelfEdit, rationale
-from dgm.protocols import Brief, Completed, JobKind, Parent, Work
+from dgm.protocols import Brief, Completed, JobKind, Member, Work
 
 FACTS = {
     "resolved": 3,
@@ -41,7 +41,7 @@ class Bench:
 
 def test_the_parent_works_on_its_own_source():
     bench, source = Bench(), read_seed()
-    parent = Parent(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
+    parent = Member(Agent(AgentId(4), (AgentId(0),), "c", "self-edit", "", 7), source)
     operator = SelfEdit(OperatorContext("python", 60.0, Prompts(load_shipped())))
     proposal = asyncio.run(operator.make(Brief([parent], {"README.md": Entry(b"")}, FACTS, 2), bench))
     job = bench.jobs[0]

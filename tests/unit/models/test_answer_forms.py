@@ -6,10 +6,11 @@ import pytest
 
 from dgm.config import Settings
 from dgm.messages import AnswerForm, Message, Request, RequestRefused, Role, WireProtocol, WireRequest
-from dgm.models.providers import PROVIDERS
+from dgm.models.providers import provider_of
 from dgm.wires import WIRES
 from tests.support import virtual_time
 from tests.support.models.connection_script import NAME, Bench, answer, text_of
+from tests.support.models.sections import make_settings
 
 FORM = AnswerForm(
     "issue", {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -96,11 +97,10 @@ def test_what_stands_beside_the_form_stays(protocol, body):
     ],
 )
 def test_only_models_that_document_it_are_asked_by_default(model, takes):
-    provider, _, own = model.partition("/")
-    assert PROVIDERS[provider].takes_form(Settings().models, own) is takes
+    assert provider_of(Settings(), model).takes_form(model.partition("/")[2]) is takes
 
 
 @pytest.mark.parametrize(("said", "takes"), [(True, True), ({"qwen": True}, True), ({"other": True}, False)])
 def test_the_settings_say_it_for_a_server_of_ones_own_or_for_one_of_its_models(said, takes):
-    models = Settings.model_validate({"models": {"compatible": {"answer_schema": said}}}).models
-    assert PROVIDERS["openai-compatible"].takes_form(models, "qwen") is takes
+    settings = make_settings(compatible={"answer_schema": said})
+    assert provider_of(settings, "openai-compatible/qwen").takes_form("qwen") is takes

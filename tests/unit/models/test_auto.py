@@ -9,10 +9,11 @@ from dgm.errors import UserError
 from dgm.models.auto import settle_auto
 from dgm.models.local_servers import USUAL, probe
 from dgm.models.pricing import Prices
+from tests.support.models.sections import make_settings
 from tests.unit.models.test_local_servers import MODELS, server
 
 OLLAMA, LLAMA_CPP, VLLM = (one.base_url for one in USUAL)
-DEFAULTS = Prices.load({}).defaults
+DEFAULTS = Prices.load().defaults
 BOTH = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}
 
 
@@ -46,10 +47,6 @@ def machine(models=None):
     return made
 
 
-def configured(**models):
-    return Settings.model_validate({"models": models})
-
-
 def never(offer):
     raise AssertionError(f"asked for {offer}")
 
@@ -76,7 +73,7 @@ def test_set_key_is_used_after_a_yes():
     assert [(offer.model, offer.key_variable, offer.base_url) for offer in ask.offers] == [
         (DEFAULTS["openai"], "OPENAI_API_KEY", None)
     ]
-    assert ask.offers[0].price == Prices.load({}).of(DEFAULTS["openai"])
+    assert ask.offers[0].price == Prices.load().of(DEFAULTS["openai"])
 
 
 def test_first_no_leads_to_the_next_provider():
@@ -95,7 +92,9 @@ def test_empty_key_is_none():
 
 
 def test_key_is_looked_for_where_the_settings_say():
-    settings = configured(anthropic={"key_env": "TEAM_KEY", "base_url": "https://proxy.example.org"})
+    settings = make_settings(
+        "auto", anthropic={"key_env": "TEAM_KEY", "base_url": "https://proxy.example.org"}
+    )
     ask = Asked("anthropic")
     assert settle_auto(settings, ask, {"TEAM_KEY": "k"}, machine())[0].model == DEFAULTS["anthropic"]
     assert (ask.offers[0].key_variable, ask.offers[0].base_url) == ("TEAM_KEY", "https://proxy.example.org")
@@ -121,23 +120,23 @@ def test_who_cannot_be_asked_gets_the_askers_error():
 def test_local_server_is_taken_with_its_address():
     settled, why = settle_auto(Settings(), never, {}, machine({VLLM: ("a",), LLAMA_CPP: ("b", "c")}))
     assert settled.model == "openai-compatible/b"
-    assert settled.models.compatible.base_url == LLAMA_CPP
+    assert settled.providers["openai-compatible"].base_url == LLAMA_CPP
     assert why == f"openai-compatible/b: llama.cpp answers at {LLAMA_CPP}"
 
 
 def test_endpoint_of_the_settings_goes_before_any_key():
     url = "http://localhost:9999/v1"
-    settings = configured(compatible={"base_url": url, "concurrency": 3})
+    settings = make_settings("auto", compatible={"base_url": url, "concurrency": 3})
     here = machine({url: ("mine",), OLLAMA: ("other",)})
     settled, why = settle_auto(settings, never, BOTH, here)
     assert settled.model == "openai-compatible/mine"
-    assert settled.models.compatible.concurrency == 3
+    assert settled.providers["openai-compatible"].concurrency == 3
     assert url in why
     assert here.probed == [url]
 
 
 def test_silent_endpoint_of_the_settings_is_an_error_and_not_passed_by():
-    settings = configured(compatible={"base_url": "http://localhost:9999/v1"})
+    settings = make_settings("auto", compatible={"base_url": "http://localhost:9999/v1"})
     with pytest.raises(UserError, match="localhost:9999/v1 does not answer with a list of models"):
         settle_auto(settings, never, BOTH, machine())
 
@@ -146,15 +145,15 @@ def test_endpoint_elsewhere_needs_a_price():
     url = "https://models.example.org/v1"
     here = machine({url: ("first", "second")})
     with pytest.raises(UserError, match="offers first, second, and nobody has said what they cost"):
-        settle_auto(configured(compatible={"base_url": url}), never, {}, here)
-    priced = configured(
-        compatible={"base_url": url}, prices={"openai-compatible/second": {"input": 1, "output": 2}}
+        settle_auto(make_settings("auto", compatible={"base_url": url}), never, {}, here)
+    priced = make_settings(
+        "auto", compatible={"base_url": url}, prices={"openai-compatible/second": {"input": 1, "output": 2}}
     )
     assert settle_auto(priced, never, {}, here)[0].model == "openai-compatible/second"
 
 
 def test_roles_with_a_model_keep_it():
-    settings = configured(improve="anthropic/claude-opus-5-5")
+    settings = make_settings("auto", improve="anthropic/claude-opus-5-5")
     settled, _ = settle_auto(settings, never, {}, machine({OLLAMA: ("q",)}))
     assert settled.models.improve == "anthropic/claude-opus-5-5"
     assert settled.models.solve is None
@@ -162,14 +161,14 @@ def test_roles_with_a_model_keep_it():
 
 
 def test_role_that_says_auto_follows():
-    settings = configured(solve="auto", improve="recorded")
+    settings = make_settings("auto", solve="auto", improve="recorded")
     settled, _ = settle_auto(settings.model_copy(update={"model": "offline"}), never, BOTH, machine())
     assert (settled.model, settled.models.solve, settled.models.improve) == ("offline", None, "recorded")
 
 
 def test_nothing_is_chosen_where_every_role_has_a_model():
     here = machine()
-    settings = configured(solve="offline", improve="recorded", diagnose="offline")
+    settings = make_settings("auto", solve="offline", improve="recorded", diagnose="offline")
     settled, why = settle_auto(settings, never, BOTH, here)
     assert settled.model == "offline"
     assert why == "every role has a model of its own"
@@ -178,5 +177,5 @@ def test_nothing_is_chosen_where_every_role_has_a_model():
 
 def test_real_server_is_found_through_the_real_probe():
     with server(json.dumps(MODELS).encode()) as (url, _):
-        settled, _ = settle_auto(configured(compatible={"base_url": url}), never, {}, probe)
+        settled, _ = settle_auto(make_settings("auto", compatible={"base_url": url}), never, {}, probe)
     assert settled.model == "openai-compatible/qwen3-coder:30b"

@@ -8,9 +8,10 @@ from dgm.config import Settings
 from dgm.errors import ProviderRefuses, UserError
 from dgm.models.abilities import Abilities
 from dgm.models.choose import changes_of, names_by_role, open_model, open_models
-from dgm.models.providers import PROVIDERS
+from dgm.models.providers import PROVIDER_KINDS
 from dgm.offline import OfflineModel
 from tests.support.models.recording_server import recording, said
+from tests.support.models.sections import make_settings
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +31,6 @@ def bare_environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def models(model="offline", **sections):
-    return Settings.model_validate({"model": model, "models": sections})
-
-
 def refused(name, settings=None):
     with pytest.raises(UserError) as caught:
         open_model(name, settings)
@@ -42,12 +39,12 @@ def refused(name, settings=None):
 
 
 def test_roles_follow_the_model_unless_they_name_one():
-    settings = models("openai/a", improve="anthropic/b")
+    settings = make_settings("openai/a", improve="anthropic/b")
     assert names_by_role(settings) == {"solve": "openai/a", "improve": "anthropic/b", "diagnose": "openai/a"}
 
 
 def test_one_name_is_one_model():
-    opened = open_models(models(improve="recorded"))
+    opened = open_models(make_settings(improve="recorded"))
     assert opened["solve"] is opened["diagnose"]
     assert {role: model.name for role, model in opened.items()} == {
         "solve": "offline",
@@ -59,7 +56,7 @@ def test_one_name_is_one_model():
 def test_models_of_one_provider_share_its_queue(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     opened = open_models(
-        models("openai/a", improve="openai/b", diagnose="openai-compatible/c", compatible=HERE)
+        make_settings("openai/a", improve="openai/b", diagnose="openai-compatible/c", compatible=HERE)
     )
     assert opened["solve"]._throttle is opened["improve"]._throttle
     assert opened["solve"]._throttle is not opened["diagnose"]._throttle
@@ -89,7 +86,7 @@ def test_name_like_no_other_lists_the_forms():
     line = refused("zzz")
     assert "did you mean" not in line
     assert (
-        f"there are: {', '.join(f'{name}/…' for name in PROVIDERS)}, offline, recorded, scripted:FILE, auto"
+        f"there are: {', '.join(f'{name}/…' for name in PROVIDER_KINDS)}, offline, recorded, scripted:FILE, auto"
         in line
     )
 
@@ -112,17 +109,20 @@ def test_missing_key_is_found_at_once(name, variable):
 
 def test_key_is_read_from_the_variable_of_the_settings(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    line = refused("openai/gpt-6.2-sol", models(openai={"key_env": "TEAM_KEY"}))
+    line = refused("openai/gpt-6.2-sol", make_settings(openai={"key_env": "TEAM_KEY"}))
     assert line.startswith("TEAM_KEY is not set")
 
 
 def test_compatible_model_needs_an_address_and_says_how():
-    assert "--set models.compatible.base_url=" in refused("openai-compatible/qwen3")
+    assert "--set providers.openai-compatible.base_url=" in refused("openai-compatible/qwen3")
 
 
 def test_compatible_model_needs_no_key_unless_one_is_named():
-    assert open_model("openai-compatible/qwen3", models(compatible=HERE)).name == "openai-compatible/qwen3"
-    named = models(compatible={**HERE, "key_env": "ROUTER_KEY"})
+    assert (
+        open_model("openai-compatible/qwen3", make_settings(compatible=HERE)).name
+        == "openai-compatible/qwen3"
+    )
+    named = make_settings(compatible={**HERE, "key_env": "ROUTER_KEY"})
     assert refused("openai-compatible/qwen3", named).startswith("ROUTER_KEY is not set")
 
 
@@ -131,8 +131,8 @@ def test_compatible_model_needs_no_key_unless_one_is_named():
     ["127.0.0.1:8000", "ftp://example.org", "http://", "http://me:secret@example.org/v1", "http://[::1"],
 )
 def test_address_that_is_none_or_holds_a_password_is_refused(url):
-    line = refused("openai-compatible/qwen3", models(compatible={"base_url": url}))
-    assert line.startswith("models.compatible.base_url")
+    line = refused("openai-compatible/qwen3", make_settings(compatible={"base_url": url}))
+    assert line.startswith("providers.openai-compatible.base_url")
     assert "secret" not in line
 
 
@@ -200,7 +200,7 @@ def test_settings_lead_to_the_server(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     with recording(answered) as (url, asked):
-        checked = check("openai/m", models(openai={"base_url": f"{url}/v1"}))
+        checked = check("openai/m", make_settings(openai={"base_url": f"{url}/v1"}))
     assert [one.path for one in asked] == ["/v1/models", "/v1/responses"]
     assert (checked.model, checked.words, checked.usage.tokens) == ("openai/m", (), 12)
 
@@ -210,7 +210,7 @@ def test_environment_leads_to_the_server_where_the_settings_do_not(monkeypatch, 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with recording(answered) as (url, asked):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
-        check("openai/m", models(openai={"api": api}))
+        check("openai/m", make_settings(openai={"api": api}))
     assert asked[-1].path == path
     assert asked[-1].headers["authorization"] == f"Bearer {KEY}"
     # Some accounts keep every answer unless told not to.
@@ -228,14 +228,26 @@ def test_messages_server_is_asked_where_the_environment_says(monkeypatch):
 
 def test_compatible_server_is_asked_without_a_key():
     with recording(answered) as (url, asked):
-        check("openai-compatible/m", models(compatible={"base_url": f"{url}/v1"}))
+        check("openai-compatible/m", make_settings(compatible={"base_url": f"{url}/v1"}))
     assert asked[-1].path == "/v1/chat/completions"
     assert "store" not in asked[-1].body
 
 
 def test_model_that_a_server_does_not_have_is_found_before_anything_is_spent():
     with recording(answered) as (url, _), pytest.raises(ProviderRefuses, match="'gone' does not exist"):
-        check("openai-compatible/gone", models(compatible={"base_url": f"{url}/v1"}))
+        check("openai-compatible/gone", make_settings(compatible={"base_url": f"{url}/v1"}))
+
+
+def test_a_provider_of_ones_own_is_asked_at_its_address_with_its_own_key_only(monkeypatch):
+    monkeypatch.setenv("OPENAI_COMPATIBLE_API_KEY", KEY)
+    monkeypatch.setenv("TEAM_KEY", "team-0123456789")
+    mine = {"kind": "openai-compatible"}
+    with recording(answered) as (url, asked):
+        for more in ({}, {"key_env": "TEAM_KEY"}):
+            check("mine/m", make_settings(mine={**mine, "base_url": f"{url}/v1", **more}))
+    sent = [one.headers["authorization"] for one in asked if one.path == "/v1/chat/completions"]
+    assert sent == ["Bearer none", "Bearer team-0123456789"]
+    assert "mine/…" in refused("zzz", make_settings(mine=mine))
 
 
 class PlugIn(OfflineModel):
@@ -258,7 +270,7 @@ def test_installed_plug_in_is_called_with_the_settings(tmp_path, monkeypatch):
 
 def test_changes_of_a_model_are_those_of_the_settings():
     changes = {"drop": ["seed"], "rename": {"a": "b"}, "set": {"c": 1}}
-    models = Settings.model_validate({"models": {"requests": {"openai/m": changes}}}).models
+    models = make_settings(requests={"openai/m": changes}).models
     assert changes_of(models, "openai/m") == Abilities(frozenset(("seed",)), {"a": "b"}, {"c": 1})
     assert changes_of(models, "openai/other") == Abilities()
 

@@ -41,32 +41,8 @@ def azure(url, **settings):
     return {"azure": {"base_url": url, **settings}}
 
 
-@pytest.mark.parametrize("base", ["", "/", "/openai", "/openai/deployments/x/chat/completions"])
-def test_azure_with_a_version_asks_the_deployment(monkeypatch, base):
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
-    with recording(lambda _: said({})) as (url, asked):
-        post(
-            connect("azure/deploy", **azure(url + base, api_version="2025-04-01")), "/chat/completions", CHAT
-        )
-    assert asked[0].target == "/openai/deployments/deploy/chat/completions?api-version=2025-04-01"
-    assert asked[0].headers["api-key"] == KEY
-    assert asked[0].body == CHAT
-
-
-def test_azure_takes_the_version_of_a_copied_address(monkeypatch):
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
-    with recording(lambda _: said({})) as (url, asked):
-        connection = connect(
-            "azure/deploy", **azure(f"{url}?api-version=2025-04-01&tenant=t", api="responses")
-        )
-        assert connection.protocol is WireProtocol.RESPONSES
-        post(connection, "/responses", {"model": "deploy", "input": "hi"})
-    assert asked[0].path == "/openai/responses"
-    assert set(asked[0].query.split("&")) == {"api-version=2025-04-01", "tenant=t"}
-
-
-@pytest.mark.parametrize("base", ["", "/openai/v1", "/openai/v1/"])
-def test_azure_without_a_version_asks_the_api_without_versions(monkeypatch, base):
+@pytest.mark.parametrize("base", ["", "/openai/v1/", "/openai/deployments/x/chat/completions"])
+def test_azure_is_asked_by_the_api_without_versions(monkeypatch, base):
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     with recording(lambda _: said({})) as (url, asked):
@@ -82,9 +58,22 @@ def test_azure_without_a_version_asks_the_api_without_versions(monkeypatch, base
 def test_azure_takes_a_token_of_entra(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "entra-token-123456")
     with recording(lambda _: said({})) as (url, asked):
-        post(connect("azure/deploy", **azure(url, api_version="2025-04-01")), "/chat/completions", CHAT)
+        post(connect("azure/deploy", **azure(url)), "/chat/completions", CHAT)
     assert asked[0].headers["authorization"] == "Bearer entra-token-123456"
-    assert "api-key" not in asked[0].headers
+
+
+def test_an_api_of_azure_with_versions_is_a_compatible_server(monkeypatch):
+    """As docs/models.md says it."""
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    with recording(lambda _: said({})) as (url, asked):
+        settings = {
+            "kind": "openai-compatible",
+            "base_url": f"{url}/openai/deployments/deploy?api-version=2024-10-21",
+            "extra_headers": {"api-key": "env:AZURE_OPENAI_API_KEY"},
+        }
+        post(connect("old-azure/deploy", **{"old-azure": settings}), "/chat/completions", CHAT)
+    assert asked[0].target == "/openai/deployments/deploy/chat/completions?api-version=2024-10-21"
+    assert asked[0].headers["api-key"] == KEY
 
 
 @pytest.mark.parametrize("base", ["", "/anthropic", "/anthropic/v1/messages"])
@@ -100,8 +89,8 @@ def test_claude_at_azure_is_asked_at_foundry(monkeypatch, base):
 
 
 def test_azure_says_what_is_missing(monkeypatch):
-    assert "models.azure.base_url is not set" in refused("azure/deploy")
-    assert "models.azure.base_url is not set" in refused("azure/claude-opus")
+    assert "providers.azure.base_url is not set" in refused("azure/deploy")
+    assert "providers.azure.base_url is not set" in refused("azure/claude-opus")
     assert refused("azure/deploy", **azure("https://r.openai.azure.com")).startswith(
         "AZURE_OPENAI_API_KEY is not set"
     )
@@ -160,7 +149,7 @@ def test_the_service_that_is_signed_for_is_that_of_the_address(aws, host, servic
     from dgm.models.signing import AwsSigner
 
     url = f"https://{host}.eu-test-1.amazonaws.com/openai/v1/x"
-    signing = AwsSigner("eu-test-1", None).headers(url, {"content-type": "application/json"}, b"{}")
+    signing = AwsSigner("eu-test-1").headers(url, {"content-type": "application/json"}, b"{}")
     assert SIGNED.match(asyncio.run(signing)["Authorization"])[1] == service
 
 
@@ -168,6 +157,8 @@ def test_addresses_at_bedrock_follow_from_the_region(aws):
     assert connect(f"bedrock/{CLAUDE}").base_url == "https://bedrock-mantle.eu-test-1.api.aws/anthropic"
     other = connect("bedrock/openai.gpt-oss", bedrock={"region": "us-east-1"})
     assert other.base_url == "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+    responses = connect("bedrock/openai.gpt-oss", bedrock={"api": "responses"})
+    assert responses.base_url == "https://bedrock-mantle.eu-test-1.api.aws/openai/v1"
 
 
 def test_refusal_of_bedrock_is_returned(aws):
@@ -198,9 +189,11 @@ def test_other_models_at_bedrock_are_asked_by_chat_and_signed(aws):
 
 def test_bedrock_says_what_is_missing(monkeypatch):
     pytest.importorskip("boto3")
-    assert "models.bedrock.region" in refused(f"bedrock/{CLAUDE}")
-    assert "models.bedrock.region" in refused("bedrock/openai.gpt-oss")
-    assert "nobody" in refused(f"bedrock/{CLAUDE}", bedrock={"profile": "nobody"})
+    assert "providers.bedrock.region" in refused(f"bedrock/{CLAUDE}")
+    assert "providers.bedrock.region" in refused("bedrock/openai.gpt-oss")
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert "nobody" in refused(f"bedrock/{CLAUDE}", bedrock={"region": "r"})
+    monkeypatch.delenv("AWS_PROFILE")
     with recording(lambda _: said({})) as (url, asked):
         # A region of its own: the package keeps the credentials that it found for one.
         here = {"base_url": url, "region": "eu-other-2"}
@@ -276,8 +269,8 @@ def test_addresses_at_vertex_follow_from_project_and_region(google):
 
 def test_vertex_says_what_is_missing(monkeypatch, tmp_path):
     pytest.importorskip("google.auth")
-    assert "models.vertex.project is not set" in refused("vertex/claude-opus")
-    assert "models.vertex.region is not set" in refused("vertex/claude-opus", vertex={"project": "p"})
+    assert "providers.vertex.project (or " in refused("vertex/claude-opus")
+    assert "providers.vertex.region (or " in refused("vertex/claude-opus", vertex={"project": "p"})
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "away.json"))
     with recording(lambda _: said({})) as (url, asked):
         for name, path in (("claude-opus", "/messages"), ("google/gemini", "/chat/completions")):

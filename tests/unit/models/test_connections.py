@@ -127,7 +127,7 @@ def test_api_chooses_between_openais_protocols():
     assert connect("openai/m").protocol is WireProtocol.RESPONSES
     assert connect("openai/m", openai={"api": "chat"}).protocol is WireProtocol.CHAT
     assert connect("anthropic/m").protocol is WireProtocol.MESSAGES
-    with pytest.raises(UserError, match=r"models\.openai\.api"):
+    with pytest.raises(UserError, match=r"providers\.openai\.api"):
         connect("openai/m", openai={"api": "messages"})
 
 

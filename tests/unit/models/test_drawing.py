@@ -7,13 +7,13 @@ import pytest
 from dgm.analysis.summary import models_of, models_text
 from dgm.archive.run import Run
 from dgm.assemble import prices_of
-from dgm.config import Settings, resolve
+from dgm.config import Settings, WeightedModel, resolve
 from dgm.domain import ActionId
 from dgm.errors import UserError
-from dgm.models.choose import Choice, Drawing, all_names, drawing_of, names_by_role, open_models
+from dgm.models.choose import Drawing, all_names, drawing_of, names_by_role, open_models
 from dgm.report.reproduce import run_command_text
 
-TWO = Drawing(7, {"improve": [Choice("a", 2.0), Choice("b", 1.0)]})
+TWO = Drawing(7, {"improve": [WeightedModel(model="a", weight=2.0), WeightedModel(model="b", weight=1.0)]})
 
 
 def of(value):
@@ -53,7 +53,7 @@ def test_models_are_drawn_in_proportion_to_their_weights():
 def test_several_models_are_set_in_three_ways(value):
     settings = of(value)
     drawing = drawing_of(settings)
-    assert drawing.choices == {"improve": [Choice("offline", 1.0), Choice("recorded", 1.0)]}
+    assert drawing.choices == {"improve": (WeightedModel(model="offline"), WeightedModel(model="recorded"))}
     assert Settings.model_validate(settings.model_dump(mode="json")) == settings
     assert all_names(settings) == ("offline", "recorded")
     assert names_by_role(settings)["improve"] == "offline"
@@ -76,25 +76,22 @@ def test_each_of_several_models_must_have_a_price():
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("[]", "at least one model"),
-        ("{}", "at least one model"),
-        ("3", "expected a model's name, or a list"),
+        ("[]", "should have at least 1 item"),
+        ("{}", "should have at least 1 item"),
+        ("3", "models.improve.list = 3"),
         ('["a", "a"]', "'a' is named twice"),
-        ('["a", 3]', "3 is neither a model's name nor a table"),
-        ('[{model = "a", wait = 3}]', "neither a model's name nor a table"),
-        ("[{weight = 3}]", "None is not the name"),
-        ('["a", "auto"]', "'auto' is not the name of one of several models"),
-        ("{a = 0}", "the weight of 'a' is 0; expected a number above 0"),
-        ("{a = inf}", "expected a number above 0"),
-        ("{a = true}", "expected a number above 0"),
-        ('{a = "2"}', "expected a number above 0"),
+        ('["a", 3]', "models.improve.list.1 = 3"),
+        ('[{model = "a", wait = 3}]', "unknown setting 'models.improve.list.0.wait'"),
+        ("[{weight = 3}]", "models.improve.list.0.model"),
+        ("{a = 0}", "models.improve.list.0.weight = 0: "),
+        ("{a = inf}", "models.improve.list.0.weight = inf: "),
     ],
 )
 def test_what_names_no_models_is_one_line(value, said):
     with pytest.raises(UserError) as caught:
         of(value)
     assert said in str(caught.value)
-    assert str(caught.value).startswith("--set: models.improve = ")
+    assert str(caught.value).startswith("--set: ")
     assert "\n" not in str(caught.value)
 
 

@@ -9,7 +9,7 @@ from dgm.models.extras import default_effort, read_extras
 
 
 def read(**settings):
-    return read_extras(ProviderSettings.model_validate(settings), "models.openai")
+    return read_extras(ProviderSettings.model_validate(settings), "providers.openai")
 
 
 def test_values_from_the_environment_are_secrets(monkeypatch):
@@ -25,7 +25,9 @@ def test_values_from_the_environment_are_secrets(monkeypatch):
 
 def test_missing_variable_is_named(monkeypatch):
     monkeypatch.delenv("A_SECRET", raising=False)
-    with pytest.raises(UserError, match=r"models\.openai\.extra_body\.deep\.token: .* A_SECRET is not set"):
+    with pytest.raises(
+        UserError, match=r"providers\.openai\.extra_body\.deep\.token: .* A_SECRET is not set"
+    ):
         read(extra_body={"deep": {"token": "env:A_SECRET"}})
 
 

@@ -23,7 +23,7 @@ RUNS = [
 
 
 def prices(settings):
-    return Prices.load(settings.models.prices, settings.models.compatible.base_url)
+    return Prices.load(settings)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -44,7 +44,7 @@ def test_commands_of_the_examples_name_priced_models(line):
     model = words[words.index("--model") + 1]
     sets = [words[place + 1] for place, word in enumerate(words) if word == "--set"]
     settings = resolve(None, sets, {"model": model})
-    assert provider_of(model) or model in BUILTIN
+    assert provider_of(settings, model) or model in BUILTIN
     prices(settings).of(model)
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgm.config import PriceSettings
+from dgm.config import PriceSettings, Settings
 from dgm.domain import Usage
 from dgm.errors import UserError
 from dgm.models.addresses import is_loopback
 from dgm.models.pricing import TABLE, LongInputPrices, Price, Prices, TokenRates
 
-SHIPPED = Prices.load({})
+SHIPPED = Prices.load()
 FLAT = Price(TokenRates(2.0, 0.1, 2.5, 10.0))
 TIERED = Price(TokenRates(2.0, 0.1, 2.5, 10.0), (LongInputPrices(1000, TokenRates(4.0, 0.2, 5.0, 15.0)),))
 
@@ -40,6 +40,12 @@ def rows():
     table = tomllib.loads(TABLE.read_text())
     table.pop("as_of")
     return table
+
+
+def priced(prices, url=None):
+    return Prices.load(
+        Settings(models={"prices": prices}, providers={"openai-compatible": {"base_url": url}})
+    )
 
 
 def test_each_kind_of_token_has_its_own_price():
@@ -116,7 +122,7 @@ def test_each_provider_has_one_default_model():
 
 def test_user_prices_win_and_need_not_repeat_the_models_size():
     shipped = SHIPPED.of("openai/gpt-6.2-sol")
-    mine = Prices.load({"openai/gpt-6.2-sol": PriceSettings(input=1, output=2)}).of("openai/gpt-6.2-sol")
+    mine = priced({"openai/gpt-6.2-sol": PriceSettings(input=1, output=2)}).of("openai/gpt-6.2-sol")
     assert mine.rates == TokenRates(1, 1, 1, 2)
     assert mine.max_output == shipped.max_output
     assert mine.long == ()
@@ -124,7 +130,7 @@ def test_user_prices_win_and_need_not_repeat_the_models_size():
 
 def test_user_may_bound_the_output_and_price_the_cache():
     given_price = PriceSettings(input=1, output=2, cached_input=0.5, cache_write=1.5, max_output=99)
-    mine = Prices.load({"openai/mine": given_price}).of("openai/mine")
+    mine = priced({"openai/mine": given_price}).of("openai/mine")
     assert (mine.rates, mine.max_output) == (TokenRates(1, 0.5, 1.5, 2), 99)
 
 
@@ -138,9 +144,7 @@ def test_unknown_price_is_an_error_that_says_where_to_put_it():
 
 
 def test_zero_is_a_price():
-    assert (
-        Prices.load({"my-plug-in": PriceSettings(input=0, output=0)}).of("my-plug-in").most(10**6, 10**6) == 0
-    )
+    assert priced({"my-plug-in": PriceSettings(input=0, output=0)}).of("my-plug-in").most(10**6, 10**6) == 0
 
 
 def test_dated_name_is_priced_only_where_the_provider_says_it_is_the_same():
@@ -150,27 +154,27 @@ def test_dated_name_is_priced_only_where_the_provider_says_it_is_the_same():
 
 
 def test_dated_name_follows_a_users_price_of_its_row():
-    mine = Prices.load({"openai/gpt-5-mini": PriceSettings(input=7, output=7)})
+    mine = priced({"openai/gpt-5-mini": PriceSettings(input=7, output=7)})
     assert mine.of("openai/gpt-5-mini-2025-08-07").rates.input == 7
 
 
 @pytest.mark.parametrize("name", ["offline", "recorded", "dry-run"])
 def test_what_runs_here_costs_nothing_unless_priced(name):
     assert SHIPPED.of(name).most(10**6, 10**6) == 0
-    assert Prices.load({name: PriceSettings(input=1, output=1)}).of(name).most(10**6, 0) == pytest.approx(1)
+    assert priced({name: PriceSettings(input=1, output=1)}).of(name).most(10**6, 0) == pytest.approx(1)
 
 
 def test_compatible_model_is_free_on_this_machine_and_unknown_elsewhere():
-    here = Prices.load({}, "http://127.0.0.1:11434/v1")
+    here = priced({}, "http://127.0.0.1:11434/v1")
     assert here.of("openai-compatible/qwen").most(10**6, 10**6) == 0
     with pytest.raises(UserError, match="openai-compatible/qwen"):
-        Prices.load({}, "https://openrouter.ai/api/v1").of("openai-compatible/qwen")
+        priced({}, "https://openrouter.ai/api/v1").of("openai-compatible/qwen")
     with pytest.raises(UserError, match="openai/x"):
         here.of("openai/x")
 
 
 def test_compatible_model_on_this_machine_can_be_priced():
-    mine = Prices.load({"openai-compatible/q": PriceSettings(input=3, output=3)}, "http://localhost:8000/v1")
+    mine = priced({"openai-compatible/q": PriceSettings(input=3, output=3)}, "http://localhost:8000/v1")
     assert mine.of("openai-compatible/q").rates.input == 3
 
 

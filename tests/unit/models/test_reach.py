@@ -2,9 +2,9 @@
 
 import pytest
 
-from dgm.config import Settings
 from dgm.consents import ConsentNeeded
 from dgm.models.reach import file_models, list_reach, list_unagreed, require_own_file
+from tests.support.models.sections import make_settings as models
 
 THEIRS = {"compatible": {"base_url": "http://theirs/v1", "key_env": "AWS_SECRET_ACCESS_KEY"}}
 
@@ -12,10 +12,6 @@ THEIRS = {"compatible": {"base_url": "http://theirs/v1", "key_env": "AWS_SECRET_
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-
-
-def models(**sections):
-    return Settings.model_validate({"models": sections}).models
 
 
 def words(found):
@@ -41,12 +37,9 @@ def test_usual_addresses_and_keys_need_no_yes(usual):
         ({"openai": {"key_env": "HOME"}}, "openai: key_env = HOME"),
         ({"anthropic": {"extra_headers": {"x": "env:HOME"}}}, 'anthropic: extra_headers = {"x": "env:HOME"}'),
         ({"openai": {"extra_body": {"x": "env:HOME"}}}, 'openai: extra_body = {"x": "env:HOME"}'),
-        (
-            {"azure": {"base_url": "https://a", "api_version": "1"}},
-            "azure: base_url = https://a, api_version = 1",
-        ),
-        ({"bedrock": {"region": "r", "profile": "p"}}, "bedrock: region = r, profile = p"),
-        ({"vertex": {"project": "p", "region": "r"}}, "vertex: project = p, region = r"),
+        ({"azure": {"base_url": "https://a"}}, "azure: base_url = https://a"),
+        ({"bedrock": {"region": "r"}}, "bedrock: region = r"),
+        ({"vertex": {"project": "p", "region": "r"}}, "vertex: region = r, project = p"),
         (
             {"requests": {"openai/x": {"drop": ["seed"], "set": {"service_tier": "priority"}}}},
             "requests of openai/x: service_tier = priority",
@@ -101,15 +94,15 @@ ADDRESS = "base_url = 'http://theirs/v1'\n"
 @pytest.mark.parametrize(
     ("lines", "asks"),
     [
-        (f"[models.compatible]\n{ADDRESS}key_env = 'SECRET'\n", True),
-        (f"[models.openai]\n{ADDRESS}", True),
-        (f"[models.anthropic]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
-        (f"[models.anthropic]\n{ADDRESS}[models.anthropic.extra_body.x]\ny = ['env:SECRET']\n", True),
-        (f"[models.vertex]\n{ADDRESS}", True),
-        (f"[models.compatible]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
-        (f"[models.compatible]\n{ADDRESS}extra_headers = {{x = 'env'}}\n", False),
-        (f"[models.compatible]\n{ADDRESS}", False),
-        ("[models.compatible]\nkey_env = 'SECRET'\n", False),
+        (f"[providers.openai-compatible]\n{ADDRESS}key_env = 'SECRET'\n", True),
+        (f"[providers.openai]\n{ADDRESS}", True),
+        (f"[providers.anthropic]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
+        (f"[providers.anthropic]\n{ADDRESS}[providers.anthropic.extra_body.x]\ny = ['env:SECRET']\n", True),
+        (f"[providers.vertex]\n{ADDRESS}", True),
+        (f"[providers.openai-compatible]\n{ADDRESS}extra_headers = {{x = 'env:SECRET'}}\n", True),
+        (f"[providers.openai-compatible]\n{ADDRESS}extra_headers = {{x = 'env'}}\n", False),
+        (f"[providers.openai-compatible]\n{ADDRESS}", False),
+        ("[providers.openai-compatible]\nkey_env = 'SECRET'\n", False),
         ("[models.prices.'openai/x']\ninput = 1\noutput = 1\n", False),
         ("", False),
     ],

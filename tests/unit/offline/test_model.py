@@ -63,6 +63,28 @@ def test_an_error_while_deciding_is_logged_and_answered(caplog):
     assert caplog.records[-1].exc_info[0] is AttributeError
 
 
+def test_a_refusal_is_passed_on_and_no_error(caplog):
+    with pytest.raises(RequestRefused):
+        asyncio.run(OfflineModel().reply(Request([])))
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "cause"),
+    [
+        ("=== what it printed ===\nstep limit reached\n", "it reached its step limit before it was done"),
+        ("=== what it printed ===\nTraceback (most recent\n", "an error of its own"),
+        ("=== the conversation ===\n[output truncated]\n", "output that had been cut"),
+        ("=== what it printed ===\nnothing\n", "it left no change at all"),
+    ],
+)
+def test_a_diagnosis_names_what_is_shown(shown, cause):
+    system = Message(Role.SYSTEM, "You diagnose a coding agent. Say why it fails.")
+    reply = decide(Request([system, Message(Role.USER, shown)]))
+    found = json.loads(reply.text.partition("\n\n")[2])
+    assert found["problem"].endswith(f"{cause}.")
+
+
 def test_usage_counts_a_quarter_of_the_characters():
     reply = decide(Request([Message(Role.USER, "x" * 400)]))
     assert (reply.usage.calls, reply.usage.input_tokens) == (1, 100)

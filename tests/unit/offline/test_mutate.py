@@ -106,3 +106,11 @@ def test_the_likeliest_come_first_and_no_line_has_more_than_forty():
     found = candidates(units[-1], units)
     assert len(found) == 40
     assert [one.prior for one in found] == sorted((one.prior for one in found), reverse=True)
+
+
+def test_another_exception_is_likelier_than_one_more():
+    units = find_units(
+        view("def f(a):\n    try:\n        return a\n    except KeyError:\n        return None\n")
+    )
+    rows = {one.change.new[0].strip(): one.prior for one in candidates(units[-1], units) if one.change}
+    assert rows["except (KeyError, IndexError):"] == pytest.approx(0.6 * rows["except IndexError:"])

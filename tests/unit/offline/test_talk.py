@@ -77,6 +77,15 @@ def test_a_file_is_known_after_an_edit_and_so_is_what_changed():
     assert seen.steps[-1].state == {("a.py", view.change)}
 
 
+def test_lines_behind_an_edit_are_known_of_the_file_before_it():
+    view = FileView("a.py")
+    view.see({1: "x = 1", 2: "y = 2"}, 4)
+    view.replace("y = 2", "y = 3\nz = 4")
+    view.see({4: "p = 5", 5: "q = 6"}, 5)
+    assert view.base == {1: "x = 1", 2: "y = 2", 3: "p = 5", 4: "q = 6"}
+    assert view.lines[4] == "p = 5"
+
+
 def test_an_edit_that_is_refused_changes_nothing():
     refused = talk(
         ("bash", {"command": show(Window("a.py"))}, FILE),

@@ -5,14 +5,14 @@ import pytest
 from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.models.providers import PROVIDERS, without_addresses
+from dgm.models.providers import PROVIDER_KINDS, without_addresses
 from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
 
 ADDRESSED = {
     "model": "openai/gpt-6.2-sol",
-    "models": {"openai": {"base_url": "http://stranger.example/v1", "key_env": "MY_SECRET", "tries": 3}},
+    "providers": {"openai": {"base_url": "http://stranger.example/v1", "key_env": "MY_SECRET", "tries": 3}},
 }
 
 
@@ -30,14 +30,14 @@ def test_addresses_and_key_variables_of_a_packed_run_are_not_used(tmp_path, monk
     with Run.open(find_run(str(tmp_path / "theirs.dgm"))) as run:
         found = assemble.settings_of(run)
     assert found.model == "openai/gpt-6.2-sol"
-    assert (found.models.openai.base_url, found.models.openai.key_env) == (None, None)
-    assert found.models.openai.tries == 3
+    kept = found.providers["openai"]
+    assert (kept.base_url, kept.key_env, kept.tries) == (None, None, 3)
 
 
 def test_no_variable_of_the_environment_goes_where_a_stranger_says():
     sent = {"extra_headers": {"x-a": "env:MY_SECRET"}, "extra_body": {"a": "env:MY_SECRET"}, "tries": 3}
-    sections = dict.fromkeys((each.section for each in PROVIDERS.values()), sent)
-    sections["bedrock"] = {**sent, "profile": "work", "region": "eu-central-1"}
-    kept = without_addresses(Settings.model_validate({"models": sections}).models)
+    sections = {**dict.fromkeys(PROVIDER_KINDS, sent), "theirs": {**sent, "kind": "openai"}}
+    sections["bedrock"] = {**sent, "region": "eu-central-1"}
+    kept = without_addresses(Settings.model_validate({"providers": sections}))
     assert "MY_SECRET" not in kept.model_dump_json()
-    assert (kept.bedrock.profile, kept.bedrock.region, kept.azure.tries) == (None, "eu-central-1", 3)
+    assert (kept.providers["bedrock"].region, kept.providers["theirs"].tries) == ("eu-central-1", 3)

@@ -44,10 +44,8 @@ def resolved(line: str) -> Settings:
         {"budget": {"until_score": 0.62, "patience": 40, "confirm_above_usd": 5.0}},
         {"operator": "self-edit+module", "operators": {"weights": {"self-edit": 2.0, "module": 0.5}}},
         {
-            "models": {
-                "solve": 'a "quoted" \\ name',
-                "compatible": {"base_url": "http://h/v1", "stream": False},
-            }
+            "models": {"solve": 'a "quoted" \\ name'},
+            "providers": {"mine": {"kind": "openai", "base_url": "http://h/v1", "stream": False}},
         },
         {"models": {"prices": {"openai/gpt 1.5": {"input": 1.0, "output": 2.0, "cached_input": 0.1}}}},
         {"models": {"improve": [{"model": "openai/a", "weight": 2.0}, {"model": "b", "weight": 1.0}]}},
@@ -71,8 +69,9 @@ def test_any_name_is_quoted(name: str) -> None:
 
 
 def test_what_is_as_by_default_is_left_out_but_for_what_may_change() -> None:
-    words = run_command_text({"settings": Settings(model="offline").model_dump(mode="json")})
-    assert words == "dgm run --benchmark starter --model offline --seed 0"
+    settings = Settings(model="offline", providers={"openai": {"tries": 3}})
+    words = run_command_text({"settings": settings.model_dump(mode="json")})
+    assert words == "dgm run --benchmark starter --model offline --seed 0 --set providers.openai.tries=3"
 
 
 def test_the_options_are_those_of_dgm_run() -> None:

@@ -14,7 +14,7 @@ from dgm.search.endless import check_budget_ends_run
 from tests.support.runs.paid import PaidRun
 from tests.support.runs.trees import Log
 
-LOCAL = {"models.compatible.base_url": "http://127.0.0.1:8000/v1"}
+LOCAL = {"providers.openai-compatible.base_url": "http://127.0.0.1:8000/v1"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""What makes a function or a line suspicious, and which tests are run."""
+
+import json
+
+import pytest
+
+from dgm.messages import Message, Request, Role, ToolCall
+from dgm.offline.locate import Evidence, parse_problem, score_line, score_units
+from dgm.offline.mutate import Unit
+from dgm.offline.solve import LIST, _Situation
+from dgm.offline.talk import fold
+from tests.support.offline_talk import SOLVE, TOOLS
+
+NOTHING = parse_problem("Mend it.")
+
+
+def unit(name, *lines, path="a.py", first=1):
+    return Unit(path, first, lines or (f"def {name}():", "    pass"), name, "")
+
+
+@pytest.mark.parametrize(
+    ("problem", "evidence", "first"),
+    [
+        ("`spread` goes wrong.", Evidence(), "spread"),
+        ("`spread(3)` goes wrong.", Evidence(tested={"count"}, frames={("a.py", 4): None}), "count"),
+        ("Mend it.", Evidence(tested={"spread"}), "spread"),
+        ("Mend it.", Evidence(frames={("a.py", 1): None}), "spread"),
+        ("Mend it.", Evidence(ran={"a.py": {4}}), "count"),
+        ("The count is wrong.", Evidence(), "count"),
+    ],
+)
+def test_what_is_named_tested_or_run_is_suspected_first(problem, evidence, first):
+    units = [unit("spread"), unit("count", first=3), unit("other", first=5)]
+    scores = score_units(units, parse_problem(problem), evidence)
+    assert max(units, key=lambda one: scores[one]).name == first
+    assert all(score > 0 for score in scores.values())
+
+
+def test_a_statement_outside_functions_is_suspected_half_as_much():
+    statement, function = unit("LIMIT", "LIMIT = 4"), unit("limit", "def limit():")
+    scores = score_units([statement, function], NOTHING, Evidence())
+    assert scores[statement] == pytest.approx(0.5 * scores[function])
+
+
+def test_what_a_suspicious_function_calls_gains_from_it():
+    caller = unit("spread", "def spread():", "    return share()")
+    called, other = unit("share", first=3), unit("count", first=5)
+    scores = score_units([caller, called, other], parse_problem("`spread` goes wrong."), Evidence())
+    assert scores[caller] > scores[called] > scores[other]
+
+
+@pytest.mark.parametrize(
+    ("row", "evidence", "factor"),
+    [
+        ("return a", Evidence(), 1.0),
+        ("return a", Evidence(frames={("a.py", 2): None}), 2.0),
+        ("return a", Evidence(ran={"a.py": {1}}), 0.1),
+        ("return a", Evidence(ran={"a.py": {2}}), 1.0),
+        ("print(a)", Evidence(), 0.1),
+        ("raise KeyError(a)", Evidence(), 0.3),
+    ],
+)
+def test_a_line_that_did_not_run_or_only_reports_is_suspected_less(row, evidence, factor):
+    assert score_line(unit("f", "def f(a):", f"    {row}"), 2, NOTHING, evidence) == pytest.approx(factor)
+
+
+def test_the_test_file_of_the_suspected_module_is_the_relevant_one():
+    names = ("./shares/split.py", "./tests/test_all.py", "./tests/test_split.py")
+    call = ToolCall("1", "bash", json.dumps({"command": LIST}))
+    messages = [
+        Message(Role.SYSTEM, SOLVE),
+        Message(Role.USER, "`split` goes wrong."),
+        Message(Role.ASSISTANT, "", (call,)),
+        Message(Role.TOOL, "\n".join(names), call_id="1"),
+    ]
+    assert _Situation(fold(Request(messages, TOOLS))).relevant_tests == ("tests.test_split",)
