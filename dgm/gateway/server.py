@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.fast_json import dump_json
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
@@ -29,7 +30,7 @@ from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.volatile_text import Conditions
 from dgm.wires import CHAT, MESSAGES, RESPONSES
-from dgm.wires.wire import Wire
+from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -351,7 +352,7 @@ class Gateway:
         if lease is None:
             return await self._refuse_key(wire)
         await lease.pace.slow_down()
-        return Response(wire.models(lease.names.listed), media_type=JSON)
+        return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
     async def _describe_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
@@ -366,7 +367,7 @@ class Gateway:
         except BadRequest as refusal:
             return await self._refuse(wire, lease, refusal)
         await lease.pace.slow_down()
-        return Response(wire.one_model(name), media_type=JSON)
+        return Response(dump_json(describe_model(name)), media_type=JSON)
 
     async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
         wire = wire_of(http)

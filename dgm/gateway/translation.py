@@ -16,7 +16,7 @@ from dgm.gateway.allowed import TABLE, BadRequest
 from dgm.gateway.leaving_out import describe_media, leave_out
 from dgm.messages import CallKey, JsonObject, Message, Request, Role, WireProtocol
 from dgm.wires import RESPONSES
-from dgm.wires.responses import describe_tools, flatten_tools, with_plain_functions
+from dgm.wires.responses import flatten_tools, with_plain_functions
 from dgm.wires.values import record, records
 from dgm.wires.wire import Wire
 
@@ -122,7 +122,7 @@ def parse_call(wire: Wire, body: JsonObject) -> ParsedCall:
         "temperature": request.temperature,
         "tool_choice": {"type": "function", "name": word[5:]} if word.startswith("tool:") else word,
         "top_p": request.top_p,
-        "tools": describe_tools(tools, request.tools),
+        "tools": tools,
     }
     previous, preface = str(body.get("previous_response_id") or ""), int(bool(body.get("instructions")))
     return ParsedCall(request, stream, previous, preface, echo)

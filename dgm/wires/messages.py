@@ -91,7 +91,6 @@ _EFFORTS = {"minimal": "low", **{word: word for word in ("low", "medium", "high"
 _OUTPUT_TOKENS = 8_192
 """Output limit for a request without one; the protocol requires it."""
 _MARK: Mapping[str, str] = {"type": "ephemeral"}
-_UNKNOWN_DATE = "1970-01-01T00:00:00Z"
 
 _PIECES = {
     "text": ("text", "text_delta", "text"),
@@ -467,14 +466,6 @@ class _Messages(Wire):
             error["details"] = {"error_code": code, "unsupported": ["thread"]}
         return json.dumps({"type": "error", "error": error}).encode()
 
-    def models(self, names: Sequence[str]) -> bytes:
-        data = [_describe_model(name) for name in names]
-        ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-        return json.dumps({"data": data, "has_more": False, **ends}).encode()
-
-    def one_model(self, name: str) -> bytes:
-        return json.dumps(_describe_model(name)).encode()
-
 
 MESSAGES: Wire = _Messages()
 
@@ -694,13 +685,3 @@ def _write_content(answer: WireAnswer) -> list[JsonObject]:
         blocks.append({"type": "text", "text": reply.text})
     calls = [(call.id, call.name, arguments_of(call.arguments)) for call in reply.calls]
     return blocks + [{"type": _CALL, "id": name, "name": tool, "input": given} for name, tool, given in calls]
-
-
-def _describe_model(name: str) -> JsonObject:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": name,
-        "created_at": _UNKNOWN_DATE,
-        "lifecycle": "active",
-    }

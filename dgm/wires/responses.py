@@ -788,23 +788,6 @@ def with_plain_functions(body: JsonObject, tools: Sequence[JsonObject]) -> JsonO
     return plain
 
 
-def describe_tools(tools: Sequence[JsonObject], read: Sequence[Tool]) -> list[JsonObject]:
-    """Return the tools in the form in which a response repeats them."""
-    by_name = {tool.name: tool for tool in read}
-    described: list[JsonObject] = []
-    for name, tool in name_tools(tools).items():
-        if name in by_name:
-            schema = (
-                {"parameters": by_name[name].parameters, "strict": False}
-                if tool["type"] == "function"
-                else {}
-            )
-            space = {"namespace": tool["namespace"]} if tool.get("namespace") else {}
-            head = {"type": tool["type"], "name": tool["name"], "description": by_name[name].description}
-            described.append({**head, **schema, **space})
-    return described
-
-
 def _as_function(name: str, tool: JsonObject) -> JsonObject:
     function = {**tool, "type": "function", "name": name}
     if tool["type"] == "custom":

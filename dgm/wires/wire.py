@@ -21,6 +21,7 @@ DONE = "[DONE]"
 """Data of the event that ends a stream of Chat Completions."""
 Key = tuple[object, ...]
 """A part of an answer that is told in pieces, or at once."""
+_UNKNOWN_DATE = "1970-01-01T00:00:00Z"
 _TOLD = ("message", "detail", "msg", "error_msg", "error_message")
 """Keys of error messages in answers of no known form."""
 
@@ -311,15 +312,24 @@ class Wire(ABC):
         """Return a whole answer."""
 
     def render_error(self, status: int, code: str, message: str) -> bytes:
-        """Return the body of a refusal; OpenAI's, as those of the next two."""
+        """Return the body of a refusal; here in OpenAI's form."""
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
+        return dump_json({"error": {"message": message, "type": kind, "param": None, "code": code}})
 
-    def models(self, names: Sequence[str]) -> bytes:
-        """Return the body of a list of models."""
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
-        return json.dumps({"object": "list", "data": data}).encode()
 
-    def one_model(self, name: str) -> bytes:
-        """Return the body that describes one model."""
-        return json.dumps({"id": name, "object": "model", "created": 0, "owned_by": "dgm"}).encode()
+def describe_model(name: str) -> JsonObject:
+    """Return what agents are told of a model, in one form for the clients of all vendors."""
+    openai = {"id": name, "object": "model", "created": 0, "owned_by": "dgm"}
+    return {
+        **openai,
+        "type": "model",
+        "display_name": name,
+        "created_at": _UNKNOWN_DATE,
+        "lifecycle": "active",
+    }
+
+
+def list_models(names: Sequence[str]) -> JsonObject:
+    """Return the list of an agent's models, in one form for the clients of all vendors."""
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return {"object": "list", "data": [describe_model(name) for name in names], "has_more": False, **ends}
