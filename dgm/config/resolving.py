@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from dgm.config.listing import NAME, list_settings
 from dgm.config.places import make_path_absolute
-from dgm.config.settings import KINDS, GateSettings, Settings
+from dgm.config.settings import KINDS, GateSettings, ProviderSettings, Settings
 from dgm.errors import UserError
 from dgm.toml_files import NotToml, parse_toml, read_toml
 
@@ -137,8 +137,11 @@ def read_frozen(record: Mapping[str, Any], source: str) -> Settings:
         UserError: a value is invalid.
     """
     now: dict[str, Any] = {}
+    usual = ProviderSettings().model_dump(mode="json")
     for path, value in leaves(record):
-        if (new := _present_path(path)) not in _GONE:
+        new = _present_path(path)
+        # Former versions froze all that may be said of all providers.
+        if new not in _GONE and (new == path or value != usual.get(new[-1])):
             _assign(now, new, value)
     if "vetting" not in record:
         now |= {name: {**now.get(name, {}), **was} for name, was in _BEFORE_VETTING.items()}

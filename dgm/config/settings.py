@@ -504,14 +504,12 @@ class Settings(Section):
         return providers
 
     @field_serializer("providers")
-    def _keep_what_differs(
+    def _keep_what_is_set(
         self, providers: Mapping[str, ProviderSettings], info: FieldSerializationInfo
     ) -> dict[str, Any]:
-        """Freeze what differs from the defaults of a provider, and not all that may be said of it."""
-        unset, mode = bool(info.exclude_unset), str(info.mode)
+        """Freeze what was said of a provider, and not all that may be."""
         return {
-            name: provider.model_dump(mode=mode, exclude_unset=unset, exclude_defaults=not unset)
-            for name, provider in providers.items()
+            name: one.model_dump(mode=str(info.mode), exclude_unset=True) for name, one in providers.items()
         }
 
     @property

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from dgm.archive.journal import reply_of
 from dgm.fast_json import dump_json
 from dgm.gateway import allowed
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.call import AnswerCut, AnyReply, Call, ModelCaller
 from dgm.gateway.lease import DRY_RUN, Lease
 from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import AnyRequest, Ledger
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.translation import responses
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
+from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document
 from dgm.messages import JsonObject, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
-from dgm.wires import WIRES, whole_of
+from dgm.wires import RESPONSES, WIRES, whole_of
 from dgm.wires.values import records
+from dgm.wires.wire import Wire, WireAnswer
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -72,8 +72,8 @@ class CompletionHandler:
             )
             self.check_model(str(request.body.get("model") or DEFAULT), lease)
             named = {**request.body, "model": lease.names.native}
-            limit = self._limit_output(lease, WIRES[wire.protocol].output_limit(named))
-            request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
+            limit = self._limit_output(lease, wire.output_limit(named))
+            request = replace(request, body=wire.limited(named, limit))
         with ExitStack() as stack:
             call = self._caller.open(lease, request)
             stack.enter_context(call.listening(lease))
@@ -123,24 +123,24 @@ class CompletionHandler:
             return Response(status_code=499)
         call, reply = answered
         assert call.key is not None
-        answer_id = wire.answer_id(call.key)
-        goes_on = wire is responses.WIRE
-        lease.memory.remember(answer_id, parsed.inherited(whole), reply, goes_on=goes_on)
-        answer = WireAnswer(reply, answer_id, asked.model, int(time.time()), parsed.echo)
-        if parsed.stream:
-            return Response(b"".join(wire.render_stream(answer, parsed.stream_usage)), media_type=EVENTS)
-        return Response(wire.render(answer), media_type=JSON)
+        name = answer_id(wire, call.key)
+        # Only in Responses may a call name the answer that it continues.
+        lease.memory.remember(name, parsed.inherited(whole), reply, goes_on=wire is RESPONSES)
+        answer = WireAnswer(reply, name, asked.model, int(time.time()), parsed.echo)
+        content = wire.render(wire.write_answer(answer), stream=parsed.stream)
+        return Response(content, media_type=EVENTS if parsed.stream else JSON)
 
     def _rehearse(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> ParsedCall:
         """Read a request of a dry run, and note what it shows."""
         with collect_left_out() as names:
             request = build_request(wire.protocol, raw, http.headers, lease.memory)
         lease.rehearsed.left_out.update(names)
-        call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+        named = replace(wire.read_request(request.body), model=str(request.body.get("model") or DEFAULT))
+        call = ParsedCall(named, bool(request.body.get("stream")))
         if any(item.get("type") == "additional_tools" for item in records(request.body.get("input"))):
             # Codex offers its tools there, in a form that only a translation reads.
             with contextlib.suppress(BadRequest):
-                call = wire.parse(request.body)
+                call = parse_call(wire, request.body)
         tokens = estimate_input(request.body)
         lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
         return call
@@ -261,7 +261,7 @@ def read_call(wire: Wire, raw: bytes, lease: Lease, *, one_price: bool) -> Parse
     """
     body = read_document(wire, raw, one_price=one_price)
     try:
-        return wire.parse(body)
+        return parse_call(wire, body)
     except BadRequest as refusal:
         if lease.protocol is None:
             raise
@@ -286,11 +286,8 @@ def convert_reply(reply: WireReply, request: WireRequest) -> WireReply:
     wanted = bool(request.body.get("stream"))
     if reply.stream == wanted or reply.error:
         return reply
-    whole = whole_of(reply, request.body)
-    if not wanted:
-        return replace(reply, content=dump_json(whole), stream=False)
-    events = b"".join(event.render() for event in WIRES[reply.protocol].split(whole))
-    return replace(reply, content=events, stream=True)
+    content = WIRES[reply.protocol].render(whole_of(reply, request.body), stream=wanted)
+    return replace(reply, content=content, stream=wanted)
 
 
 def estimate_input(body: Mapping[str, Any]) -> int:

@@ -10,7 +10,6 @@ import json
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, PluginFault
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.translation import chat, messages, responses
 from dgm.messages import (
     LEFT_OPEN,
     NO_TOOLS,
@@ -41,8 +40,6 @@ QUESTION_OUTPUT = 64
 QUESTION_S = 60.0
 """Maximum seconds for the neutral question."""
 
-_WIRES = {wire.protocol: wire for wire in (chat.WIRE, responses.WIRE, messages.WIRE)}
-
 
 def neutral_request(model: LentModel, output_tokens: int) -> AnyRequest:
     """Return a tiny ordinary request to a model, in its own protocol."""
@@ -61,7 +58,7 @@ def refuse_failed(failure: Exception, protocol: WireProtocol | None) -> RequestR
 
 def make_refusal(code: str, words: str, protocol: WireProtocol | None) -> RequestRefused:
     """Return a refusal with a body in the words of the protocol."""
-    content = _WIRES[protocol].render_error(400, code, words) if protocol else b""
+    content = WIRES[protocol].render_error(400, code, words) if protocol else b""
     return RequestRefused(code, words, content=content)
 
 

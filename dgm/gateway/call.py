@@ -24,9 +24,9 @@ from dgm.errors import (
     ProviderWaits,
 )
 from dgm.gateway import blame
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.lease import DRY_RUN, JobEnded, Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     LEFT_OPEN,
     BegunCall,
@@ -529,6 +529,7 @@ class ModelCaller:
             if lease.asked_at < began:
                 lease.asked_at = time.monotonic()
                 recorded = isinstance(lease.model, RecordedModel)
+                await lease.recall()
                 lease.model_answers = (
                     lease.memory.has_answer(blame.QUESTION) if recorded else await self._ask_neutrally(lease)
                 )

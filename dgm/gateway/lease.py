@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
 from dgm.errors import DgmError
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
-from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.gateway.translation import parse_call
 from dgm.messages import (
     Exchange,
     JsonObject,
@@ -34,6 +35,7 @@ from dgm.messages import (
 from dgm.protocols import DryCalls, LentModel, WireModel
 from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
+from dgm.wires.wire import Wire
 
 if TYPE_CHECKING:
     from dgm.gateway.call import Call
@@ -101,7 +103,7 @@ class RehearsedCalls:
         if self._untranslatable.setdefault(wire.protocol, ""):
             return
         try:
-            wire.parse(body)
+            parse_call(wire, body)
         except BadRequest as refusal:
             self._untranslatable[wire.protocol] = str(refusal)
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.fast_json import dump_json
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.call import ModelCaller
@@ -23,12 +25,12 @@ from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Exchange, Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.volatile_text import Conditions
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -40,7 +42,7 @@ log = logging.getLogger(__name__)
 
 KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
 """Headers with the key of Anthropic's, Azure's and Google's clients."""
-SPOKEN = (chat.WIRE, responses.WIRE, messages.WIRE)
+SPOKEN = (CHAT, RESPONSES, MESSAGES)
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -229,7 +231,7 @@ class Gateway:
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(messages.WIRE, self._count)
+        count = self._endpoint(MESSAGES, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
@@ -339,7 +341,7 @@ class Gateway:
 
         lease = self._find_lease(http)
         if lease is None:
-            return await self._refuse_key(chat.WIRE)
+            return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
@@ -350,7 +352,7 @@ class Gateway:
         if lease is None:
             return await self._refuse_key(wire)
         await lease.pace.slow_down()
-        return Response(wire.models(lease.names.listed), media_type=JSON)
+        return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
     async def _describe_model(self, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
@@ -365,7 +367,7 @@ class Gateway:
         except BadRequest as refusal:
             return await self._refuse(wire, lease, refusal)
         await lease.pace.slow_down()
-        return Response(wire.one_model(name), media_type=JSON)
+        return Response(dump_json(describe_model(name)), media_type=JSON)
 
     async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
         wire = wire_of(http)
@@ -383,7 +385,7 @@ class Gateway:
 
 def wire_of(http: "HttpRequest") -> Wire:
     """Return the protocol of a client, for paths that do not determine it."""
-    return messages.WIRE if "anthropic-version" in http.headers else chat.WIRE
+    return MESSAGES if "anthropic-version" in http.headers else CHAT
 
 
 def token_of(http: "HttpRequest") -> str:
@@ -400,9 +402,9 @@ def places_of(wire: Wire) -> Sequence[str]:
     What the path calls a deployment is not looked at: the model is the one in the body.
     """
     own = "/v1" + wire.path
-    if wire is chat.WIRE:
+    if wire is CHAT:
         return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
-    return (own, "/openai" + own, "/openai" + wire.path) if wire is responses.WIRE else (own,)
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is RESPONSES else (own,)
 
 
 def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":

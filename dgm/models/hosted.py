@@ -5,7 +5,6 @@ The request is sent as JSON, changed only as ``abilities`` says. ``faults`` deci
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
+from dgm.fast_json import dump_json
 from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.check import (
@@ -44,12 +44,12 @@ from dgm.models.faults import (
 )
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.pricing import REPLY_TOKENS
-from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
+from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 
 if TYPE_CHECKING:
     import aiohttp
@@ -130,19 +130,19 @@ class _CallInProgress:
     refusal: tuple[int, bytes] = (400, b"")
     """Status and body of the last refusal."""
 
-    def break_off(self, receiving: AnswerReceiver, *, billed: bool = True) -> None:
+    def break_off(self, reader: AnswerReader | None, body: JsonObject, *, billed: bool = True) -> None:
         """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
-            receiving: the received part of the answer.
+            reader: the received part of the answer, if there is one.
+            body: the request's body, as it was sent.
             billed: whether the input counts if nothing arrived: the provider did not say that it failed.
         """
-        reader = receiving.reader
-        came = reader.whole() if reader is not None and reader.spoken else {}
+        came = reader.spoken if reader is not None else {}
         if not came and not billed:
             self.delivery.take_back(Usage())
             return
-        usage = receiving.wire.usage(came, receiving.body)
+        usage = WIRES[self.request.protocol].usage(came, body)
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 
 
@@ -288,10 +288,7 @@ class HostedModel:
     async def _ask(self, sending: _CallInProgress, body: JsonObject) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
-        asked = sending.request.body
-        receiving = AnswerReceiver(
-            wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes
-        )
+        reader: AnswerReader | None = None
         sending.sent = False
         response: aiohttp.ClientResponse | None = None
         try:
@@ -300,10 +297,13 @@ class HostedModel:
                 content = await response.read()
                 sending.refusal = response.status, mask_secret_bytes(content, self._access.secrets)
                 return self._judge_refusal(response.status, content, response.headers, (sending, body))
-            received = await receiving.take(response)
+            kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+            asked, streamed = sending.request.body, kind == EVENTS
+            reader = AnswerReader(wire, body, asked, self._secret_bytes, streamed=streamed)
+            received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
-            sending.break_off(receiving, billed=False)
-            content = json.dumps(error.body).encode()
+            sending.break_off(reader, body, billed=False)
+            content = dump_json(error.body)
             sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
         except UnusableReply as error:
@@ -313,7 +313,7 @@ class HostedModel:
             if fault is None:
                 raise
             if sending.sent:
-                sending.break_off(receiving)
+                sending.break_off(reader, body)
                 if isinstance(error, TimeoutError):
                     return Retry(f"no progress of the answer for {self._access.timeout_s:g} s")
             sending.proxy_failed = not sending.sent and bool(self._connection.proxy)
@@ -365,7 +365,14 @@ class HostedModel:
         limit = wire.output_limit(body)
         if limit is not None and usage.output_tokens > limit * wire.choices(body):
             self.listener.overran(self.name, limit, usage.output_tokens)
-        return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
+        return WireReply(
+            self.protocol,
+            received.content,
+            received.stream,
+            usage,
+            wire.stop(received.whole),
+            whole=received.whole,
+        )
 
     def _handle_unreadable(
         self, error: UnusableReply, sending: _CallInProgress, body: JsonObject
@@ -376,9 +383,9 @@ class HostedModel:
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
-                return self._make_reply(
-                    render_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body
-                )
+                stream = bool(sending.request.body.get("stream"))
+                received = ReceivedAnswer(wire.render(whole, stream=stream), stream, whole)
+                return self._make_reply(received, body)
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
@@ -492,7 +499,7 @@ def fit_body(
     fitted = known.apply(access.changes.apply(asked))
     wished = wire.output_limit(fitted)
     if room is None:
-        room = known.room(len(json.dumps(fitted, ensure_ascii=False)) * 2 // 7)
+        room = known.room(len(dump_json(fitted)) * 2 // 7 if known.context is not None else 0)
     if access.half_context and known.context is not None:
         half = max(known.context // 2, 1)
         room = half if room is None else min(room, half)
@@ -505,7 +512,7 @@ def estimate_tokens(body: JsonObject) -> int:
     """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
     wires = WIRES.values()
     output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
-    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+    return len(dump_json(body)) // CHARACTERS_PER_TOKEN + output
 
 
 async def _settle(task: "asyncio.Future[None]") -> None:
