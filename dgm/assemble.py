@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dgm import __version__, references
 from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
+from dgm.archive.live_calls import remove_live_calls, write_live_calls
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
@@ -28,8 +30,8 @@ from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.open_calls import tell_open_calls
 from dgm.gateway.server import Gateway, LendingRules
+from dgm.live_telling import tell_changes
 from dgm.meta import registry
 from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
@@ -370,7 +372,11 @@ async def open_worker(
         rules = LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run))
         async with (
             Gateway(folder, journal, models, ledger, limits, rules) as gateway,
-            tell_open_calls(run.folder, gateway.caller.open_calls),
+            tell_changes(
+                gateway.caller.count_live,
+                partial(write_live_calls, run.folder),
+                partial(remove_live_calls, run.folder),
+            ),
             tell_nodes(run.folder, parts.engine),
         ):
             yield Worker(

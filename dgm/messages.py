@@ -157,6 +157,8 @@ class WireRequest:
     """Headers of the agent's request that are passed on, such as ``anthropic-beta``."""
     form_optional: bool = False
     """The body's form of the answer is dgm's own wish: it is left out where the model refuses it."""
+    own: bool = field(default=False, compare=False)
+    """Whether dgm itself asks: then the vendor's package makes the request."""
 
 
 @dataclass(frozen=True, slots=True)

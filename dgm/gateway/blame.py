@@ -6,14 +6,10 @@ What befalls the neutral question too is a failure of the model, of its provider
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, PluginFault
-from dgm.gateway.calls import ProviderCall
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.translation import chat, messages, responses
 from dgm.messages import (
     LEFT_OPEN,
     NO_TOOLS,
@@ -44,24 +40,6 @@ QUESTION_OUTPUT = 64
 QUESTION_S = 60.0
 """Maximum seconds for the neutral question."""
 
-_WIRES = {wire.protocol: wire for wire in (chat.WIRE, responses.WIRE, messages.WIRE)}
-
-
-class NeutralCall(ProviderCall):
-    """A call that asks the neutral question, and only once: a provider that fails at it has failed."""
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Implement ``Delivery.waiting``.
-
-        Raises:
-            Infrastructure: the first try failed.
-        """
-        if self.begun:
-            raise Infrastructure("the neutral question failed")
-        with super().waiting():
-            yield
-
 
 def neutral_request(model: LentModel, output_tokens: int) -> AnyRequest:
     """Return a tiny ordinary request to a model, in its own protocol."""
@@ -80,12 +58,14 @@ def refuse_failed(failure: Exception, protocol: WireProtocol | None) -> RequestR
 
 def make_refusal(code: str, words: str, protocol: WireProtocol | None) -> RequestRefused:
     """Return a refusal with a body in the words of the protocol."""
-    content = _WIRES[protocol].render_error(400, code, words) if protocol else b""
+    content = WIRES[protocol].render_error(400, code, words) if protocol else b""
     return RequestRefused(code, words, content=content)
 
 
-def reply_of_refusal(request: WireRequest, refusal: RequestRefused) -> WireReply:
+def reply_of_refusal(request: AnyRequest, refusal: RequestRefused) -> Reply | WireReply:
     """Return the reply that stands for a refusal in the journal; a long body is left out."""
+    if isinstance(request, Request):
+        return Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
     if refusal.code in OWN_WORDS and not refusal.content:
         refusal = make_refusal(refusal.code, str(refusal), request.protocol)
     content = refusal.content if len(refusal.content) <= REFUSAL_BYTES else b""

@@ -1,20 +1,19 @@
-"""Bodies of agents' requests: bounded while they arrive, and handled at a pace that leaves the loop to others.
+"""Bodies of agents' requests: bounded, and handled at a pace that leaves the event loop to the other agents.
 
-All agents share one event loop, and parsing JSON blocks it. So nesting and number of values are bounded before
-anything is parsed, and each agent gets a share of the loop's time.
+All agents share one event loop, and handling a request blocks it. So size and number of values are bounded before
+anything is parsed, and an agent rests after each request in proportion to the time that it took.
 """
 
 import asyncio
 import importlib
+import re
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from dgm.gateway.allowed import MAX_BODY_DEPTH
-from dgm.gateway.translation.wire import BadRequest
-from dgm.wires.json_scan import JsonScan
+from dgm.gateway.allowed import BadRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -23,10 +22,6 @@ MAX_VALUES = 200_000
 """Maximum number of values in a body: each one costs time of the loop, whatever its size."""
 SMALL_BYTES = 65_536
 """Size up to which an agent's bodies may arrive side by side; larger ones arrive one after the other."""
-SCANNED_BYTES = 16_384
-"""Bytes that are scanned at once."""
-UNNOTICED_S = 0.0005
-"""Seconds of the loop that nobody notices."""
 DRAINED_BYTES = 32_000_000
 """Maximum bytes read of an oversized body, so that its sender can read the refusal."""
 ARRIVES_S = 120.0
@@ -36,6 +31,8 @@ RESTS = 3.0
 LONGEST_REST_S = 2.0
 REFUSED_S = 0.005
 """Seconds that each refusal beyond the recorded ones, and each further piece of a refused body, takes its agent."""
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+"""A JSON string; one without an end reaches to the end of the body, so that the search takes linear time."""
 
 
 class Pace:
@@ -65,117 +62,87 @@ class Pace:
             await asyncio.sleep(REFUSED_S)
 
     async def read(self, http: "HttpRequest", limit: int) -> bytes:
-        """Return the body of a request.
-
-        Args:
-            http: the request.
-            limit: maximum number of bytes.
+        """Return the body of a request of at most ``limit`` bytes.
 
         Raises:
-            BadRequest: it is too large, nested too deep, has too many values, ended early, or is compressed in a way
-                that cannot be read here.
+            BadRequest: it is too large, has too many values, ended early, or is compressed in a way that cannot be read
+                here.
         """
-        size = _declared_size(http)
-        if size is not None and size <= SMALL_BYTES:
+        declared = http.headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit() and len(declared) < 9 and int(declared) <= SMALL_BYTES:
             return await _read(http, limit)
         async with self._large:
             return await _read(http, limit)
 
 
-def _declared_size(http: "HttpRequest") -> int | None:
-    """Return the size that a request declares in bytes; None if it declares none."""
-    declared = http.headers.get("content-length", "")
-    return int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 20 else None
-
-
 async def _read(http: "HttpRequest", limit: int) -> bytes:
     from starlette.requests import ClientDisconnect
 
-    unpack = _unpacking(http.headers.get("content-encoding", ""))
-    data, scan, size = bytearray(), JsonScan(), 0
-    refusal: BadRequest | None = None
+    unpacker = _Unpacker(http.headers.get("content-encoding", "").strip().lower())
+    data, size = bytearray(), 0
     pieces = http.stream()
     try:
-        while True:
+        while size <= DRAINED_BYTES:
             async with asyncio.timeout(ARRIVES_S):
                 piece = await anext(pieces, None)
             if piece is None:
-                refusal = refusal or unpack.incomplete()
                 break
             size += len(piece)
-            try:
-                for plain in unpack.feed(piece) if refusal is None else ():
-                    if refusal := await _check(plain, scan, len(data) + len(plain), limit):
-                        break
-                    data += plain
-            except BadRequest as error:
-                refusal = error
-            if refusal is None:
-                continue
-            if size > DRAINED_BYTES:
-                break
-            await asyncio.sleep(REFUSED_S)
-    except ClientDisconnect:
-        refusal = refusal or BadRequest("the connection ended within the body", "incomplete_body")
-    except TimeoutError:
-        refusal = refusal or BadRequest(f"no more of the body came within {ARRIVES_S:g} s", "incomplete_body")
-    if refusal is not None:
-        raise refusal
-    return bytes(data)
+            if size <= limit:
+                data += piece
+            else:
+                await asyncio.sleep(REFUSED_S)
+    except ClientDisconnect as error:
+        raise BadRequest("the connection ended within the body", "incomplete_body") from error
+    except TimeoutError as error:
+        message = f"no more of the body came within {ARRIVES_S:g} s"
+        raise BadRequest(message, "incomplete_body") from error
+    plain = bytes(data) if size > limit else unpacker.unpack(bytes(data), limit)
+    if size > limit or len(plain) > limit:
+        raise BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
+    # Texts hold commas, too, so they are taken out before a body is refused.
+    if _count_values(plain) > MAX_VALUES and _count_values(_STRING.sub(b"", plain)) > MAX_VALUES:
+        raise BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
+    return plain
 
 
-class _Plain:
-    """A body that is not compressed."""
-
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        yield piece
-
-    def incomplete(self) -> BadRequest | None:
-        return None
+def _count_values(data: bytes) -> int:
+    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
-class _Packed:
-    """A compressed body, unpacked in pieces of at most ``SCANNED_BYTES``, so that it cannot fill the memory."""
+class _Unpacker:
+    """Unpacks a body by its ``Content-Encoding``."""
 
     def __init__(self, encoding: str) -> None:
+        """Refuse an encoding that cannot be read, before the body is."""
         self._encoding = encoding
         self._zstd = _zstd() if encoding == "zstd" else None
-        if self._zstd is None and encoding not in ("gzip", "x-gzip", "deflate"):
+        if self._zstd is None and encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise BadRequest(
                 f"a body in the Content-Encoding {encoding[:40]!r} cannot be read here; send it as gzip, or plain",
                 "unsupported_encoding",
                 415,
             )
-        self._unpacker: Any = self._zstd and self._zstd.ZstdDecompressor()
 
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        if self._unpacker is None:
-            if not piece:
-                return
+    def unpack(self, data: bytes, limit: int) -> bytes:
+        """Return the body, or more than ``limit`` bytes of its beginning."""
+        if self._encoding in ("", "identity"):
+            return data
+        if self._zstd:
+            unpacker = self._zstd.ZstdDecompressor()
+            errors: Any = self._zstd.ZstdError
+        else:
             # By the standard, deflate has the header of zlib; some clients leave it out.
-            bare = self._encoding == "deflate" and piece[0] & 0x0F != zlib.DEFLATED
-            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-        errors = (zlib.error, self._zstd.ZstdError) if self._zstd else zlib.error
-        while not self._unpacker.eof:
-            try:
-                plain = self._unpacker.decompress(piece, SCANNED_BYTES)
-            except errors as error:
-                raise BadRequest(f"the body is not {self._encoding}", "invalid_encoding") from error
-            if plain:
-                yield plain
-            piece = b"" if self._zstd else self._unpacker.unconsumed_tail
-            if not piece and len(plain) < SCANNED_BYTES:
-                return
-
-    def incomplete(self) -> BadRequest | None:
-        if self._unpacker is not None and self._unpacker.eof:
-            return None
-        return BadRequest(f"the body is not whole as {self._encoding}", "incomplete_body")
-
-
-def _unpacking(encoding: str) -> _Plain | _Packed:
-    encoding = encoding.strip().lower()
-    return _Plain() if encoding in ("", "identity") else _Packed(encoding)
+            bare = self._encoding == "deflate" and data[:1] and data[0] & 0x0F != zlib.DEFLATED
+            unpacker = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+            errors = zlib.error
+        try:
+            plain: bytes = unpacker.decompress(data, limit + 1)
+        except errors as error:
+            raise BadRequest(f"the body is not {self._encoding}", "invalid_encoding") from error
+        if not unpacker.eof and len(plain) <= limit:
+            raise BadRequest(f"the body is not whole as {self._encoding}", "incomplete_body")
+        return plain
 
 
 def _zstd() -> Any:  # noqa: ANN401  (a module)
@@ -185,20 +152,4 @@ def _zstd() -> Any:  # noqa: ANN401  (a module)
             return importlib.import_module(name)
         except ImportError:
             continue
-    return None
-
-
-async def _check(piece: bytes, scan: JsonScan, size: int, limit: int) -> BadRequest | None:
-    """Return the refusal of a body by its next piece; None if it is within the bounds. Rests after each scan."""
-    if size > limit:
-        return BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
-    for at in range(0, len(piece), SCANNED_BYTES):
-        began = time.monotonic()
-        scan.feed(piece[at : at + SCANNED_BYTES])
-        if scan.depth > MAX_BODY_DEPTH:
-            return BadRequest(f"the body is nested deeper than {MAX_BODY_DEPTH}")
-        if scan.values > MAX_VALUES:
-            return BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
-        if (took := time.monotonic() - began) > UNNOTICED_S:
-            await asyncio.sleep(RESTS * took)
     return None

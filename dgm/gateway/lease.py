@@ -8,36 +8,48 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
 from dgm.errors import DgmError
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
-from dgm.gateway.calls import JobEnded, ProviderCall, total_span_s
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
-from dgm.gateway.rehearsed import RehearsedCalls
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation import parse_call
 from dgm.messages import (
     Exchange,
+    JsonObject,
     Reply,
     Request,
+    Role,
     WireProtocol,
     WireReply,
+    WireRequest,
 )
-from dgm.protocols import LentModel, WireModel
+from dgm.protocols import DryCalls, LentModel, WireModel
 from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
+from dgm.wires.wire import Wire
 
+if TYPE_CHECKING:
+    from dgm.gateway.call import Call
+
+DRY_RUN = "dry-run"
+"""The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
 Recorded = Callable[[], tuple[Sequence[Exchange], Conditions]]
 """Reads the answers that earlier attempts of an action paid for, and what is known of their conditions."""
 SPENT = "action_limit_exceeded"
 """Error code of a call that a limit of its action forbids."""
+
+
+class JobEnded(Exception):
+    """The error of a call whose job ended before the call was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,59 @@ class CallLimits:
     """Maximum number of recorded refusals; further ones are only counted."""
 
 
+class RehearsedCalls:
+    """The calls of one dry run.
+
+    Attributes:
+        other_models: names of other models that the lent one answered for, in order.
+        left_out: names of what is left out of the calls to every model, in order.
+    """
+
+    def __init__(self) -> None:
+        self.other_models: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
+        self._untranslatable: dict[WireProtocol, str] = {}
+        self._turn_tokens = 0
+        self._requests: list[WireRequest] = []
+
+    def note(self, wire: Wire, body: JsonObject, tokens: int, sent: WireRequest, request: Request) -> None:
+        """Note a call that its own protocol allows, and try to translate it.
+
+        Args:
+            wire: its protocol.
+            body: its body, as ``read_document`` gives it.
+            tokens: estimate of its input tokens.
+            sent: the call as it would pass.
+            request: the call in dgm's own form.
+        """
+        self._requests.append(sent)
+        if all(message.role is not Role.ASSISTANT for message in request.messages):
+            self._turn_tokens = max(self._turn_tokens, tokens)
+        if self._untranslatable.setdefault(wire.protocol, ""):
+            return
+        try:
+            parse_call(wire, body)
+        except BadRequest as refusal:
+            self._untranslatable[wire.protocol] = str(refusal)
+
+    def summarise(self, refused: Mapping[str, str], left_out: Iterable[str]) -> DryCalls:
+        """Return what the calls showed.
+
+        Args:
+            refused: map of code to first message of the refused requests.
+            left_out: names of what is left out of the others, translated or not.
+        """
+        return DryCalls(
+            dict(self._untranslatable),
+            tuple(self.other_models),
+            self._turn_tokens,
+            dict(refused),
+            tuple(self.left_out),
+            tuple(name for name in left_out if name not in self.left_out),
+            tuple(self._requests),
+        )
+
+
 class Lease:
     """The grant behind an agent's token, with the account of its use.
 
@@ -74,7 +139,7 @@ class Lease:
         refused: map of code to first message of the refusals, in order.
         rehearsed: what the calls of a dry run show.
         foreign: number of refusals for reasons that are not the agent's.
-        heard: numbers of the calls that were answered so far in this attempt of the action.
+        heard: numbers of the calls that were answered so far in this attempt of the action; its leases share the set.
         open: number of requests that are not answered yet.
         cut: whether the agent saw the beginning of an answer that broke off.
         pace: the agent's share of the event loop.
@@ -128,10 +193,7 @@ class Lease:
         self.open = 0
         self.cut = False
         self._admitted = 0
-        self._heard_since: list[tuple[ProviderCall, float]] = []
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._paying: set[asyncio.Task[Any]] = set()
-        self._calls: dict[asyncio.Task[Any] | None, list[ProviderCall]] = {}
+        self._calls: list[tuple[Call, float]] = []
 
     async def recall(self) -> None:
         """Read, in a thread, what earlier attempts of the action paid for; call it before a request is answered.
@@ -156,11 +218,6 @@ class Lease:
         return self.wire_model.protocol if self.wire_model else self.memory.protocol
 
     @property
-    def performance(self) -> int:
-        """The performance of the action that the lease belongs to: its leases share ``heard``."""
-        return id(self.heard)
-
-    @property
     def takes_tools(self) -> bool:
         """The model is not known to refuse tools; in a replay, the action offered it some."""
         return self.wire_model.takes_tools if self.wire_model else self.memory.offers_tools
@@ -174,12 +231,16 @@ class Lease:
     def lost_s(self) -> float:
         """Seconds in which the agent waited for its turn, a pause of its provider or a failed try."""
         now = time.monotonic()
-        return total_span_s([call.lost(since, now) for call, since in self._heard_since])
+        lost_s, reached = 0.0, -math.inf
+        for start, end in sorted(call.lost(since, now) for call, since in self._calls):
+            lost_s += max(0.0, end - max(start, reached))
+            reached = max(reached, end)
+        return lost_s
 
-    def note_listener(self, call: ProviderCall) -> None:
-        """Note that the agent waits for a call from now on."""
-        call.join(self)
-        self._heard_since.append((call, time.monotonic()))
+    def join(self, call: "Call") -> None:
+        """Note that the job needs the answer of a call, and waits for it from now on."""
+        call.leases.add(self)
+        self._calls.append((call, time.monotonic()))
 
     @contextmanager
     def request(self) -> Iterator[None]:
@@ -203,7 +264,8 @@ class Lease:
             BadRequest: the action's calls or tokens are used up.
             JobEnded: the job ended while the request was being read.
         """
-        self.check_open()
+        if self._ended:
+            raise JobEnded
         if self._admitted >= self.limits.calls:
             raise _limit_reached(f"this job's limit of {self.limits.calls} model calls is reached")
         self.check_tokens()
@@ -214,11 +276,6 @@ class Lease:
     def has_ended(self) -> bool:
         """True if the job has ended."""
         return self._ended
-
-    def check_open(self) -> None:
-        """Raise ``JobEnded`` if the job has ended: nothing that it asked for may cost anything from then on."""
-        if self._ended:
-            raise JobEnded
 
     def check(self) -> None:
         """Check the lease again when a call's turn has come.
@@ -258,35 +315,13 @@ class Lease:
         finally:
             self._held_usd -= most.usd
 
-    @contextmanager
-    def tie_task(self, call: ProviderCall | None) -> Iterator[None]:
-        """Tie the current task to a call that it makes or waits for; None: to none.
-
-        It is not cancelled with the lease while one of its calls may be billed, or is needed by another lease.
-        """
-        task = asyncio.current_task()
-        if call is None or task not in self._tasks:
-            yield
+    def hear(self, number: int, request: AnyRequest, reply: Reply | WireReply) -> None:
+        """Note that a call was answered or refused, and count an answer once."""
+        if number in self.heard and self.role != DRY_RUN:
             return
-        calls = self._calls.setdefault(task, [])
-        calls.append(call)
-        try:
-            yield
-        finally:
-            calls.remove(call)
-            if not calls:
-                self._calls.pop(task, None)
-
-    @contextmanager
-    def paying(self) -> Iterator[None]:
-        """Protect the current task from cancellation with the lease: from here on its call may be billed."""
-        task = asyncio.current_task()
-        if task in self._tasks:
-            self._paying.add(task)
-        try:
-            yield
-        finally:
-            self._paying.discard(task)
+        self.heard.add(number)
+        if not reply.error:
+            self.account(request, reply)
 
     def account(self, request: AnyRequest, reply: Reply | WireReply) -> None:
         """Count an answered call."""
@@ -334,40 +369,26 @@ class Lease:
             What the agent did not get from its model; empty if it got all answers.
         """
         late = False
-        if billed := self._billed():
+        if billed := [call.task for call in self.billed_calls()]:
             late = bool((await asyncio.wait(billed, timeout=limit_s))[1])
         if late:
             return f"the model had not answered {limit_s:.0f} s after its agent had ended"
         return "an answer of the model broke off after the agent had seen its beginning" if self.cut else ""
 
-    def keep(self, task: "asyncio.Task[Any]") -> None:
-        """Tie the task of a call in flight to the lease."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     def end(self) -> Sequence["asyncio.Task[Any]"]:
         """Cancel the calls that cost nothing yet and that no other lease needs.
 
         Returns:
-            All tasks, for callers that wait until they are recorded.
+            The tasks of the others, for callers that wait until they are recorded.
         """
         self._ended = True
-        for call, _ in self._heard_since:
+        for call, _ in self._calls:
             call.leave(self)
-        needed = {task for task, calls in self._calls.items() if any(call.is_needed for call in calls)}
-        for task in self._tasks - self._billed() - needed:
-            task.cancel()
-        return tuple(self._tasks)
+        return [call.task for call, _ in self._calls if not call.outcome.done()]
 
-    def open_calls(self) -> Sequence[ProviderCall]:
-        """Return the calls to a provider that may be billed now."""
-        found = (call for calls in self._calls.values() for call in calls if call.paying)
-        return list(dict.fromkeys(found))
-
-    def _billed(self) -> "set[asyncio.Task[Any]]":
-        """Return the tasks of calls that may be billed now."""
-        billed = {task for task, calls in self._calls.items() if task and any(call.paying for call in calls)}
-        return self._paying | billed
+    def billed_calls(self) -> "Sequence[Call]":
+        """Return the calls that may be billed now."""
+        return [call for call, _ in self._calls if call.paying]
 
 
 def _limit_reached(message: str) -> BadRequest:

@@ -1,22 +1,21 @@
 """The account that keeps a run's spend below its limits.
 
-It reserves the worst case of each call, from bounds on the size of its request and of its output, before the call, and
-counts the real cost afterwards. The limits of one action
-belong to its lease. Past spend is read from the run, so nothing is added up twice.
+It reserves the worst case of each call before the call, from bounds on its request and its output, and counts the real
+cost afterwards. The limits of one action belong to its lease. Past spend is read from the run, so nothing is added up
+twice.
 """
 
 import asyncio
-import json
-import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dgm.archive.exchange import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
-from dgm.gateway.translation.wire import BadRequest
+from dgm.fast_json import dump_json
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 
@@ -27,14 +26,8 @@ CALL_TOKENS = 1_000
 """Input tokens that providers may add to a request, such as an instruction for tools; a generous bound."""
 MESSAGE_TOKENS = 16
 """Input tokens that providers may add to one message, such as marks between turns."""
-MEDIA_TOKENS = 20_000
-"""Bound on the tokens of one picture or sound, however many bytes it has."""
-_MEDIA = re.compile(r"[A-Za-z0-9+/]{8000,}={0,2}")
-"""Pattern that matches only encoded media."""
 
 AnyRequest = Request | WireRequest
-LEAST_OUTPUT = 1_000
-"""Minimum output tokens for which a call is worth making with the rest of a budget."""
 ORDINARY_INPUT = 200_000
 """Input tokens of an ordinary call; one oversized agent must not deny such calls to the others."""
 
@@ -114,21 +107,16 @@ class Ledger:
         return Usage(1, given, output, price.most(given, output))
 
     @asynccontextmanager
-    async def hold(
-        self, model: str, request: AnyRequest, before: MeasuredRequest | None
-    ) -> AsyncIterator[AnyRequest]:
-        """Reserve the worst case while the context lasts; record the real cost before it ends.
+    async def hold(self, model: str, most: WorstCase) -> AsyncIterator[None]:
+        """Reserve a call's worst case while the context lasts; record the real cost before it ends.
 
-        Wait, in order of arrival, while other calls hold the needed budget: they mostly use less than they hold. A call
-        that does not fit alone may get less output, so that a budget is not left half unspent; the yielded request has
-        the reduced limit. A reply that this limit cut short must not reach the agent.
+        Wait, in order of arrival, while other calls hold the needed budget: they mostly use less than they hold.
 
         Raises:
             BudgetExhausted: it cannot be afforded, and no call is in flight that could make room.
             BadRequest: it is so large that it alone cannot be afforded; others still can.
         """
         async with self._queue:
-            allowed, most = request, self.most(model, request, before)
             while True:
                 # Create a new event each time round, so that a release between check and wait is never missed.
                 self._released = asyncio.Event()
@@ -136,14 +124,12 @@ class Ledger:
                 if not lacking:
                     break
                 if not self._held_usd and not self._held_tokens:
-                    allowed = self._shorten_output(model, request, before, lacking)
-                    most = self.most(model, allowed, before)
-                    break
+                    raise self._refuse(model, most, lacking)
                 await self._released.wait()
             self._held_usd += most.usd
             self._held_tokens += most.tokens
         try:
-            yield allowed
+            yield
         finally:
             self._held_usd = max(0.0, self._held_usd - most.usd)
             self._held_tokens -= most.tokens
@@ -152,41 +138,15 @@ class Ledger:
                 self._held_usd = 0.0
             self._released.set()
 
-    def mark_exhausted(self, why: str) -> BudgetExhausted:
-        """Note that nothing more can be afforded, and return the error that says so."""
-        self.exhausted = self.exhausted or why
-        return BudgetExhausted(why)
-
-    def _shorten_output(
-        self, model: str, request: AnyRequest, before: MeasuredRequest | None, lacking: str
-    ) -> AnyRequest:
-        """Return the request with as much output as can be afforded with nothing else in flight."""
-        low, high = LEAST_OUTPUT, output_limit(request) or 0
-        fitting = None
-        while low <= high:
-            middle = (low + high) // 2
-            shorter = with_output_limit(request, middle)
-            if self._reason_unaffordable(self.most(model, shorter, before)):
-                high = middle - 1
-            else:
-                fitting, low = shorter, middle + 1
-        if fitting is None:
-            if self._is_outsized(model, request, before):
-                raise BadRequest(
-                    "the request is too large for what is left of the run's budget",
-                    "action_limit_exceeded",
-                    403,
-                )
-            raise self.mark_exhausted(lacking)
-        return fitting
-
-    def _is_outsized(self, model: str, request: AnyRequest, before: MeasuredRequest | None) -> bool:
-        """Return whether the request's own size is the problem: an ordinary one could still be afforded."""
-        if input_bound(request, before) <= ORDINARY_INPUT:
-            return False
-        price = self._prices[model]
-        tokens = ORDINARY_INPUT + LEAST_OUTPUT
-        return not self._reason_unaffordable(WorstCase(tokens, price.most(ORDINARY_INPUT, LEAST_OUTPUT)))
+    def _refuse(self, model: str, most: WorstCase, lacking: str) -> Exception:
+        """Return why a call cannot be afforded with nothing else in flight: by its size, or by any size."""
+        output = most.tokens - most.input_tokens
+        ordinary = WorstCase(ORDINARY_INPUT + output, self._prices[model].most(ORDINARY_INPUT, output))
+        if most.input_tokens > ORDINARY_INPUT and not self._reason_unaffordable(ordinary):
+            message = "the request is too large for what is left of the run's budget"
+            return BadRequest(message, "action_limit_exceeded", 403)
+        self.exhausted = self.exhausted or lacking
+        return BudgetExhausted(lacking)
 
     def _reason_unaffordable(self, most: WorstCase) -> str:
         """Return the reason why the call cannot be afforded now; empty if it can."""
@@ -203,24 +163,12 @@ class Ledger:
         return ""
 
 
-def output_limit(request: AnyRequest) -> int | None:
-    """Return the maximum output tokens that a request asks for, for each of its answers."""
-    if isinstance(request, Request):
-        return request.max_output_tokens
-    return WIRES[request.protocol].output_limit(request.body)
-
-
-def with_output_limit(request: AnyRequest, tokens: int) -> AnyRequest:
-    """Return the request with another output limit."""
-    if isinstance(request, Request):
-        return replace(request, max_output_tokens=tokens)
-    return replace(request, body=WIRES[request.protocol].limited(request.body, tokens))
-
-
 def output_bound(request: AnyRequest) -> int:
     """Return the maximum output tokens that a request can cost; 0 if it sets no limit."""
-    answers = 1 if isinstance(request, Request) else WIRES[request.protocol].choices(request.body)
-    return (output_limit(request) or 0) * answers
+    if isinstance(request, Request):
+        return request.max_output_tokens or 0
+    wire = WIRES[request.protocol]
+    return (wire.output_limit(request.body) or 0) * wire.choices(request.body)
 
 
 def input_bound(request: AnyRequest, before: MeasuredRequest | None = None) -> int:
@@ -249,8 +197,8 @@ def _wire_input_bound(request: WireRequest, before: MeasuredRequest | None) -> i
             and turns[: len(known)] == known
             and _is_same_setup(request, before.request, key)
         ):
-            return before.input_tokens + CALL_TOKENS + _json_bound(turns[len(known) :])
-    return CALL_TOKENS + _json_bound(request.body)
+            return before.input_tokens + CALL_TOKENS + len(dump_json(turns[len(known) :]))
+    return CALL_TOKENS + len(dump_json(request.body))
 
 
 def _is_same_setup(request: WireRequest, before: WireRequest, turns: str) -> bool:
@@ -260,13 +208,6 @@ def _is_same_setup(request: WireRequest, before: WireRequest, turns: str) -> boo
         for key in ("tools", "system", "instructions", "functions", "response_format", "text")
         if key != turns
     )
-
-
-def _json_bound(value: Mapping[str, Any] | Sequence[Any]) -> int:
-    text = json.dumps(value, ensure_ascii=False)
-    media = [len(found[0]) for found in _MEDIA.finditer(text)] if len(text) > MEDIA_TOKENS else []
-    size = len(text.encode("utf-8", "replace"))
-    return size - sum(media) + sum(min(MEDIA_TOKENS, length) for length in media)
 
 
 def _is_continuation(request: Request, before: Request) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.normal_form import NormalForms, own_request
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     CUT_SHORT,
     LEFT_OPEN,

@@ -2,52 +2,46 @@
 
 Where agent and provider use the same protocol, request and reply pass through as JSON. Different protocols are
 translated through ``dgm.messages``. One action's limits belong to its ``Lease``, the run's to the ``Ledger``, buying
-and joining calls to the ``ModelCaller``, the socket to ``sockets``.
+calls to the ``ModelCaller``, the socket to ``sockets``.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
-from dgm.errors import ArchiveCorrupt, DgmError, Infrastructure
-from dgm.gateway.answering import CompletionHandler
+from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
-from dgm.gateway.calls import JobEnded
-from dgm.gateway.http import (
-    JSON,
-    invalid_key_response,
-    places_of,
-    refusal_response,
-    token_of,
-    wire_of,
-)
-from dgm.gateway.lease import CallLimits, Lease
+from dgm.gateway.call import ModelCaller
+from dgm.gateway.lease import DRY_RUN, CallLimits, JobEnded, Lease
 from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
-from dgm.gateway.model_names import DEFAULT, ModelNames
-from dgm.gateway.performing import DRY_RUN, ModelCaller
+from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, Wire
-from dgm.messages import Exchange, Reply, Request, RequestRefused, WireRequest
+from dgm.messages import Exchange, Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
 from dgm.volatile_text import Conditions
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import Wire
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
+    from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
-SPOKEN = (chat.WIRE, responses.WIRE, messages.WIRE)
+KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
+"""Headers with the key of Anthropic's, Azure's and Google's clients."""
+SPOKEN = (CHAT, RESPONSES, MESSAGES)
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -194,21 +188,13 @@ class Gateway:
         """
         await lease.recall()
         try:
-            asked = replace(request, model=lease.model.name)
-            asked = replace(asked, max_output_tokens=self._answering.output(lease, asked.max_output_tokens))
-            ordinal = lease.admit()
-            task = asyncio.create_task(
-                self._answering.said(lease, ordinal, asked), name=f"call {lease.action}.{ordinal}"
-            )
-            lease.keep(task)
-            _, reply = await asyncio.shield(task)
+            return await self._answering.ask(lease, request)
         except RequestRefused as refusal:
             self._note(lease, BadRequest(str(refusal), refusal.code), own=refusal.own)
             raise
         except BadRequest as refusal:
             self._note(lease, refusal)
             raise RequestRefused(refusal.code, str(refusal)) from refusal
-        return reply
 
     async def check_models(self) -> None:
         """Make a small real call to every model that is lent; journal its usage.
@@ -244,7 +230,7 @@ class Gateway:
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(messages.WIRE, self._count)
+        count = self._endpoint(MESSAGES, self._count)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
@@ -259,9 +245,9 @@ class Gateway:
         )
 
     def _endpoint(
-        self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["Response"]]
-    ) -> Callable[["HttpRequest"], Awaitable["Response"]]:
-        async def endpoint(http: "HttpRequest") -> "Response":
+        self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["ASGIApp"]]
+    ) -> Callable[["HttpRequest"], Awaitable["ASGIApp"]]:
+        async def endpoint(http: "HttpRequest") -> "ASGIApp":
             lease = self._find_lease(http)
             if lease is None:
                 return await self._refuse_key(wire)
@@ -281,12 +267,12 @@ class Gateway:
             except JobEnded:
                 ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
                 return refusal_response(wire, ended.status, ended.code, str(ended))
-            except DgmError:
-                raise
-            except (RecursionError, ValueError, OverflowError) as error:
-                log.warning("action %d: a request cannot be read or translated: %r", lease.action, error)
-                odd = BadRequest(f"the request cannot be read: {type(error).__name__}")
-                return await self._refuse(wire, lease, odd)
+            except Exception as error:
+                # A fault of dgm's own says nothing about the agent, whose job fails by it.
+                log.exception("action %d: the gateway failed at a request", lease.action)
+                fault = f"the gateway failed at a request: {type(error).__name__}: {error}"
+                lease.fail(Infrastructure(fault))
+                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
 
         return endpoint
 
@@ -336,24 +322,10 @@ class Gateway:
     async def _count(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import JSONResponse
 
-        from dgm.gateway import allowed
-        from dgm.gateway.passing import estimate_input, without_long_name
-
         raw = await lease.pace.read(http, lease.limits.body_bytes)
         async with lease.pace.handle():
-            body = parse_document(raw)
-            allowed.check(wire.protocol, body, counting=True)
-            body = without_long_name(body, one_price=self._answering.has_one_price(lease))
-        self._answering.check_model(str(body.get("model") or DEFAULT), lease)
-        counted = None
-        if lease.wire_model and lease.protocol is wire.protocol:
-            async with lease.turns:
-                lease.check_open()
-                counted = await lease.wire_model.count_tokens(WireRequest(wire.protocol, body))
-        if counted is None:
-            estimate = {"input_tokens": estimate_input(body)}
-            return JSONResponse(estimate, headers={"x-dgm-estimated": "true"})
-        return JSONResponse({"input_tokens": counted})
+            estimate = self._answering.count_input(wire, lease, raw)
+        return JSONResponse({"input_tokens": estimate}, headers={"x-dgm-estimated": "true"})
 
     async def _greet(self, _http: "HttpRequest") -> "Response":
         """Answer the look of a client, without a key, whether anything is here."""
@@ -368,7 +340,7 @@ class Gateway:
 
         lease = self._find_lease(http)
         if lease is None:
-            return await self._refuse_key(chat.WIRE)
+            return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
     async def _list_models(self, http: "HttpRequest") -> "Response":
@@ -408,3 +380,43 @@ class Gateway:
             message = f"Google's protocol is not offered ({place}); there are {offered}. {INSTEAD_OF_GEMINI}"
         refusal = BadRequest(message, "unknown_endpoint", 404)
         return await self._refuse(wire, lease, refusal)
+
+
+def wire_of(http: "HttpRequest") -> Wire:
+    """Return the protocol of a client, for paths that do not determine it."""
+    return MESSAGES if "anthropic-version" in http.headers else CHAT
+
+
+def token_of(http: "HttpRequest") -> str:
+    """Return the key that a client sends, in any provider's header; empty if it sends none."""
+    scheme, _, token = http.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    return next((http.headers[name] for name in KEY_HEADERS if http.headers.get(name)), "")
+
+
+def places_of(wire: Wire) -> Sequence[str]:
+    """Return the paths at which clients of a protocol ask: the provider's own, and those of OpenAI's on Azure.
+
+    What the path calls a deployment is not looked at: the model is the one in the body.
+    """
+    own = "/v1" + wire.path
+    if wire is CHAT:
+        return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is RESPONSES else (own,)
+
+
+def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":
+    """Return an error response in the words of the protocol."""
+    from starlette.responses import Response
+
+    # Vendors' clients retry after a 503 unless they are told not to.
+    headers = {"x-should-retry": "false"}
+    return Response(wire.render_error(status, code, message), status, headers, JSON)
+
+
+def invalid_key_response(wire: Wire) -> "Response":
+    """Return the response to a client without a valid key."""
+    return refusal_response(
+        wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
+    )

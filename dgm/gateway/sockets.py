@@ -11,7 +11,7 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from dgm.errors import Infrastructure
 from dgm.socket_paths import short_address
@@ -30,6 +30,8 @@ CONNECTIONS = 256
 """Maximum number of open connections; beyond it, the oldest idle ones are ended. Several times ``AT_ONCE``, so that
 what was accepted is read before it could be ended."""
 CHUNK_BYTES = 256
+HEAD_BYTES = 65_536
+"""Bytes after which a request whose headers have no end is refused."""
 SMALL_CHUNKS = 64
 """Maximum number of chunks below ``CHUNK_BYTES`` of one body."""
 SANDBOX_GID = 10001
@@ -130,40 +132,18 @@ def _is_socket(path: Path) -> bool:
         return False
 
 
-def _make_server(app: "Starlette") -> "uvicorn.Server":
-    import h11
-    import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+def _make_protocol() -> "type[asyncio.Protocol]":  # noqa: C901  (one class)
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Unchopped(h11.Connection):
-        """A connection that refuses bodies in tiny chunks: each chunk costs time of the loop."""
+    by_age: dict[HttpToolsProtocol, None] = {}
 
-        chunks = 0
+    class Bounded(HttpToolsProtocol):
+        """A protocol that bounds what an agent can do: many connections, endless headers, many tiny chunks."""
 
-        def next_event(self) -> Any:  # noqa: ANN401  (h11's own type)
-            event = super().next_event()
-            if isinstance(event, h11.Request):
-                self.chunks = 0
-            elif isinstance(event, h11.Data) and event.chunk_start and event.chunk_end:
-                self.chunks += 1 if len(event.data) < CHUNK_BYTES else 0
-                if self.chunks > SMALL_CHUNKS:
-                    raise h11.RemoteProtocolError("the body comes in too many small chunks")
-            return event
-
-    class Quiet(uvicorn.Server):
-        """A server that leaves signals to the program."""
-
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    by_age: dict[H11Protocol, None] = {}
-
-    class Bounded(H11Protocol):
-        """A protocol that ends the oldest idle connection where there are too many: an agent may open many."""
+        small_chunks = chunk_bytes = head_bytes = 0
+        in_head = True
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            self.conn = Unchopped(h11.SERVER)
             super().connection_made(transport)
             if len(by_age) >= CONNECTIONS:
                 idle = (one for one in by_age if one.cycle is None or one.cycle.response_complete)
@@ -176,19 +156,60 @@ def _make_server(app: "Starlette") -> "uvicorn.Server":
             by_age.pop(self, None)
             super().connection_lost(exc)
 
+        def data_received(self, data: bytes) -> None:
+            if self.in_head and self.head_bytes > HEAD_BYTES:
+                self.send_400_response("the headers are too large")
+                return
+            self.head_bytes += len(data)
+            super().data_received(data)
+
+        def on_message_begin(self) -> None:
+            self.small_chunks = self.head_bytes = 0
+            self.in_head = True
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.in_head = False
+            super().on_headers_complete()
+
+        def on_chunk_header(self) -> None:
+            self.chunk_bytes = 0
+
+        def on_body(self, body: bytes) -> None:
+            self.chunk_bytes += len(body)
+            super().on_body(body)
+
+        def on_chunk_complete(self) -> None:
+            self.small_chunks += self.chunk_bytes < CHUNK_BYTES
+            if self.small_chunks > SMALL_CHUNKS:
+                raise ValueError("the body comes in too many small chunks")
+
         def send_400_response(self, msg: str) -> None:
-            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
                 super().send_400_response(msg)
             else:
                 self.transport.close()
 
+    return Bounded
+
+
+def _make_server(app: "Starlette") -> "uvicorn.Server":
+    import uvicorn
+
+    class Quiet(uvicorn.Server):
+        """A server that leaves signals to the program."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
     config = uvicorn.Config(
         app,
         log_config=None,
-        log_level="error",  # Its warnings are about what agents send, with advice that is not for users.
+        log_level="critical",  # Its messages are about what agents send, and about answers that are broken off.
         access_log=False,
         lifespan="off",
-        http=Bounded,
+        http=_make_protocol(),
         ws="none",
         backlog=AT_ONCE,
         timeout_keep_alive=3600,

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from dgm.errors import UserError
 
@@ -45,10 +46,28 @@ def is_loopback(url: str) -> bool:
     return address.is_loopback
 
 
-def find_proxy_variable(url: str) -> str:
-    """Return the variable that names a proxy for an address; empty: none, or the address is this machine's."""
-    if is_loopback(url):
-        return ""
-    names = (f"{urlsplit(url).scheme}_proxy", "all_proxy")
+def find_proxy(url: str) -> tuple[str, str]:
+    """Return the variable that names a proxy for an address, and the proxy; empty: none, or it is this machine's.
+
+    Raises:
+        UserError: it is no address of a proxy; the message does not hold it, for it may have a password.
+    """
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+        return "", ""
+    names = (f"{parts.scheme}_proxy", "all_proxy")
     each = (spelled for name in names for spelled in (name, name.upper()))
-    return next((name for name in each if os.environ.get(name, "").strip()), "")
+    variable = next((name for name in each if os.environ.get(name, "").strip()), "")
+    if not variable:
+        return "", ""
+    proxy = os.environ[variable].strip()
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        named = urlsplit(proxy)
+        sound = named.scheme in ("http", "https", "socks5", "socks5h") and named.hostname
+        _ = named.port
+    except ValueError:
+        sound = False
+    if not sound:
+        raise UserError(f"{variable} holds no address of a proxy, such as http://proxy.example:3128")
+    return variable, proxy

@@ -60,7 +60,7 @@ def check_request(
         temperature=0.0,
         max_output_tokens=output,
     )
-    return WireRequest(protocol, WIRES[protocol].write_request(request, own_name))
+    return WireRequest(protocol, WIRES[protocol].write_request(request, own_name), own=True)
 
 
 def check_warnings(reply: WireReply, request: WireRequest, *, tools: bool) -> list[str]:
@@ -99,7 +99,7 @@ async def read_listed_sizes(connection: Connection, own_name: str) -> Abilities:
     if not connection.list_path:
         return Abilities()
     try:
-        rows = json.loads((await connection.get(connection.list_path)).content)["data"]
+        rows = json.loads(await connection.get(connection.list_path))["data"]
         row: JsonObject = next((row for row in rows if row["id"] == own_name), {})
         return Abilities(context=_first_size(row, _CONTEXT), max_output=_first_size(row, _OUTPUT))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -143,7 +143,10 @@ class NullDelivery:
         """Enter the wait without any effect."""
         yield
 
-    async def sending(self) -> None:
+    async def begin(self) -> None:
+        """Record nothing."""
+
+    def sending(self) -> None:
         """Ignore the start of sending."""
 
     def pass_on(self, data: bytes) -> None:

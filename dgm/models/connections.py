@@ -1,35 +1,45 @@
-"""A connection to one model of a provider: requests go out as unchanged JSON through the vendor's own client.
+"""A connection to one model of a provider: requests go out as JSON, and replies come back as they were sent.
 
-The client authenticates and times out; it does not change the body or the reply. Nothing is retried here, and no
-status is an error: ``faults`` decides the outcome of a reply.
+Nothing is retried here, no redirect is followed, and no status is an error: ``faults`` decides the outcome of a reply.
 """
 
+import asyncio
 import importlib
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 from dgm.config import ProviderSettings
-from dgm.errors import DgmError, UserError
+from dgm.errors import UserError
+from dgm.fast_json import dump_json
 from dgm.messages import JsonObject, WireProtocol
-from dgm.models.addresses import find_proxy_variable, is_loopback
+from dgm.models.addresses import find_proxy
 from dgm.models.extras import Extras
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 CONNECT_S = 30.0
 """Maximum time to connect, in seconds; ``timeout_s`` bounds the time without a byte from a provider that thinks."""
 NO_KEY = "none"
-"""Key for a server that asks for none: the vendors' packages refuse to send no key."""
+"""Key for a server that asks for none."""
 VERTEX_VERSION = "vertex-2023-10-16"
-_UNREAD = {"x-stainless-raw-response": "stream"}
-"""Header that tells the vendors' clients that the caller reads the reply."""
-_KEPT_CONNECTIONS = 100
-_KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
-_ORIGIN = "dgm.origin"
+ANTHROPIC_VERSION = "2023-06-01"
+_VENDORS_OWN = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+"""Headers that OpenAI alone gets, and their variables."""
+
+Ready = Callable[[], Awaitable[None]]
+"""Awaited before the last byte of a request is sent: until then the provider can neither begin nor bill."""
+
+
+class Authentication(Protocol):
+    """Authentication that is not a key."""
+
+    async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
+        """Return the headers that authenticate a request; its method is POST."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +57,7 @@ class ConnectionPlan:
     """Header of the key; empty: it goes as a bearer token."""
     secrets: tuple[str, ...] = ()
     list_path: str = "/models"
-    auth: "httpx2.Auth | None" = None
-    """Authentication that is not a key."""
+    auth: Authentication | None = None
     is_vendor: bool = False
     """Whether it is OpenAI or Anthropic, whom the packages' own variables (``OPENAI_ORG_ID`` …) are meant for."""
     is_vertex: bool = False
@@ -69,141 +78,184 @@ class Connection:
     """
 
     def __init__(self, plan: ConnectionPlan, settings: ProviderSettings) -> None:
-        """Open the vendor's client; send no request.
+        """Prepare the connection; send no request.
 
         Raises:
             UserError: a variable of the environment names a proxy that cannot be used.
         """
         self.protocol = plan.protocol
         self.base_url = plan.base_url.rstrip("/")
-        self.secrets = (*plan.secrets, *plan.extras.secrets)
         self.key_env = plan.key_env
         self.list_path = plan.list_path
-        self.proxy = find_proxy_variable(plan.base_url)
+        self.proxy, self._proxy_url = find_proxy(plan.base_url)
+        parts = urlsplit(self._proxy_url)
+        self.secrets = (*plan.secrets, *plan.extras.secrets, *filter(None, (parts.password,)))
         self._plan = plan
-        messages = plan.protocol is WireProtocol.MESSAGES
-        self._prefix = "/v1" if messages and not plan.is_vertex else ""
-        self._package: Any = importlib.import_module("anthropic" if messages else "openai")
-        http = _open_http_client(plan, settings, self.proxy)
-        options = {
-            "api_key": plan.key or NO_KEY,
-            "base_url": plan.base_url,
-            "max_retries": 0,
-            "timeout": http.timeout,
-            "http_client": http,
-        }
-        if messages:
-            self._client = self._package.AsyncAnthropic(**options, open_telemetry=False)
-        else:
-            self._client = self._package.AsyncOpenAI(**options)
-            if not plan.is_vendor:
-                self._client.admin_api_key = None
+        self._timeout_s = settings.timeout_s
+        is_messages = plan.protocol is WireProtocol.MESSAGES
+        self._prefix = "/v1" if is_messages and not plan.is_vertex else ""
+        self._package = "anthropic" if is_messages else "openai"
+        self._session: aiohttp.ClientSession | None = None
+        if parts.scheme.startswith("socks") and importlib.util.find_spec("aiohttp_socks") is None:
+            raise UserError(
+                f"{self.proxy} names a SOCKS proxy, which needs a package: pip install 'dgm[socks]'"
+            )
 
     async def post(
-        self, path: str, body: JsonObject, *, stream: bool, headers: Mapping[str, str]
-    ) -> "httpx2.Response":
-        """Send a request and return the reply, whatever its status.
+        self, path: str, body: JsonObject, *, headers: Mapping[str, str], ready: Ready, own: bool = False
+    ) -> "aiohttp.ClientResponse":
+        """Send a request and return the reply, not read yet and whatever its status; close it after reading.
 
         Args:
             path: of the protocol, such as ``/chat/completions``, ``/responses`` or ``/messages``.
             body: sent unchanged, with the ``extra_body`` of the settings.
-            stream: return before the reply is read, if the status is a success; close it after reading.
-            headers: sent beside the client's own.
+            headers: sent beside the connection's own.
+            ready: awaited before the last byte is sent.
+            own: whether the question is dgm's own: it goes through the vendor's package.
 
         Raises:
             ProviderRefuses: no credentials are found, or they cannot be renewed.
-            openai.APIConnectionError: no reply; the cause is the HTTP client's error. Likewise Anthropic's.
+            aiohttp.ClientError, OSError: no reply.
+            Exception: from ``ready``.
         """
-        extras = self._plan.extras
-        sent = extras.add_to_headers(headers) | (_UNREAD if stream else {})
-        whole = extras.add_to_body(body)
+        whole = self._plan.extras.add_to_body(body)
         if self._plan.is_vertex:
-            method = "streamRawPredict" if stream else "rawPredict"
+            method = "streamRawPredict" if body.get("stream") else "rawPredict"
             path = f"/publishers/anthropic/models/{whole.pop('model')}:{method}"
             whole.setdefault("anthropic_version", VERTEX_VERSION)
-        return await self._send(self._place(path), encode(whole), sent)
+        url = self._place(path)
+        sent = self._headers(headers)
+        if own:
+            return await self._post_by_package(url, whole, sent, ready)
+        return await self._post(url, dump_json(whole), sent, ready)
 
-    async def get(self, path: str) -> "httpx2.Response":
-        """Return the fully read reply to a GET, whatever its status; raises as ``post``.
-
-        Args:
-            path: below the base URL, or a whole URL at the same server.
-        """
-        return await self._send(self._place(path), None, self._plan.extras.headers)
+    async def get(self, path: str) -> bytes:
+        """Return the body of the reply to a GET, whatever its status; raises as ``post``."""
+        session, url = self._open_session(), self._place(path)
+        headers = await self._sign(url, self._headers({}), b"")
+        async with session.get(
+            url, headers=headers, allow_redirects=False, proxy=self._http_proxy
+        ) as response:
+            return await response.read()
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        if self._session is not None:
+            await self._session.close()
 
-    async def _send(self, path: str, content: bytes | None, headers: Mapping[str, str]) -> "httpx2.Response":
+    async def _post(
+        self, url: str, content: bytes, headers: Mapping[str, str], ready: Ready
+    ) -> "aiohttp.ClientResponse":
+        signed = await self._sign(url, headers, content)
+        failure: list[Exception] = []
+
+        async def hold_back() -> AsyncIterator[bytes]:
+            yield content[:-1]
+            try:
+                await ready()
+            except Exception as error:
+                failure.append(error)
+                raise
+            yield content[-1:]
+
+        try:
+            return await self._open_session().post(
+                url,
+                data=hold_back(),
+                headers={**signed, "content-length": str(len(content))},
+                allow_redirects=False,
+                proxy=self._http_proxy,
+            )
+        except Exception:
+            if failure:
+                raise failure[0] from None
+            raise
+
+    async def _post_by_package(
+        self, url: str, body: dict[str, Any], headers: Mapping[str, str], ready: Ready
+    ) -> "aiohttp.ClientResponse":
+        """Let the vendor's package make the request; only the transport is ours."""
         import httpx2
 
-        ask = self._client.get if content is None else self._client.post
-        body = {} if content is None else {"content": content}
-        try:
-            response: httpx2.Response = await ask(
-                path, **body, cast_to=httpx2.Response, options={"headers": headers}
+        package = await asyncio.to_thread(importlib.import_module, self._package)
+        replies: list[aiohttp.ClientResponse] = []
+
+        async def transport(request: httpx2.Request) -> httpx2.Response:
+            told = {name: value for name, value in request.headers.items() if name.startswith("x-stainless")}
+            replies.append(await self._post(url, await request.aread(), {**told, **headers}, ready))
+            return httpx2.Response(200, json={})
+
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(transport), trust_env=False)
+        kind = package.AsyncAnthropic if self._package == "anthropic" else package.AsyncOpenAI
+        async with kind(api_key=NO_KEY, base_url=self.base_url, max_retries=0, http_client=http) as client:
+            try:
+                await client.post(url, body=body, cast_to=httpx2.Response)
+            except package.APIConnectionError as error:
+                raise error.__cause__ or error from None
+        return replies[0]
+
+    @property
+    def _http_proxy(self) -> str | None:
+        return None if self._proxy_url.startswith("socks") else self._proxy_url or None
+
+    def _open_session(self) -> "aiohttp.ClientSession":
+        """Return the session, which belongs to the running loop."""
+        if self._session is None:
+            import aiohttp
+
+            connect_s = min(CONNECT_S, self._timeout_s)
+            connector: aiohttp.BaseConnector
+            if self._proxy_url.startswith("socks"):
+                from aiohttp_socks import ProxyConnector
+
+                address = self._proxy_url.replace("socks5h://", "socks5://")
+                connector = ProxyConnector.from_url(address, rdns=True, limit=0)
+            else:
+                connector = aiohttp.TCPConnector(limit=0)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(None, connect=connect_s, sock_read=self._timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=2**18,
+                max_line_size=2**16,
+                max_field_size=2**16,
             )
-        except self._package.APIStatusError as error:
-            response = error.response
-        except self._package.APIConnectionError as error:
-            if isinstance(error.__cause__, DgmError):
-                raise error.__cause__ from error
-            raise
-        return response
+        return self._session
+
+    def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
+        plan = self._plan
+        own = {"content-type": "application/json", "accept": "application/json", "user-agent": "dgm"}
+        if plan.auth is None:
+            key = plan.key or NO_KEY
+            own |= {plan.key_header: key} if plan.key_header else {"authorization": f"Bearer {key}"}
+        if plan.protocol is WireProtocol.MESSAGES:
+            own["anthropic-version"] = ANTHROPIC_VERSION
+        elif plan.is_vendor:
+            own |= {
+                name: os.environ[variable]
+                for name, variable in _VENDORS_OWN.items()
+                if os.environ.get(variable)
+            }
+        return plan.extras.add_to_headers({**own, **{name.lower(): value for name, value in given.items()}})
+
+    async def _sign(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
+        auth = self._plan.auth
+        return {**headers, **await auth.headers(url, headers, content)} if auth else headers
 
     def _place(self, path: str) -> str:
-        placed = path if path.startswith(("http://", "https://")) else self._prefix + path
         query = self._plan.query
+        placed = self.base_url + self._prefix + path
         return f"{placed}{'&' if '?' in placed else '?'}{query}" if query else placed
 
 
-def _open_http_client(plan: ConnectionPlan, settings: ProviderSettings, proxy: str) -> "httpx2.AsyncClient":
-    """Return the HTTP client under the vendor's: its time-outs and proxy, and the headers that it may carry."""
-    import httpx2
-
-    key_headers = _KEY_HEADERS | set(plan.extras.headers)
-    foreign = () if plan.is_vendor else _headers_for_vendors()
-
-    async def choose_headers(request: httpx2.Request) -> None:
-        for name in foreign:
-            if name not in plan.extras.headers:
-                request.headers.pop(name, None)
-        if plan.key_header:
-            request.headers.pop("authorization", None)
-            request.headers[plan.key_header] = plan.key
-        origin = request.extensions.setdefault(_ORIGIN, request.url.origin)
-        if origin != request.url.origin:  # a redirect to another server
-            for name in key_headers:
-                request.headers.pop(name, None)
-
-    timeout = httpx2.Timeout(settings.timeout_s, connect=min(CONNECT_S, settings.timeout_s), pool=None)
+async def read_pieces(response: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:
+    """Yield what each read of the network brings; also what came before the connection broke, then raise the error."""
+    content: Any = response.content
     try:
-        return httpx2.AsyncClient(
-            auth=plan.auth,
-            timeout=timeout,
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
-            follow_redirects=True,
-            event_hooks={"request": [choose_headers]},
-            trust_env=not is_loopback(plan.base_url),
-        )
-    except ImportError as error:
-        hint = "names a SOCKS proxy, which needs a package: pip install 'httpx2[socks]'"
-        raise UserError(f"{proxy} {hint}") from error
-    except (ValueError, httpx2.InvalidURL):
-        # Raise without the cause, whose text holds the address with its password.
-        raise UserError(f"{proxy} holds no address of a proxy, such as http://proxy.example:3128") from None
-
-
-def _headers_for_vendors() -> frozenset[str]:
-    """Return the headers that the packages read from the environment for their own vendor."""
-    names = {"openai-organization", "openai-project"}
-    for variable in ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS"):
-        lines = os.environ.get(variable, "").split("\n")
-        names |= {line.partition(":")[0].strip().lower() for line in lines if ":" in line}
-    return frozenset(names)
-
-
-def encode(body: JsonObject) -> bytes:
-    """Return the body as JSON; half a surrogate pair, which has no UTF-8 form, becomes a question mark."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        async for piece in content.iter_any():
+            yield piece
+    except Exception:
+        content.set_exception(None)  # Else it does not give what it has.
+        if rest := content.read_nowait():
+            yield rest
+        raise

@@ -201,30 +201,26 @@ def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
 def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault | None:
     """Return the outcome of a transport error; None: it is a mistake in this program, not the provider's.
 
-    The packages' classes are distinguished by name, so that none is imported; the vendors' packages use one class for
-    all errors of the transport, whose cause distinguishes them.
+    The HTTP client's classes are told apart by name, so that it is not imported.
     """
-    cause = error.__cause__
-    names = {kind.__name__ for kind in type(error).__mro__}
-    packages = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if isinstance(error, DgmError):
         return None
-    if packages & {"openai", "anthropic"}:
-        fault = judge_transport(cause, secrets=secrets) if isinstance(cause, Exception) else None
-        ours = names & {"APIConnectionError", "APIResponseValidationError"}
-        return fault or (Retry(one_line(_error_text(error), secrets)) if ours else None)
+    names = {kind.__name__ for kind in type(error).__mro__}
     text = _error_text(error)
-    if "httpx2" in packages:
-        if names & {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError", "TooManyRedirects"}:
-            return UserMustAct(
-                one_line(f"the provider's address or a header cannot be used: {text}", secrets)
-            )
-        if "ProxyError" in names and re.search(r"\b40[137]\b|auth", str(error), re.IGNORECASE):
+    if names & {"InvalidURL", "NonHttpUrlClientError"}:
+        return UserMustAct(one_line(f"the provider's address cannot be used: {text}", secrets))
+    if "ClientHttpProxyError" in names:
+        # Its own text holds the proxy's address, which may have a password.
+        status, text = (
+            getattr(error, "status", 0),
+            f"{getattr(error, 'status', 0)} {getattr(error, 'message', '')}",
+        )
+        if status in (401, 403, 407):
             return UserMustAct(one_line(text, secrets, _PROXY_HINT))
-        return Retry(one_line(text, secrets))
-    if isinstance(error, UnicodeDecodeError) or "JSONDecodeError" in names or "pydantic_core" in packages:
+    if isinstance(error, UnicodeDecodeError) or "JSONDecodeError" in names:
         return Retry(one_line(f"the provider's answer cannot be read: {error}", secrets))
-    return Retry(one_line(text, secrets)) if isinstance(error, OSError | EOFError) else None
+    of_transport = "ClientError" in names or "ProxyError" in names or isinstance(error, OSError | EOFError)
+    return Retry(one_line(text, secrets)) if of_transport else None
 
 
 def _error_text(error: BaseException) -> str:

@@ -44,15 +44,15 @@ from dgm.models.faults import (
 )
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.pricing import REPLY_TOKENS
-from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
+from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive, render_whole
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +121,8 @@ class _CallInProgress:
     """The output limit that the provider would accept now."""
     known: Abilities = field(default_factory=Abilities)
     """The known abilities of the model when the last try was sent."""
+    sent: bool = False
+    """Whether the last try was sent whole, so that it may be billed."""
     proxy_failed: bool = False
     """Whether the last try failed at the proxy that the environment names."""
     samples: int = 0
@@ -128,19 +130,19 @@ class _CallInProgress:
     refusal: tuple[int, bytes] = (400, b"")
     """Status and body of the last refusal."""
 
-    def break_off(self, receiving: AnswerReceiver, *, billed: bool = True) -> None:
+    def break_off(self, reader: AnswerReader | None, body: JsonObject, *, billed: bool = True) -> None:
         """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
-            receiving: the received part of the answer.
+            reader: the received part of the answer, if there is one.
+            body: the request's body, as it was sent.
             billed: whether the input counts if nothing arrived: the provider did not say that it failed.
         """
-        reader = receiving.reader
-        came = reader.whole() if reader is not None and reader.spoken else {}
+        came = reader.spoken if reader is not None else {}
         if not came and not billed:
             self.delivery.take_back(Usage())
             return
-        usage = receiving.wire.usage(came, receiving.body)
+        usage = WIRES[self.request.protocol].usage(came, body)
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 
 
@@ -226,21 +228,6 @@ class HostedModel:
             self.abilities = self.abilities.learn(Abilities(tools=False))
         return Checked(self.name, self.abilities.as_record(), tuple(words), reply.usage)
 
-    async def count_tokens(self, request: WireRequest) -> int | None:
-        """Return the input tokens as the provider counts them; see ``WireModel.count_tokens``."""
-        if self.protocol is not WireProtocol.MESSAGES:
-            return None
-        body = {**request.body, "model": self.own_name}
-        try:
-            response = await self._connection.post(
-                "/messages/count_tokens", body, stream=False, headers=request.headers
-            )
-            return _read_count(response.status_code, response.content)
-        except Exception as error:
-            if judge_transport(error) is None:
-                raise
-            return None
-
     async def close(self) -> None:
         """Close the connections to the provider."""
         await self._connection.close()
@@ -281,12 +268,11 @@ class HostedModel:
         for _ in range(REPAIRS):
             self._check_wait()
             async with AsyncExitStack() as stack:
-                body, stream = self._fit_body(sending)
+                body = self._fit_body(sending)
                 with sending.delivery.waiting():
                     turn = await stack.enter_async_context(self._throttle.turn(estimate_tokens(body)))
                 self._check_wait()
-                await sending.delivery.sending()
-                answer = await self._ask(sending, body, stream)
+                answer = await self._ask(sending, body)
                 if isinstance(answer, WireReply):
                     self._throttle.used(turn, answer.usage.tokens)
                     self._throttle.went_well()
@@ -299,54 +285,63 @@ class HostedModel:
                 break
         raise self._error_of_fault(outcome, sending)
 
-    async def _ask(self, sending: _CallInProgress, body: JsonObject, stream: bool) -> WireReply | Fault:
+    async def _ask(self, sending: _CallInProgress, body: JsonObject) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
         wire = WIRES[self.protocol]
-        asked = sending.request.body
-        receiving = AnswerReceiver(
-            wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes
-        )
-        response: httpx2.Response | None = None
+        reader: AnswerReader | None = None
+        sending.sent = False
+        response: aiohttp.ClientResponse | None = None
         try:
-            response = await self._connection.post(
-                wire.path, body, stream=stream, headers=sending.request.headers
-            )
-            if response.status_code >= 400:
-                await response.aread()
-                sending.refusal = (
-                    response.status_code,
-                    mask_secret_bytes(response.content, self._access.secrets),
-                )
-                return self._judge_refusal(
-                    response.status_code, response.content, response.headers, (sending, body)
-                )
-            received = await receiving.take(response)
+            response = await self._post(sending, wire.path, body)
+            if response.status >= 300:
+                content = await response.read()
+                sending.refusal = response.status, mask_secret_bytes(content, self._access.secrets)
+                return self._judge_refusal(response.status, content, response.headers, (sending, body))
+            kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+            asked, streamed = sending.request.body, kind == EVENTS
+            reader = AnswerReader(wire, body, asked, self._secret_bytes, streamed=streamed)
+            received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
-            sending.break_off(receiving, billed=False)
+            sending.break_off(reader, body, billed=False)
             content = json.dumps(error.body).encode()
             sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
         except UnusableReply as error:
             return self._handle_unreadable(error, sending, body)
-        except TimeoutError:
-            sending.break_off(receiving)
-            reason = f"no progress of the answer for {self._access.timeout_s:g} s"
-            return Retry(reason)
         except Exception as error:
             fault = judge_transport(error, secrets=self._access.secrets)
             if fault is None:
                 raise
-            never_sent = response is None and _was_never_sent(error)
-            if not never_sent:
-                sending.break_off(receiving)
-            sending.proxy_failed = never_sent and bool(self._connection.proxy)
+            if sending.sent:
+                sending.break_off(reader, body)
+                if isinstance(error, TimeoutError):
+                    return Retry(f"no progress of the answer for {self._access.timeout_s:g} s")
+            sending.proxy_failed = not sending.sent and bool(self._connection.proxy)
             if sending.proxy_failed and isinstance(fault, Retry):
                 return Retry(f"{fault.reason} (by the proxy that {self._connection.proxy} names)")
             return fault
         finally:
             if response is not None:
-                await response.aclose()
+                response.close()
         return self._make_reply(received, body)
+
+    async def _post(self, sending: _CallInProgress, path: str, body: JsonObject) -> "aiohttp.ClientResponse":
+        """Send one request while its beginning becomes durable; its last byte waits for that."""
+        begun = asyncio.ensure_future(sending.delivery.begin())
+
+        async def ready() -> None:
+            await asyncio.shield(begun)
+            sending.delivery.sending()
+            sending.sent = True
+
+        request = sending.request
+        try:
+            return await self._connection.post(
+                path, body, headers=request.headers, ready=ready, own=request.own
+            )
+        finally:
+            await _settle(begun)
+            begun.result()
 
     def _judge_refusal(
         self,
@@ -390,11 +385,10 @@ class HostedModel:
             sending.delivery.take_back(Usage())
         return Retry(str(error))
 
-    def _fit_body(self, sending: _CallInProgress) -> tuple[JsonObject, bool]:
-        """Return the body to send, and whether to ask the provider to stream."""
+    def _fit_body(self, sending: _CallInProgress) -> JsonObject:
+        """Return the body to send."""
         sending.known = self.abilities
-        fitted = fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
-        return fitted, bool(fitted.get("stream"))
+        return fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
 
     def _learn(self, fault: Repair, sending: _CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
@@ -514,13 +508,14 @@ def estimate_tokens(body: JsonObject) -> int:
     return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
 
 
-def _was_never_sent(error: Exception) -> bool:
-    """Return whether a request did not reach the provider, so that it cannot be billed."""
-    import httpx2
-
-    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    never = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
-    return isinstance(cause, never)
+async def _settle(task: "asyncio.Future[None]") -> None:
+    """Wait until a task has ended, even if cancelled meanwhile."""
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
 
 
 def _fault_of(state: RetryCallState) -> Retry:
@@ -542,12 +537,3 @@ def _backoff_s(state: RetryCallState, retries: Retries) -> float:
     # The exponent is bounded so that no number of tries overflows a float.
     longest = min(LONGEST_BACKOFF_S, retries.backoff_s * 2.0 ** min(state.attempt_number - 1, 60))
     return max(longest * retries.rng.uniform(0.5, 1.0), asked_s or 0.0)
-
-
-def _read_count(status: int, content: bytes) -> int | None:
-    """Return the input tokens in a provider's answer to the question for their number; None if it has none."""
-    try:
-        counted = json.loads(content).get("input_tokens") if status == 200 else None
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return counted if isinstance(counted, int) else None

@@ -1,11 +1,10 @@
 """Authentication that is not a key: requests signed for AWS, and tokens of Google. Their packages are extras."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
-
-import httpx2
+from urllib.parse import urlsplit
 
 from dgm.errors import ProviderRefuses, UserError
 
@@ -45,10 +44,8 @@ def find_aws_region(profile: str | None) -> str:
         raise UserError(f"models.bedrock.profile: {error}") from error
 
 
-class AwsSigner(httpx2.Auth):
+class AwsSigner:
     """Signs requests for Amazon Bedrock (SigV4) with the credentials of AWS's usual chain."""
-
-    requires_request_body = True
 
     def __init__(self, region: str, profile: str | None) -> None:
         import boto3
@@ -56,47 +53,40 @@ class AwsSigner(httpx2.Auth):
         self._session = boto3.Session(profile_name=profile, region_name=region)
         self._region = region
 
-    async def async_auth_flow(
-        self, request: httpx2.Request
-    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Add the signature, in place of the key that the vendor's client sends."""
-        request.headers.update(await asyncio.to_thread(self._sign, request))
-        yield request
+    async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
+        """Return the signature; a request without content is a GET."""
+        return await asyncio.to_thread(self._sign, url, headers, content)
 
-    def _sign(self, request: httpx2.Request) -> Mapping[str, str]:
+    def _sign(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
         from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
-        service = "bedrock" if request.url.host.startswith("bedrock-runtime") else "bedrock-mantle"
-        unsigned = {
-            name: request.headers[name] for name in ("host", "content-type") if name in request.headers
-        }
-        signed = AWSRequest(request.method, str(request.url), unsigned, request.content)
+        host = urlsplit(url).netloc
+        service = "bedrock" if host.startswith("bedrock-runtime") else "bedrock-mantle"
+        unsigned = {"host": host, "content-type": headers["content-type"]}
+        signed = AWSRequest("POST" if content else "GET", url, unsigned, content)
         try:
             credentials = self._session.get_credentials()
             if credentials is None:
                 raise ProviderRefuses(_NO_AWS)
             SigV4Auth(credentials.get_frozen_credentials(), service, self._region).add_auth(signed)
         except HTTPClientError as error:
-            raise httpx2.ConnectError(f"AWS credentials could not be renewed: {error}") from error
+            raise ConnectionError(f"AWS credentials could not be renewed: {error}") from error
         except (BotoCoreError, ClientError) as error:
             raise ProviderRefuses(f"AWS credentials: {error}") from error
         return {name: str(value) for name, value in signed.headers.items()}
 
 
-class GoogleToken(httpx2.Auth):
+class GoogleToken:
     """Sends a token of Google's Application Default Credentials."""
 
     def __init__(self) -> None:
         self._credentials: Any = None
 
-    async def async_auth_flow(
-        self, request: httpx2.Request
-    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Send the token, renewed if it has expired, in place of the client's key."""
-        request.headers["authorization"] = f"Bearer {await asyncio.to_thread(self._token)}"
-        yield request
+    async def headers(self, url: str, headers: Mapping[str, str], content: bytes) -> Mapping[str, str]:  # noqa: ARG002
+        """Return the token, renewed if it has expired."""
+        return {"authorization": f"Bearer {await asyncio.to_thread(self._token)}"}
 
     def _token(self) -> str:
         import google.auth
@@ -110,7 +100,7 @@ class GoogleToken(httpx2.Auth):
             if not self._credentials.valid:
                 self._credentials.refresh(Request())
         except TransportError as error:
-            raise httpx2.ConnectError(f"Google credentials could not be renewed: {error}") from error
+            raise ConnectionError(f"Google credentials could not be renewed: {error}") from error
         except GoogleAuthError as error:
             raise ProviderRefuses(f"Google credentials: {error}") from error
         return str(self._credentials.token)

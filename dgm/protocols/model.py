@@ -59,8 +59,12 @@ class Delivery(Protocol):
         """Return a context in which the call waits: nothing is billed, and the time does not count for the agent."""
         ...
 
-    async def sending(self) -> None:
-        """Note that a try is about to be sent and may be billed; return when that is durable."""
+    async def begin(self) -> None:
+        """Note that a try is about to be sent; return when that is durable."""
+        ...
+
+    def sending(self) -> None:
+        """Note that the whole request is sent from now on, and may be billed; ``begin`` has returned."""
         ...
 
     def pass_on(self, data: bytes) -> None:
@@ -157,10 +161,6 @@ class WireModel(Protocol):
             ProviderRefuses: a person must act.
             Infrastructure: the model does not answer now.
         """
-        ...
-
-    async def count_tokens(self, request: WireRequest) -> int | None:
-        """Return the provider's count of a request's input tokens, free of charge; None if it offers none."""
         ...
 
     async def close(self) -> None:

@@ -9,8 +9,8 @@ import logging
 
 from dgm.errors import Infrastructure
 from dgm.gateway.blame import FAILED, TRIES
+from dgm.gateway.call import ModelCaller
 from dgm.gateway.lease import Lease
-from dgm.gateway.performing import ModelCaller
 from dgm.gateway.server import MOST_LOST_S
 from dgm.messages import LEFT_OPEN
 from dgm.protocols import Completed

@@ -16,9 +16,9 @@ from tempfile import mkdtemp
 from dgm.config import LimitSettings, Settings
 from dgm.domain import ActionId, Budget, Snapshot, TaskId, Usage
 from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.gateway.lease import DRY_RUN
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import Gateway, LendingRules
 from dgm.meta.vetting import Stages
 from dgm.models.builtin import DryRun

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dgm.archive.repository import tree_id
 from dgm.domain import CommitId, Digest, Snapshot, TaskId
-from dgm.gateway.performing import DRY_RUN
+from dgm.gateway.lease import DRY_RUN
 from dgm.meta.prompts import load_frozen
 from dgm.meta.vetting import AgentEdit, Judge, Stages, VettingReference, VettingTrace, vet
 from dgm.protocols import Brief, Grade, Proposal

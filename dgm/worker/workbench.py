@@ -15,8 +15,7 @@ from dgm.config import LimitSettings
 from dgm.domain import ActionId, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.gateway.agent_start import OFFLINE
-from dgm.gateway.lease import SPENT, Lease
-from dgm.gateway.performing import DRY_RUN
+from dgm.gateway.lease import DRY_RUN, SPENT, Lease
 from dgm.gateway.server import MOST_LOST_S, Gateway
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.meta.contract import Contract, read_contract

@@ -14,6 +14,7 @@ import pytest
 from dgm.config import Settings
 from dgm.models.providers import COMPATIBLE, open_connection
 from tests.agents.environments import environment
+from tests.support.models.connecting import post
 from tests.support.wire_server import Echo, WireServer
 
 pytestmark = [pytest.mark.minutes, pytest.mark.timeout(900)]
@@ -93,17 +94,7 @@ def connect(proxy, monkeypatch):
 
 
 def ask(connection, **body):
-    async def asking():
-        try:
-            response = await connection.post(
-                "/chat/completions", body, stream=bool(body.get("stream")), headers={}
-            )
-            await response.aread()
-            return response
-        finally:
-            await connection.close()
-
-    return asyncio.run(asking())
+    return post(connection, "/chat/completions", body)
 
 
 MODELS = ["by-openai", "by-anthropic"]
@@ -135,9 +126,9 @@ def test_stream_comes_through(connect, model):
 def test_list_and_refusals_come_through(connect, monkeypatch):
     async def listing():
         connection = connect(MODELS[0])
-        response = await connection.get(connection.list_path)
+        listed = await connection.get(connection.list_path)
         await connection.close()
-        return response.json()["data"]
+        return json.loads(listed)["data"]
 
     assert {row["id"] for row in asyncio.run(listing())} == set(MODELS)
     unknown = ask(connect("nobody"), model="nobody", messages=[{"role": "user", "content": "x"}])

@@ -68,7 +68,8 @@ class Instant(Provider):
         self._answer = whole("done")
 
     async def send(self, request, delivery):
-        await delivery.sending()
+        await delivery.begin()
+        delivery.sending()
         # From here on a provider has the request.
         said = str(request.body["messages"][-1]["content"])
         self.counts[said.partition("\n")[0]] += 1

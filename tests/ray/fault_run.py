@@ -60,7 +60,7 @@ if "FAULT_HEARD" in os.environ:
     _log = logging.FileHandler(os.environ["FAULT_HEARD"])
     _log.setFormatter(logging.Formatter("%(process)d %(message)s"))
     _log.addFilter(lambda record: ": has call " in record.getMessage())
-    _gateway = logging.getLogger("dgm.gateway.performing")
+    _gateway = logging.getLogger("dgm.gateway.call")
     _gateway.setLevel(logging.DEBUG)
     _gateway.addHandler(_log)
 _off, _now, _now_ns = float(os.environ.get("FAULT_CLOCK_S", "0")), time.time, time.time_ns

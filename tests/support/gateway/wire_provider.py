@@ -91,7 +91,6 @@ class Provider:
         self.protocol = protocol
         self.answers = answers or (whole(),)
         self.asked = []
-        self.counted = None
 
     def adopt(self, listener, abilities):
         pass
@@ -99,14 +98,12 @@ class Provider:
     async def send(self, request, delivery):
         self.asked.append(request)
         answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
-        await delivery.sending()
+        await delivery.begin()
+        delivery.sending()
         return await answer(request, delivery)
 
     async def check(self):
         return Checked(self.name, {}, (), Usage(1, 1, 1))
-
-    async def count_tokens(self, request):
-        return self.counted
 
     async def close(self):
         pass

@@ -1,7 +1,10 @@
 """Opens connections for tests, with an environment that names no provider and no proxy."""
 
 import asyncio
+import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from dgm.config import Settings
 from dgm.models.providers import open_connection, provider_of
@@ -21,14 +24,30 @@ def connect(name, **sections):
     return open_connection(provider_of(name), models, name.partition("/")[2])
 
 
-def post(connection, path, body, *, stream=False, headers=None):
+@dataclass(frozen=True)
+class Reply:
+    status_code: int
+    content: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def text(self):
+        return self.content.decode()
+
+    def json(self):
+        return json.loads(self.content)
+
+
+def post(connection, path, body, *, headers=None, own=False):
     """One request; gives the reply, read."""
+
+    async def ready():
+        pass
 
     async def ask():
         try:
-            response = await connection.post(path, body, stream=stream, headers=headers or {})
-            await response.aread()
-            return response
+            response = await connection.post(path, body, headers=headers or {}, ready=ready, own=own)
+            return Reply(response.status, await response.read(), response.headers)
         finally:
             await connection.close()
 

@@ -83,6 +83,35 @@ def streamed(*pieces):
     return httpx2.Response(200, headers=EVENTS, stream=Pieces(pieces))
 
 
+class Reply:
+    """What a model reads of an ``aiohttp.ClientResponse``."""
+
+    def __init__(self, response):
+        self.status, self.headers = response.status_code, response.headers
+        self._pieces = response.stream
+        self.content = self
+        self.closed = False
+
+    def iter_any(self):
+        """The pieces of the body."""
+        return aiter(self._pieces)
+
+    def set_exception(self, error):
+        """Forget the error."""
+
+    def read_nowait(self):
+        """Nothing is left."""
+        return b""
+
+    async def read(self):
+        """The whole body."""
+        return b"".join([piece async for piece in self._pieces])
+
+    def close(self):
+        """Note it."""
+        self.closed = True
+
+
 class Script:
     """``dgm.models.connections.Connection``: gives its steps in order, then whole answers for ever."""
 
@@ -99,23 +128,23 @@ class Script:
         self.bodies, self.headers, self.at, self.places = [], [], [], []
         self.closed = False
 
-    async def post(self, path, body, *, stream, headers):
-        """The next step."""
-        self.places.append((path, stream))
+    async def post(self, path, body, *, headers, ready, own=False):
+        """The next step; a refused connection never gets the whole request."""
+        self.places.append((path, bool(body.get("stream"))))
         self.bodies.append(dict(body))
         self.headers.append(dict(headers))
         self.at.append(clock())
         step = self.steps.pop(0) if self.steps else well()
+        if not isinstance(step, ConnectionRefusedError):
+            await ready()
         step = await step(body) if callable(step) else step
         if isinstance(step, Exception):
             raise step
-        step.request = httpx2.Request("POST", URL + path)
-        return step
+        return Reply(step)
 
     async def get(self, path):
         """A page, or the words that there is none."""
-        page = self.pages.get(path)
-        return httpx2.Response(404) if page is None else httpx2.Response(200, json=page)
+        return json.dumps(self.pages.get(path, "Not Found")).encode()
 
     async def close(self):
         """Note it."""
@@ -162,7 +191,10 @@ class Log:
         yield
         self.events.append(f"waited {clock() - begun:.0f}")
 
-    async def sending(self):
+    async def begin(self):
+        """Record nothing."""
+
+    def sending(self):
         """Note it."""
         self.events.append("sending")
 

@@ -113,7 +113,8 @@ def test_a_provider_is_asked_the_neutral_question_once(tmp_path):
             for _ in range(3):
                 with delivery.waiting():
                     pass
-                await delivery.sending()
+                await delivery.begin()
+                delivery.sending()
             raise Infrastructure("3 tries")
 
         provider = Provider(answer)
@@ -149,7 +150,7 @@ def test_an_open_call_is_recorded_as_refused_for_a_replay(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 async with client(opened, lease.token) as http:
                     asking = asyncio.create_task(http.post("/chat/completions", json=chat("slow")))
-                    while not lease.open_calls():
+                    while not lease.billed_calls():
                         await asyncio.sleep(0.005)
                     asking.cancel()
                     lacking = await lease.wait_for_calls(0.05)

@@ -33,42 +33,6 @@ def test_what_the_runs_budget_cuts_short_is_not_graded(tmp_path):
     run(scenario())
 
 
-def test_what_is_left_of_a_budget_still_buys_shorter_replies(tmp_path):
-    async def scenario():
-        model, journal = Script(Reply("short", usage=Usage(1, 10, 20))), MemoryJournal()
-        limits = CallLimits(output_tokens=10_000)
-        async with gateway(tmp_path / "g", model, journal, Budget(usd=0.05), limits=limits) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await ask(http))[0] == 200
-        bound = model.asked[0].max_output_tokens
-        # 10 USD a million tokens of output, and 1 USD of input that is bounded by about a thousand.
-        assert 4_850 < bound < 5_000
-
-    run(scenario())
-
-
-def test_reply_that_the_budget_cut_short_is_paid_but_shown_to_nobody(tmp_path):
-    async def scenario():
-        cut = Reply("half a th", stop=Stop.LENGTH, usage=Usage(1, 10, 4_000))
-        journal, budget = MemoryJournal(), Budget(usd=0.05)
-        async with gateway(tmp_path / "g", Script(cut), journal, budget) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    assert (await ask(http))[0] == 503
-            assert opened.ledger.exhausted
-        assert isinstance(lease.failure, Infrastructure)
-        assert journal.spent.usd == pytest.approx(0.04001)
-        async with gateway(tmp_path / "g", Script(Reply("whole")), journal, Budget(usd=1.0)) as opened:
-            with opened.lend(ACTION, "solve") as lease:
-                async with client(opened, lease.token) as http:
-                    _, body = await ask(http)
-        assert body["choices"][0]["message"]["content"] == "whole"
-        assert len(journal.paid) == 2
-
-    run(scenario())
-
-
 def test_a_huge_request_is_its_agents_trouble_and_not_the_runs(tmp_path):
     async def scenario():
         model = Script()

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from dgm.gateway.lease import DRY_RUN
 from dgm.gateway.model_names import family_of
-from dgm.gateway.performing import DRY_RUN
 from dgm.gateway.server import LendingRules
 from dgm.models.builtin import DryRun
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, chat, client, gateway

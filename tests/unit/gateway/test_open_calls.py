@@ -1,12 +1,13 @@
 """Open calls are counted: those at their model, and those that wait for a turn, for money or for the next try."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
-from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls
+from dgm.archive.live_calls import FILE, LiveCalls, read_live_calls, remove_live_calls, write_live_calls
 from dgm.domain import Budget
-from dgm.gateway.open_calls import tell_open_calls
+from dgm.live_telling import tell_changes
 from dgm.messages import Message, Request, Role
 from tests.support.gateway.bench import ACTION, Slow, gateway
 from tests.support.gateway.wire_provider import Provider, lending, until, whole
@@ -26,11 +27,13 @@ def waits(gate):
     async def answer(request, delivery):
         with delivery.waiting():
             await gate["turn"].wait()
-        await delivery.sending()
+        await delivery.begin()
+        delivery.sending()
         await gate["refusal"].wait()
         with delivery.waiting():
             await gate["again"].wait()
-        await delivery.sending()
+        await delivery.begin()
+        delivery.sending()
         await gate["answer"].wait()
         return await whole()(request, delivery)
 
@@ -49,7 +52,7 @@ def test_a_call_waits_until_it_is_sent_and_again_after_a_try_that_failed(tmp_pat
     async def scenario():
         gate = {name: asyncio.Event() for name in ("turn", "refusal", "again", "answer")}
         async with lending(tmp_path / "g", Turned(waits(gate))) as opened:
-            count = opened.caller.open_calls.count
+            count = opened.caller.count_live
             with opened.lend(ACTION, "solve") as lease:
                 task = asyncio.create_task(opened.ask(lease, QUESTION))
                 seen = []
@@ -78,8 +81,8 @@ def test_a_call_that_waits_for_money_waits(tmp_path):
         async with lending(tmp_path / "g", Provider(answer), budget=Budget(tokens=4_000)) as opened:
             with opened.lend(ACTION, "solve") as lease:
                 tasks = [asyncio.create_task(opened.ask(lease, QUESTION)) for _ in range(2)]
-                await until(lambda: opened.caller.open_calls.count().under_way == 1)
-                assert opened.caller.open_calls.count().waiting == 1
+                await until(lambda: opened.caller.count_live().under_way == 1)
+                assert opened.caller.count_live().waiting == 1
                 gate.set()
                 await asyncio.gather(*tasks)
 
@@ -93,10 +96,10 @@ def test_calls_in_dgms_own_form_are_under_way(tmp_path):
             with opened.lend(ACTION, "solve") as lease:
                 task = asyncio.create_task(opened.ask(lease, QUESTION))
                 await until(lambda: model.waiting)
-                assert opened.caller.open_calls.count() == LiveCalls(1, 0, None)
+                assert opened.caller.count_live() == LiveCalls(1, 0, None)
                 model.go.set()
                 await task
-            assert opened.caller.open_calls.count() == LiveCalls(0, 0, None)
+            assert opened.caller.count_live() == LiveCalls(0, 0, None)
 
     run(scenario())
 
@@ -110,7 +113,7 @@ def test_a_failed_call_is_open_no_more(tmp_path):
             with opened.lend(ACTION, "solve") as lease, pytest.raises(Exception, match="gone"):
                 await opened.ask(lease, QUESTION)
             await asyncio.sleep(0)
-            assert opened.caller.open_calls.count() == LiveCalls(0, 0, None)
+            assert opened.caller.count_live() == LiveCalls(0, 0, None)
 
     run(scenario())
 
@@ -120,7 +123,12 @@ def test_the_file_follows_the_calls_and_goes_with_the_session(tmp_path):
         model = Slow()
         async with (
             gateway(tmp_path / "g", model) as opened,
-            tell_open_calls(tmp_path, opened.caller.open_calls, 0.01),
+            tell_changes(
+                opened.caller.count_live,
+                partial(write_live_calls, tmp_path),
+                partial(remove_live_calls, tmp_path),
+                0.01,
+            ),
         ):
             with opened.lend(ACTION, "solve") as lease:
                 task = asyncio.create_task(opened.ask(lease, QUESTION))

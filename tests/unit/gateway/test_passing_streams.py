@@ -203,7 +203,8 @@ def test_call_whose_job_is_gone_gives_its_place_back_before_its_next_try_unless_
             await failed.wait()
             with delivery.waiting():
                 await asyncio.sleep(0.05)
-            await delivery.sending()
+            await delivery.begin()
+            delivery.sending()
             return await whole()(request, delivery)
 
         journal, provider = MemoryJournal(), Provider(answer)

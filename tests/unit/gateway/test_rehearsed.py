@@ -3,7 +3,7 @@
 import asyncio
 
 from dgm.domain import ActionId
-from dgm.gateway.performing import DRY_RUN
+from dgm.gateway.lease import DRY_RUN
 from dgm.messages import WireProtocol
 from dgm.models.builtin import DryRun, ScriptedTalk
 from tests.support.gateway.bench import client, gateway

@@ -7,7 +7,7 @@ import logging
 import httpx2
 import pytest
 
-from dgm.gateway.sockets import AT_ONCE, CONNECTIONS
+from dgm.gateway.sockets import AT_ONCE, CONNECTIONS, HEAD_BYTES
 from tests.support.gateway.bench import ACTION, chat, gateway
 
 
@@ -60,6 +60,26 @@ def test_an_odd_connection_is_answered_without_a_librarys_warning(tmp_path, capl
     with caplog.at_level(logging.DEBUG, logger="dgm"):
         assert asyncio.run(asyncio.wait_for(scenario(), 60)) == status
     assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
+def test_headers_without_end_are_refused(tmp_path):
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            reader, writer = await asyncio.open_unix_connection(str(opened.folder / opened.socket_name))
+            writer.write(b"GET / HTTP/1.1\r\nx: ")
+            sent = 0
+            while not reader.at_eof() and sent < 100 * HEAD_BYTES:
+                writer.write(b"y" * HEAD_BYTES)
+                sent += HEAD_BYTES
+                await asyncio.sleep(0.01)
+                if reader._buffer:
+                    break
+            status = await reader.readuntil(b"\r\n")
+            writer.close()
+            return status, sent
+
+    status, sent = asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert status.startswith(b"HTTP/1.1 400") and sent < 20 * HEAD_BYTES
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("HEAD", "/"), ("GET", "/api/hello")])

@@ -1,5 +1,6 @@
 """The check of a model: one small real call that tells what a person should know before money flows."""
 
+import aiohttp
 import httpx2
 import pytest
 
@@ -79,25 +80,25 @@ def test_refused_check_is_for_a_person_to_mend():
 
 
 def test_provider_that_is_away_is_asked_a_few_times():
-    bench = Bench(*(httpx2.ConnectError("refused") for _ in range(9)))
-    with pytest.raises(Infrastructure, match=r"3 tries in .* the last: connect error: refused"):
+    bench = Bench(*(ConnectionRefusedError("refused") for _ in range(9)))
+    with pytest.raises(Infrastructure, match=r"3 tries in .* the last: connection refused error: refused"):
         bench.check()
     assert len(bench.script.at) == 3
 
 
 def test_a_proxy_that_is_away_is_named_and_left_to_the_user():
-    bench = Bench(*(httpx2.ConnectError("refused") for _ in range(9)))
+    bench = Bench(*(ConnectionRefusedError("refused") for _ in range(9)))
     bench.script.proxy = "HTTPS_PROXY"
     with pytest.raises(
-        ProviderRefuses, match=r"connect error: refused \(by the proxy that HTTPS_PROXY names\)"
+        ProviderRefuses, match=r"connection refused error: refused \(by the proxy that HTTPS_PROXY names\)"
     ):
         bench.check()
 
 
 def test_a_connection_that_breaks_behind_the_proxy_is_no_fault_of_the_proxy():
-    bench = Bench(*(httpx2.ReadError("reset") for _ in range(9)))
+    bench = Bench(*(aiohttp.ClientPayloadError("reset") for _ in range(9)))
     bench.script.proxy = "HTTPS_PROXY"
-    with pytest.raises(Infrastructure, match=r"the last: read error: reset$"):
+    with pytest.raises(Infrastructure, match=r"the last: client payload error: reset$"):
         bench.check()
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 
-import httpx2
 import pytest
 
 from dgm.errors import ProviderRefuses, UserError
@@ -160,12 +159,9 @@ def test_the_signature_is_one_that_aws_accepts(aws):
 def test_the_service_that_is_signed_for_is_that_of_the_address(aws, host, service):
     from dgm.models.signing import AwsSigner
 
-    request = httpx2.Request("POST", f"https://{host}.eu-test-1.amazonaws.com/openai/v1/x", content=b"{}")
-
-    async def sign():
-        return await anext(AwsSigner("eu-test-1", None).async_auth_flow(request))
-
-    assert SIGNED.match(asyncio.run(sign()).headers["authorization"])[1] == service
+    url = f"https://{host}.eu-test-1.amazonaws.com/openai/v1/x"
+    signing = AwsSigner("eu-test-1", None).headers(url, {"content-type": "application/json"}, b"{}")
+    assert SIGNED.match(asyncio.run(signing)["Authorization"])[1] == service
 
 
 def test_addresses_at_bedrock_follow_from_the_region(aws):
@@ -176,9 +172,7 @@ def test_addresses_at_bedrock_follow_from_the_region(aws):
 
 def test_refusal_of_bedrock_is_returned(aws):
     with recording(lambda _: said({"message": "no access"}, 403)) as (url, _):
-        response = post(
-            connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES, stream=True
-        )
+        response = post(connect(f"bedrock/{CLAUDE}", bedrock={"base_url": url}), "/messages", MESSAGES)
     assert (response.status_code, response.json()) == (403, {"message": "no access"})
 
 
@@ -253,7 +247,7 @@ def test_claude_at_vertex_is_asked_by_its_own_path(google, stream, method):
     with recording(lambda _: said({})) as (url, asked):
         connection = connect("vertex/claude-opus@20260101", **vertex(f"{url}/v1"))
         assert connection.protocol is WireProtocol.MESSAGES
-        post(connection, "/messages", body, stream=stream)
+        post(connection, "/messages", body)
     place = "/v1/projects/p-1/locations/europe-west1/publishers/anthropic/models/claude-opus@20260101"
     assert asked[0].path == f"{place}:{method}"
     assert asked[0].headers["authorization"] == "Bearer google-token-123"

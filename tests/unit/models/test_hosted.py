@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 
+import aiohttp
 import httpx2
 import pytest
 
@@ -32,9 +33,9 @@ TRANSIENT = {
     "page": lambda: httpx2.Response(200, html="<h1>Hotel</h1>"),
     "cut": lambda: httpx2.Response(200, content=b'{"id": "c', headers={"content-type": "application/json"}),
     "nothing": lambda: httpx2.Response(200),
-    "timeout": lambda: httpx2.ReadTimeout("no byte"),
-    "reset": lambda: httpx2.ReadError("reset"),
-    "refused": lambda: httpx2.ConnectError("refused"),
+    "timeout": lambda: aiohttp.SocketTimeoutError("no byte"),
+    "reset": lambda: aiohttp.ClientPayloadError("reset"),
+    "refused": lambda: ConnectionRefusedError("refused"),
     "within": lambda: httpx2.Response(200, json={"error": {"message": "overloaded", "code": 503}}),
 }
 
@@ -240,7 +241,7 @@ def test_closing_closes_the_connection():
 def test_no_vendors_package_is_imported_before_it_is_needed():
     program = (
         "import sys, dgm.models.hosted, dgm.models.throttle, dgm.models.keys, dgm.wires\n"
-        "print([name for name in ('openai', 'anthropic', 'httpx2') if name in sys.modules])"
+        "print([name for name in ('openai', 'anthropic', 'httpx2', 'aiohttp') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

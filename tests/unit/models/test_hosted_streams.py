@@ -2,7 +2,7 @@
 
 import json
 
-import httpx2
+import aiohttp
 import pytest
 
 from dgm.errors import Infrastructure
@@ -60,7 +60,7 @@ def test_overload_before_any_content_is_asked_again_unseen():
     assert [one.output_tokens for one in bench.log.wasted] == [0, 0]
 
 
-@pytest.mark.parametrize("broken", [OVERLOADED, httpx2.ReadError("reset")])
+@pytest.mark.parametrize("broken", [OVERLOADED, aiohttp.ClientPayloadError("reset")])
 def test_stream_that_breaks_after_content_is_taken_back_and_asked_again(broken):
     bench = Bench(streamed(chunk({"content": "Once " * 40}), broken), streamed(*STREAM))
     reply = bench.ask(stream=True)
@@ -106,7 +106,7 @@ def test_content_filter_within_a_stream_is_told():
 
 
 def test_connection_that_breaks_behind_the_end_is_no_fault():
-    bench = Bench(streamed(*STREAM[:3], httpx2.ReadError("reset")))
+    bench = Bench(streamed(*STREAM[:3], aiohttp.ClientPayloadError("reset")))
     assert bench.ask(stream=True).content == WITHOUT_USAGE
     assert len(bench.script.at) == 1
 

@@ -5,11 +5,11 @@ import socket
 import threading
 from contextlib import contextmanager
 
-import openai
+import aiohttp
 import pytest
 
 from dgm.errors import UserError
-from dgm.models.addresses import find_proxy_variable
+from dgm.models.addresses import find_proxy
 from dgm.models.faults import UserMustAct, judge_transport
 from tests.support.models.connecting import clear_environment, connect, post
 from tests.support.models.recording_server import Answer, recording, said
@@ -17,7 +17,7 @@ from tests.support.models.recording_server import Answer, recording, said
 URL = "https://api.provider.example/v1"
 HTTP = "http://proxy.example:3128"
 BODY = {"model": "m", "messages": []}
-NEEDS_SOCKS = pytest.mark.skipif(importlib.util.find_spec("socksio") is None, reason="needs httpx2[socks]")
+NEEDS_SOCKS = pytest.mark.skipif(importlib.util.find_spec("aiohttp_socks") is None, reason="needs dgm[socks]")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,14 @@ def environment(monkeypatch):
 def test_variable_is_chosen_by_the_scheme(environment, right, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert find_proxy_variable(URL) == right
+    assert find_proxy(URL)[0] == right
+
+
+def test_no_proxy_names_hosts_that_have_none(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", HTTP)
+    monkeypatch.setenv("NO_PROXY", "other.example,.provider.example")
+    assert find_proxy(URL) == ("", "")
+    assert find_proxy("https://elsewhere.example/v1") == ("HTTPS_PROXY", HTTP)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_variable_is_chosen_by_the_scheme(environment, right, monkeypatch):
 )
 def test_loopback_has_no_proxy(host, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", HTTP)
-    assert find_proxy_variable(f"http://{host}:8000/v1") == ""
+    assert find_proxy(f"http://{host}:8000/v1") == ("", "")
 
 
 def test_a_server_on_this_machine_is_asked_without_the_proxy(monkeypatch):
@@ -70,7 +77,7 @@ def test_malformed_proxy_is_one_line_that_names_the_variable(value, monkeypatch)
 
 def test_a_socks_proxy_without_its_package_is_one_line_that_names_the_variable(monkeypatch):
     if not NEEDS_SOCKS.args[0]:
-        pytest.skip("httpx2[socks] is installed")
+        pytest.skip("dgm[socks] is installed")
     monkeypatch.setenv("ALL_PROXY", "socks5://p.example")
     with pytest.raises(UserError, match="ALL_PROXY names a SOCKS proxy"):
         connect("openai-compatible/m", compatible={"base_url": URL})
@@ -93,7 +100,7 @@ def test_request_goes_through_the_proxy(monkeypatch):
 def test_proxy_that_refuses_is_named_without_its_password(monkeypatch, scheme):
     with recording(lambda _: Answer(407, b"")) as (url, _), refuse_connect() as tunnel:
         place = (url if scheme == "http" else tunnel).removeprefix("http://")
-        with pytest.raises(openai.APIConnectionError) as caught:
+        with pytest.raises(aiohttp.ClientHttpProxyError) as caught:
             ask_by(
                 monkeypatch,
                 f"{scheme.upper()}_PROXY",
