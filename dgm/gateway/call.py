@@ -529,6 +529,7 @@ class ModelCaller:
             if lease.asked_at < began:
                 lease.asked_at = time.monotonic()
                 recorded = isinstance(lease.model, RecordedModel)
+                await lease.recall()
                 lease.model_answers = (
                     lease.memory.has_answer(blame.QUESTION) if recorded else await self._ask_neutrally(lease)
                 )

@@ -5,7 +5,6 @@ The request is sent as JSON, changed only as ``abilities`` says. ``faults`` deci
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
+from dgm.fast_json import dump_json
 from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.check import (
@@ -303,7 +303,7 @@ class HostedModel:
             received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
             sending.break_off(reader, body, billed=False)
-            content = json.dumps(error.body).encode()
+            content = dump_json(error.body)
             sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
             return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
         except UnusableReply as error:
@@ -365,7 +365,14 @@ class HostedModel:
         limit = wire.output_limit(body)
         if limit is not None and usage.output_tokens > limit * wire.choices(body):
             self.listener.overran(self.name, limit, usage.output_tokens)
-        return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
+        return WireReply(
+            self.protocol,
+            received.content,
+            received.stream,
+            usage,
+            wire.stop(received.whole),
+            whole=received.whole,
+        )
 
     def _handle_unreadable(
         self, error: UnusableReply, sending: _CallInProgress, body: JsonObject
@@ -492,7 +499,7 @@ def fit_body(
     fitted = known.apply(access.changes.apply(asked))
     wished = wire.output_limit(fitted)
     if room is None:
-        room = known.room(len(json.dumps(fitted, ensure_ascii=False)) * 2 // 7)
+        room = known.room(len(dump_json(fitted)) * 2 // 7 if known.context is not None else 0)
     if access.half_context and known.context is not None:
         half = max(known.context // 2, 1)
         room = half if room is None else min(room, half)
@@ -505,7 +512,7 @@ def estimate_tokens(body: JsonObject) -> int:
     """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
     wires = WIRES.values()
     output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
-    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+    return len(dump_json(body)) // CHARACTERS_PER_TOKEN + output
 
 
 async def _settle(task: "asyncio.Future[None]") -> None:

@@ -24,6 +24,8 @@ def whole_of(reply: WireReply, request: JsonObject) -> JsonObject:
     Unreadable bytes, a refusal's among them, become as much of an answer as they hold: of a stream that holds an error
     or is cut off, the part before.
     """
+    if reply.whole is not None:
+        return reply.whole
     content = reply.content
     if not reply.stream or reply.error or content.lstrip().startswith(b"{"):
         try:
