@@ -17,8 +17,6 @@ from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import (
     container,
-    images,
-    kept_agent_images,
     owners,
     podman,
     prepared,
@@ -37,10 +35,8 @@ from dgm.sandboxes.engine_client import (
     find_image,
     remove_container,
 )
-from dgm.sandboxes.instance_images import InstanceStore
-from dgm.sandboxes.kept_agent_images import AgentImage
+from dgm.sandboxes.image_store import AGENT, ImageStore, StoredImage
 from dgm.sandboxes.shown_folders import ShownFolder
-from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 from dgm.sandboxes.uses import note_use
 from dgm.sandboxes.volumes import VolumeStore
@@ -70,8 +66,7 @@ class DockerEngine:
         self._client = self._connection.client
         self._images: set[str] = set()
         self._is_examined = False
-        self._instances = InstanceStore(self._client)
-        self._task_images = TaskImageStore(self._client)
+        self._store = ImageStore(self._client)
         self._volumes = VolumeStore(self._connection)
 
     def close(self) -> None:
@@ -84,14 +79,14 @@ class DockerEngine:
         return self._client
 
     @property
-    def instances(self) -> InstanceStore:
-        """Images for benchmarks whose repositories are inside images."""
-        return self._instances
+    def instances(self) -> ImageStore:
+        """Its images, for benchmarks whose repositories are inside images."""
+        return self._store
 
     @property
-    def task_images(self) -> TaskImageStore:
-        """Images that tasks of suites bring or name."""
-        return self._task_images
+    def task_images(self) -> ImageStore:
+        """Its images, for tasks that bring or name one."""
+        return self._store
 
     @property
     def facts(self) -> EngineFacts:
@@ -127,8 +122,7 @@ class DockerEngine:
         Raises:
             Infrastructure: the engine failed.
         """
-        with convert_engine_errors(f"look for the image {reference}"):
-            return find_image(self._client, reference) is not None
+        return self._store.has(reference)
 
     def identify(self, image: str) -> str:
         """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
@@ -176,26 +170,20 @@ class DockerEngine:
             UserError: there is no such recipe, or its image can be made neither from a registry nor here.
             Infrastructure: the build failed.
         """
-        with convert_engine_errors("build an image"):
-            return images.ensure(self._client, recipes.load(recipe))
+        return self._store.build_recipe(recipes.load(recipe))
 
     def images(self) -> list[str]:
         """Return the tags of all images that were built from recipes."""
-        with convert_engine_errors("list images"):
-            return images.list_images(self._client)
+        return self._store.list_recipes()
 
-    def agent_images(self) -> Sequence[AgentImage]:
+    def agent_images(self) -> Sequence[StoredImage]:
         """Return agents' own images, the longest unused first."""
-        with convert_engine_errors("list images"):
-            return kept_agent_images.list_agent_images(self._client)
+        return self._store.list_images([AGENT])
 
     def collect(self) -> list[str]:
-        """Remove images that are not needed, and what belonged to images; return the images' tags.
-
-        Not needed are images that no present recipe asks for, and agents' own images that were not used for a week.
-        """
-        with convert_engine_errors("remove images"):
-            removed = images.collect(self._client) + kept_agent_images.collect(self._client)
+        """Remove images of former recipes, and images and volumes unused for a week; return the images' tags."""
+        removed = self._store.collect_unused()
+        with convert_engine_errors("remove volumes"):
             volumes.collect(self._client)
         return removed
 
@@ -282,6 +270,6 @@ class DockerEngine:
             return image.removeprefix(IN_ENGINE)
         recipe = recipes.load(image)
         if recipe.tag not in self._images:
-            images.ensure(self._client, recipe)
+            self._store.build_recipe(recipe)
             self._images.add(recipe.tag)
         return recipe.tag

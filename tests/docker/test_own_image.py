@@ -23,7 +23,8 @@ print("hi", json.dumps(1), sys.prefix)
 """
 SOURCE = {
     "agent.toml": Entry(
-        b'[agent]\ncommand = ["hello"]\ncheck = ["hello", "--check"]\nimage = "Dockerfile"\nprotected = ["hello", "none"]\n'
+        b'[agent]\ncommand = ["hello"]\ncheck = ["hello", "--check"]\nimage = "Dockerfile"\n'
+        b'protected = ["hello", "none"]\n'
     ),
     # Without git no sandbox can be made of it: its files are shown beside those of another image.
     "Dockerfile": Entry(b"FROM dgm/python\nCOPY none /usr/bin/git\nCOPY hello /usr/local/bin/hello\n"),

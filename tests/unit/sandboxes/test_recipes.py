@@ -4,7 +4,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, UserError
-from dgm.sandboxes import images, recipes, tarball
+from dgm.sandboxes import recipes, tarball
 from dgm.sandboxes.bootstrap import mirror
 from dgm.sandboxes.bubblewrap import find_host_files
 from dgm.sandboxes.confined import Output
@@ -175,16 +175,6 @@ def test_a_recipe_without_a_dockerfile_is_a_mistake(tmp_path):
     (standing_on(tmp_path, "mine") / "Dockerfile").unlink()
     with pytest.raises(UserError, match="mine/Dockerfile: cannot be read"):
         recipes.load("mine", tmp_path)
-
-
-def test_the_dockerfile_is_built_with_the_tags_of_what_it_stands_on(tmp_path):
-    standing_on(tmp_path, "low", "debian:some")
-    standing_on(tmp_path, "high", "dgm/low", "debian:other")
-    text = images.resolve_bases(recipes.load("high", tmp_path), {"dgm/low": "dgm/low:123"})
-    assert [line for line in text.splitlines() if line.startswith("FROM")] == [
-        "FROM dgm/low:123 AS some",
-        "FROM debian:other AS some",
-    ]
 
 
 def test_host_files_beside_usr_are_shown_by_bubblewrap(tmp_path):
