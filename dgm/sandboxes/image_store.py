@@ -432,10 +432,10 @@ class ImageStore:
             return self.build_recipe(recipes.load(recipe, folder))
         if find_image(self._client, base) is not None or self.offered(base):
             return base
+        instead = "" if folder else ", or write 'FROM dgm/python'"
+        suite = ", or import the suite with --image python" if what == TASKS else ""
         raise UserError(
-            f"{what} stands on {base}: the engine has no such image and no registry offers it; "
-            "pull it, or write 'FROM dgm/python'"
-            + (", or import the suite with --image python" if what == TASKS else "")
+            f"{what} stands on {base}: the engine has no such image and no registry offers it; pull it{instead}{suite}"
         )
 
     def _build(self, context: Snapshot, tag: str, what: str, fault: type[Exception], **how: Any) -> None:  # noqa: ANN401

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dgm.errors import DgmError, UserError
 from dgm.protocols import Completed, Sandbox, SandboxEngine, SandboxSpec, SharedSocket
-from dgm.sandboxes import bootstrap, cgroups, recipes
+from dgm.sandboxes import cgroups, recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.choose import open_kind
 from dgm.sandboxes.docker import DockerEngine
@@ -127,10 +127,8 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 def probe_images() -> list[DiagnosisRow]:
-    """Return checks whether images are there, or could be made without a registry."""
+    """Return checks whether bubblewrap and the images of recipes are there."""
     rows = []
-    obstacle = bootstrap.obstacle()
-    rows.append(DiagnosisRow("debootstrap", not obstacle, obstacle or "can make images without a registry"))
     found = shutil.which("bwrap")
     rows.append(DiagnosisRow("bwrap", found is not None, found or "install the package 'bubblewrap'"))
     try:
