@@ -18,7 +18,6 @@ from dgm.protocols import SandboxSpec
 from dgm.sandboxes import (
     container,
     owners,
-    podman,
     prepared,
     recipes,
     shown_folders,
@@ -30,7 +29,6 @@ from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     EngineConnection,
     EngineFacts,
-    call_engine,
     convert_engine_errors,
     find_image,
     remove_container,
@@ -45,9 +43,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 log = logging.getLogger(__name__)
-
-_EXAMINED_S = 300.0
-"""Lifetime of the sandbox in which an engine's own seccomp profile is examined, in seconds."""
 
 
 class DockerEngine:
@@ -65,7 +60,6 @@ class DockerEngine:
         self._connection = EngineConnection(address)
         self._client = self._connection.client
         self._images: set[str] = set()
-        self._is_examined = False
         self._store = ImageStore(self._client)
         self._volumes = VolumeStore(self._connection)
 
@@ -167,7 +161,7 @@ class DockerEngine:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
 
         Raises:
-            UserError: there is no such recipe, or its image can be made neither from a registry nor here.
+            UserError: there is no such recipe, or its image cannot be made.
             Infrastructure: the build failed.
         """
         return self._store.build_recipe(recipes.load(recipe))
@@ -192,25 +186,9 @@ class DockerEngine:
         """Open a fresh container, and remove it when the context ends. The image of a recipe is built if necessary.
 
         Raises:
-            UserError: there is no such recipe, or its image can be made neither from a registry nor here, or the
-                engine's own seccomp profile holds and allows too much.
+            UserError: there is no such recipe, its image cannot be made, or a Podman's own seccomp profile would hold.
             Infrastructure: the engine failed, or has no such image.
         """
-        if not self._is_examined:
-            await self._examine_profile(spec.labels)
-        async with self._open(spec) as sandbox:
-            yield sandbox
-
-    async def _examine_profile(self, labels: Mapping[str, str]) -> None:
-        """Where dgm's own profile does not hold, look into a sandbox before any other is used; raise as ``open``."""
-        facts = await call_engine("ask the engine what it is", lambda: self.facts)
-        if facts.is_podman and not podman.reads_profile(self.address):
-            async with self._open(SandboxSpec("python", labels, lifetime_s=_EXAMINED_S)) as sandbox:
-                await podman.check_own_profile(self.address, sandbox, facts.machine)
-        self._is_examined = True
-
-    @contextlib.asynccontextmanager
-    async def _open(self, spec: SandboxSpec) -> AsyncIterator[DockerSandbox]:
         shown = await asyncio.to_thread(
             shown_folders.pack_folders, [mount for mount in spec.mounts if not mount.digest]
         )
