@@ -6,7 +6,6 @@ is never baked into it. Its steps may use the engine's bridge, as an author's ow
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
@@ -14,12 +13,8 @@ from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.image_needs import find_lacks
-from dgm.sandboxes.kept_agent_images import REPOSITORY
+from dgm.sandboxes.image_store import AGENT
 from dgm.sandboxes.preparing import Preparation
-
-if TYPE_CHECKING:
-    from docker import DockerClient
 
 _WHAT = "agent.toml: image: the Dockerfile (which can copy protected files only)"
 
@@ -40,9 +35,9 @@ def build_agent_image(engine: SandboxEngine, dockerfile: str, context: Snapshot)
     files = dict(docker_context(context, dockerfile))
     del files[dockerfile]
     files["Dockerfile"] = context[dockerfile]
-    tag = f"{REPOSITORY}:{_digest(files)}"
+    tag = f"{AGENT}:{_digest(files)}"
     told = Preparation("the agent's image")
-    if not builder.client.images.list(tag):
+    if not builder.task_images.has(tag):
         told.say("building it, which takes minutes where it has many packages")
         builder.task_images.build(files, tag, network=True, what=_WHAT)
         told.say(f"built in {told.seconds:.0f} s")
@@ -61,11 +56,6 @@ def find_builder(engine: SandboxEngine) -> DockerEngine:
         f"agent.toml: image: {engine.name} has no images but those of recipes: use --sandbox docker with one engine, "
         "or name a recipe (with bubblewrap, agents use this machine's own programs)"
     )
-
-
-def can_work_in(client: "DockerClient", image: str) -> bool:
-    """Return whether an image has all that sandboxes need, so that agents can be checked and edited in it."""
-    return not find_lacks(client, image)
 
 
 def _digest(files: Snapshot) -> str:

@@ -17,10 +17,7 @@ from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import (
     container,
-    images,
-    kept_agent_images,
     owners,
-    podman,
     prepared,
     recipes,
     shown_folders,
@@ -32,15 +29,12 @@ from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import (
     EngineConnection,
     EngineFacts,
-    call_engine,
     convert_engine_errors,
     find_image,
     remove_container,
 )
-from dgm.sandboxes.instance_images import InstanceStore
-from dgm.sandboxes.kept_agent_images import AgentImage
+from dgm.sandboxes.image_store import AGENT, ImageStore, StoredImage
 from dgm.sandboxes.shown_folders import ShownFolder
-from dgm.sandboxes.task_images import TaskImageStore
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 from dgm.sandboxes.uses import note_use
 from dgm.sandboxes.volumes import VolumeStore
@@ -49,9 +43,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 log = logging.getLogger(__name__)
-
-_EXAMINED_S = 300.0
-"""Lifetime of the sandbox in which an engine's own seccomp profile is examined, in seconds."""
 
 
 class DockerEngine:
@@ -69,9 +60,7 @@ class DockerEngine:
         self._connection = EngineConnection(address)
         self._client = self._connection.client
         self._images: set[str] = set()
-        self._is_examined = False
-        self._instances = InstanceStore(self._client)
-        self._task_images = TaskImageStore(self._client)
+        self._store = ImageStore(self._client)
         self._volumes = VolumeStore(self._connection)
 
     def close(self) -> None:
@@ -84,14 +73,14 @@ class DockerEngine:
         return self._client
 
     @property
-    def instances(self) -> InstanceStore:
-        """Images for benchmarks whose repositories are inside images."""
-        return self._instances
+    def instances(self) -> ImageStore:
+        """Its images, for benchmarks whose repositories are inside images."""
+        return self._store
 
     @property
-    def task_images(self) -> TaskImageStore:
-        """Images that tasks of suites bring or name."""
-        return self._task_images
+    def task_images(self) -> ImageStore:
+        """Its images, for tasks that bring or name one."""
+        return self._store
 
     @property
     def facts(self) -> EngineFacts:
@@ -127,8 +116,7 @@ class DockerEngine:
         Raises:
             Infrastructure: the engine failed.
         """
-        with convert_engine_errors(f"look for the image {reference}"):
-            return find_image(self._client, reference) is not None
+        return self._store.has(reference)
 
     def identify(self, image: str) -> str:
         """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
@@ -173,29 +161,23 @@ class DockerEngine:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
 
         Raises:
-            UserError: there is no such recipe, or its image can be made neither from a registry nor here.
+            UserError: there is no such recipe, or its image cannot be made.
             Infrastructure: the build failed.
         """
-        with convert_engine_errors("build an image"):
-            return images.ensure(self._client, recipes.load(recipe))
+        return self._store.build_recipe(recipes.load(recipe))
 
     def images(self) -> list[str]:
         """Return the tags of all images that were built from recipes."""
-        with convert_engine_errors("list images"):
-            return images.list_images(self._client)
+        return self._store.list_recipes()
 
-    def agent_images(self) -> Sequence[AgentImage]:
+    def agent_images(self) -> Sequence[StoredImage]:
         """Return agents' own images, the longest unused first."""
-        with convert_engine_errors("list images"):
-            return kept_agent_images.list_agent_images(self._client)
+        return self._store.list_images([AGENT])
 
     def collect(self) -> list[str]:
-        """Remove images that are not needed, and what belonged to images; return the images' tags.
-
-        Not needed are images that no present recipe asks for, and agents' own images that were not used for a week.
-        """
-        with convert_engine_errors("remove images"):
-            removed = images.collect(self._client) + kept_agent_images.collect(self._client)
+        """Remove images of former recipes, and images and volumes unused for a week; return the images' tags."""
+        removed = self._store.collect_unused()
+        with convert_engine_errors("remove volumes"):
             volumes.collect(self._client)
         return removed
 
@@ -204,25 +186,9 @@ class DockerEngine:
         """Open a fresh container, and remove it when the context ends. The image of a recipe is built if necessary.
 
         Raises:
-            UserError: there is no such recipe, or its image can be made neither from a registry nor here, or the
-                engine's own seccomp profile holds and allows too much.
+            UserError: there is no such recipe, its image cannot be made, or a Podman's own seccomp profile would hold.
             Infrastructure: the engine failed, or has no such image.
         """
-        if not self._is_examined:
-            await self._examine_profile(spec.labels)
-        async with self._open(spec) as sandbox:
-            yield sandbox
-
-    async def _examine_profile(self, labels: Mapping[str, str]) -> None:
-        """Where dgm's own profile does not hold, look into a sandbox before any other is used; raise as ``open``."""
-        facts = await call_engine("ask the engine what it is", lambda: self.facts)
-        if facts.is_podman and not podman.reads_profile(self.address):
-            async with self._open(SandboxSpec("python", labels, lifetime_s=_EXAMINED_S)) as sandbox:
-                await podman.check_own_profile(self.address, sandbox, facts.machine)
-        self._is_examined = True
-
-    @contextlib.asynccontextmanager
-    async def _open(self, spec: SandboxSpec) -> AsyncIterator[DockerSandbox]:
         shown = await asyncio.to_thread(
             shown_folders.pack_folders, [mount for mount in spec.mounts if not mount.digest]
         )
@@ -282,6 +248,6 @@ class DockerEngine:
             return image.removeprefix(IN_ENGINE)
         recipe = recipes.load(image)
         if recipe.tag not in self._images:
-            images.ensure(self._client, recipe)
+            self._store.build_recipe(recipe)
             self._images.add(recipe.tag)
         return recipe.tag

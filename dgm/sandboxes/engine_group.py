@@ -20,7 +20,7 @@ from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_member import Connect, EngineMember
-from dgm.sandboxes.group_images import GroupInstances, GroupTaskImages, ensure_image
+from dgm.sandboxes.group_images import GroupImages
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +55,8 @@ class EngineGroup:
         if not self._used:
             raise UserError(f"no Docker sandbox: {self._problems}")
         self._warn_of_differences()
-        self.task_images = GroupTaskImages(self._members)
-        """Images that tasks of suites bring or name."""
-        self.instances = GroupInstances(self._members)
-        """Images for benchmarks whose repositories are inside images."""
+        self.task_images = self.instances = GroupImages(self._members)
+        """The images of tasks on all engines."""
 
     @property
     def addresses(self) -> Sequence[EngineAddress]:
@@ -87,7 +85,7 @@ class EngineGroup:
         is_open = False
         with member.hold_place(spec.cpus):
             try:
-                await asyncio.to_thread(ensure_image, member, spec.image, self.task_images, self.instances)
+                await asyncio.to_thread(self.task_images.ensure_on, member, spec.image)
                 placed = replace(spec, labels={**spec.labels, **label})
                 async with member.engine.open(placed) as sandbox:
                     is_open = True

@@ -132,10 +132,6 @@ class EngineMember:
         self._opened += 1
         self._failures_in_a_row = 0
 
-    def has_ready(self, tag: str) -> bool:
-        """Return whether an image is known to be there."""
-        return tag in self._ready
-
     def forget_images(self, tags: Collection[str]) -> None:
         """Take note that images were removed there."""
         self._ready.difference_update(tags)

@@ -1,67 +1,129 @@
 """Images on several engines: made on each that answers, and on the others before a sandbox is opened there."""
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from dgm.domain import Snapshot
 from dgm.errors import Infrastructure, UserError
-from dgm.paths import cache_folder
 from dgm.sandboxes import recipes
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.engine_member import EngineMember
-from dgm.sandboxes.instance_images import InstanceStore, Progress
+from dgm.sandboxes.image_store import BOUNDED, ImageStore, Progress
 
-Make = Callable[[EngineMember], None]
+Make = Callable[[ImageStore], object]
 
 
-class ImageMakers:
-    """The ways in which images were made, to make them on further engines."""
+class GroupImages:
+    """The images of several engines as those of one; each method raises as ``ImageStore``'s, naming the engine."""
 
     def __init__(self, members: Sequence[EngineMember]) -> None:
-        self.members = members
+        self._members = members
         self._makers: dict[str, Make] = {}
+        """Tag → how it is made, for engines that are away now."""
+
+    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
+        """Build the context's ``Dockerfile`` as ``tag`` on every engine."""
+        self._make(tag, lambda store: store.build(context, tag, network=network))
+
+    def hold(self, image: str, folder: str, tag: str) -> None:
+        """Make ``tag``, the image with its ``folder`` as a workspace, on every engine."""
+        before = self._makers.get(image)
+
+        def make(store: ImageStore) -> None:
+            if before is not None:
+                before(store)
+            store.hold(image, folder, tag)
+
+        self._make(tag, make)
+
+    def prepare(self, reference: str, tag: str) -> bool:
+        """Make the start image of sandboxes on every engine; return whether one made it just now."""
+        made: list[bool] = []
+
+        def make(store: ImageStore) -> None:
+            if not (store.has(tag) or store.has(reference)):
+                store.pull(reference)
+            made.append(store.prepare(reference, tag))
+
+        self._make(tag, make)
+        return any(made)
+
+    def check(self, image: str) -> None:
+        """Check on every engine that it has an image with the needed programs."""
+        self._on_each(lambda member: member.engine.task_images.check(image))
+
+    def has(self, reference: str) -> bool:
+        """Return whether all engines that answer have an image of that name."""
+        return all(store.has(reference) for store in self._stores)
+
+    def offered(self, reference: str) -> bool:
+        """Return whether a registry offers the image to the first engine that answers."""
+        return self._stores[0].offered(reference)
+
+    def pull(self, reference: str, progress: Progress | None = None) -> None:
+        """Pull an image to every engine that lacks it."""
+
+        def pull(member: EngineMember) -> None:
+            store = member.engine.task_images
+            if not store.has(reference):
+                store.pull(reference, progress)
+
+        self._on_each(pull)
+
+    def disk_bytes(self) -> int:
+        """Return the bytes of all tasks' images on the engine that has the most."""
+        return max(store.disk_bytes() for store in self._stores)
+
+    def collect(
+        self, limit_bytes: int, spared: Collection[str] = (), kinds: Collection[str] = BOUNDED
+    ) -> Sequence[str]:
+        """Remove the longest unused on each engine until all fit into the limit; return the removed tags."""
+        gone = {tag for store in self._stores for tag in store.collect(limit_bytes, spared, kinds)}
+        for member in self._members:
+            member.forget_images(gone)
+        return sorted(gone)
+
+    def ensure_on(self, member: EngineMember, image: str) -> None:
+        """Make sure that an engine has the image of a sandbox, which may have been away when others made it."""
+        if not image.startswith(IN_ENGINE):
+            member.make_image(recipes.load(image).tag, lambda engine: engine.build(image))
+            return
+        tag = image.removeprefix(IN_ENGINE)
+        if tag in self._makers:
+            member.make_image(tag, lambda engine: self._makers[tag](engine.task_images))
 
     @property
-    def used(self) -> Sequence[EngineMember]:
-        """The engines that answer now.
-
-        Raises:
-            Infrastructure: none does.
-        """
-        found = [member for member in self.members if member.is_used]
-        if not found:
+    def _used(self) -> Sequence[EngineMember]:
+        used = [member for member in self._members if member.is_used]
+        if not used:
             raise Infrastructure("none of the engines answers")
-        return found
+        return used
 
-    def make(self, tag: str, make: Make) -> None:
-        """Make an image on every engine that answers, and remember how.
+    @property
+    def _stores(self) -> Sequence[ImageStore]:
+        return [member.engine.task_images for member in self._used]
 
-        Raises:
-            UserError: it cannot be made on one; the message names the engine.
-            Infrastructure: all engines failed.
-        """
+    def _make(self, tag: str, make: Make) -> None:
+        """Make an image on every engine that answers, and remember how."""
         before = self._makers.get(tag)
         self._makers[tag] = make
+        for member in self._used:
+            # Its use is noted each time.
+            member.forget_images([tag])
         try:
-            self.on_each(make)
+            self._on_each(lambda member: member.make_image(tag, lambda engine: make(engine.task_images)))
         except UserError:
             if before is None:
                 del self._makers[tag]
             raise
 
-    def make_on(self, member: EngineMember, tag: str) -> None:
-        """Make an image on one engine, if it is known how and it is not there; raise as ``make``."""
-        if tag in self._makers and not member.has_ready(tag):
-            self._makers[tag](member)
-
-    def on_each(self, do: Make) -> None:
-        """Do something on every engine that answers, at once; raise as ``make``."""
-        used = self.used
+    def _on_each(self, work: Callable[[EngineMember], None]) -> None:
+        """Do something on every engine that answers, in parallel."""
+        used = self._used
 
         def attempt(member: EngineMember) -> Exception | None:
             try:
-                do(member)
+                work(member)
             except UserError as error:
                 return UserError(f"{member.address.url}: {error}")
             except Infrastructure as error:
@@ -70,122 +132,9 @@ class ImageMakers:
             return None
 
         with ThreadPoolExecutor(len(used)) as threads:
-            failed = [error for error in threads.map(attempt, used) if error is not None]
-        for error in failed:
+            errors = [error for error in threads.map(attempt, used) if error is not None]
+        for error in errors:
             if isinstance(error, UserError):
                 raise error
-        if len(failed) == len(used):
-            raise failed[0]
-
-
-class GroupTaskImages:
-    """The images of tasks, on several engines."""
-
-    def __init__(self, members: Sequence[EngineMember]) -> None:
-        self._makers = ImageMakers(members)
-
-    def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
-        """Build the context's ``Dockerfile`` as ``tag`` on every engine; raise as for one."""
-
-        def make(member: EngineMember) -> None:
-            member.make_image(tag, lambda engine: engine.task_images.build(context, tag, network=network))
-
-        self._makers.make(tag, make)
-
-    def hold(self, image: str, folder: str, tag: str) -> None:
-        """Make ``tag``, the image with its ``folder`` as a workspace, on every engine; raise as for one."""
-
-        def make(member: EngineMember) -> None:
-            self._makers.make_on(member, image)
-            member.make_image(tag, lambda engine: engine.task_images.hold(image, folder, tag))
-
-        self._makers.make(tag, make)
-
-    def check(self, image: str) -> None:
-        """Check on every engine that it has an image with the needed programs; raise as for one."""
-        self._makers.on_each(lambda member: member.engine.task_images.check(image))
-
-    def ensure_on(self, member: EngineMember, tag: str) -> None:
-        """Make an image on an engine that was away when the others made it; raise as for one."""
-        self._makers.make_on(member, tag)
-
-
-class GroupInstances:
-    """The images for instances, on several engines."""
-
-    def __init__(self, members: Sequence[EngineMember]) -> None:
-        self._makers = ImageMakers(members)
-
-    def has(self, reference: str) -> bool:
-        """Return whether all engines that answer have an image of that name."""
-        return all(member.engine.has_image(reference) for member in self._makers.used)
-
-    def offered(self, reference: str) -> bool:
-        """Return whether a registry offers the image to the first engine that answers."""
-        return self._makers.used[0].engine.instances.offered(reference)
-
-    def pull(self, reference: str, progress: Progress | None = None) -> None:
-        """Pull an image to every engine that lacks it; raise as for one."""
-
-        def pull(member: EngineMember) -> None:
-            member.make_image(reference, lambda _: _pull_missing(member, reference, progress))
-
-        self._makers.on_each(pull)
-
-    def prepare(self, reference: str, tag: str) -> bool:
-        """Make the start image of sandboxes on every engine; return whether one made it just now; raise as for one."""
-        made: list[bool] = []
-
-        def make(member: EngineMember) -> None:
-            if not member.engine.has_image(tag):
-                _pull_missing(member, reference, None)
-            store = _store_of(member)
-            member.make_image(tag, lambda _: made.append(store.prepare(reference, tag)))
-            # Its use is noted each time.
-            store.prepare(reference, tag)
-
-        self._makers.make(tag, make)
-        return any(made)
-
-    def disk_bytes(self) -> int:
-        """Return the bytes of all instance images on the engine that has the most."""
-        return max(_store_of(member).disk_bytes() for member in self._makers.used)
-
-    def collect(self, limit_bytes: int, spared: Collection[str] = ()) -> Sequence[str]:
-        """Remove the longest unused on each engine until all fit into the limit; return the removed tags."""
-        gone: set[str] = set()
-        for member in self._makers.used:
-            removed = _store_of(member).collect(limit_bytes, spared)
-            member.forget_images(removed)
-            gone.update(removed)
-        return sorted(gone)
-
-    def ensure_on(self, member: EngineMember, tag: str) -> None:
-        """Make an image on an engine that was away when the others made it; raise as for one."""
-        self._makers.make_on(member, tag)
-
-
-def ensure_image(member: EngineMember, image: str, tasks: GroupTaskImages, instances: GroupInstances) -> None:
-    """Make sure that an engine has the image of a sandbox; blocks.
-
-    Raises:
-        UserError: there is no such recipe, or the image cannot be made there.
-        Infrastructure: the engine failed.
-    """
-    if image.startswith(IN_ENGINE):
-        tag = image.removeprefix(IN_ENGINE)
-        tasks.ensure_on(member, tag)
-        instances.ensure_on(member, tag)
-        return
-    member.make_image(recipes.load(image).tag, lambda engine: engine.build(image))
-
-
-def _pull_missing(member: EngineMember, reference: str, progress: Progress | None) -> None:
-    if not member.engine.has_image(reference):
-        _store_of(member).pull(reference, progress)
-
-
-def _store_of(member: EngineMember) -> InstanceStore:
-    """Return the store of one engine, whose notes are no other's: they say what is there."""
-    which = hashlib.sha256(member.address.url.encode()).hexdigest()[:16]
-    return InstanceStore(member.engine.client, cache_folder("instance-images", "engines", which))
+        if len(errors) == len(used):
+            raise errors[0]

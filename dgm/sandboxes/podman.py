@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dgm.errors import UserError
-from dgm.protocols import Sandbox
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.refusals import find_allowed, name_calls
 from dgm.sandboxes.seccomp import profile
 
 if TYPE_CHECKING:
@@ -26,49 +24,28 @@ _PROCESSES_OF_USER = 4096
 """Limit on the processes of one user of the machine; Podman's own default fails where root may not raise limits."""
 
 
-def reads_profile(address: EngineAddress) -> bool:
-    """Return whether Podman reads the profile that dgm ships: it opens the file on its own machine."""
-    return bool(address.socket) and platform.system() == "Linux"
-
-
-async def check_own_profile(address: EngineAddress, sandbox: Sandbox, machine: str) -> None:
-    """Make sure that Podman's own seccomp profile refuses at least what dgm's does.
-
-    Args:
-        address: of a Podman on another machine.
-        sandbox: of it, with Python.
-        machine: the sandbox's architecture.
-
-    Raises:
-        UserError: it allows more.
-        Infrastructure: that could not be tried.
-    """
-    if allowed := await find_allowed(sandbox, machine):
-        raise UserError(
-            f"Podman at {address}: its own seccomp profile allows what dgm refuses ({name_calls(allowed)}): copy "
-            f"{profile()} to its machine, name the copy there by seccomp_profile below [containers] in "
-            "containers.conf, and start its service again"
-        )
-
-
 def adapt_creation(arguments: Mapping[str, Any], address: EngineAddress) -> dict[str, Any]:
     """Return the arguments of ``containers.create`` in the form that Podman takes.
 
-    It reads a seccomp profile from a file of its own machine (containers/podman#27710). On another machine its own
-    profile holds, which ``check_own_profile`` examines. It knows fewer options of a tmpfs: ``give_folders`` does what
-    they would.
+    It reads a seccomp profile from a file of its own machine (containers/podman#27710). It knows fewer options of a
+    tmpfs: ``give_folders`` does what they would.
+
+    Raises:
+        UserError: it is on another machine, where its own profile would hold.
     """
     from docker.types import Ulimit
 
+    if not address.socket or platform.system() != "Linux":
+        raise UserError(
+            f"Podman at {address} would use the seccomp profile of its own machine, which allows more than dgm does: "
+            "use Podman on this machine by its socket, or Docker there"
+        )
     security = [each for each in arguments["security_opt"] if not each.startswith(_SECCOMP)]
-    if reads_profile(address):
-        security.append(f"{_SECCOMP}{profile()}")
-    tmpfs = {target: _known_options(options) for target, options in arguments["tmpfs"].items()}
     processes = Ulimit(name="nproc", soft=_PROCESSES_OF_USER, hard=_PROCESSES_OF_USER)
     return {
         **arguments,
-        "security_opt": security,
-        "tmpfs": tmpfs,
+        "security_opt": [*security, f"{_SECCOMP}{profile()}"],
+        "tmpfs": {target: _known_options(options) for target, options in arguments["tmpfs"].items()},
         "ulimits": [*arguments["ulimits"], processes],
     }
 
@@ -82,22 +59,6 @@ def give_folders(client: "DockerClient", ident: str, owned: Mapping[str, tuple[i
             member.type, member.mode, member.uid, member.gid = tarfile.DIRTYPE, 0o755, uid, gid
             archive.addfile(member)
     client.api.put_archive(ident, "/", stream.getvalue())
-
-
-def copy_into_volumes(client: "DockerClient", ident: str) -> None:
-    """Start a container, whose command ends at once: Podman copies the image's files into empty volumes only then.
-
-    It mounts files of its own below /etc, which have to be in a volume that is mounted there read-only.
-    """
-    client.api.start(ident)
-    client.api.wait(ident)
-
-
-def name_import(client: "DockerClient", tag: str) -> None:
-    """Give an imported image its tag, which Podman ignores in favour of ``latest`` (containers/podman#18597)."""
-    name, _, version = tag.rpartition(":")
-    client.api.tag(f"{name}:latest", name, version)
-    client.api.remove_image(f"{name}:latest", noprune=True)
 
 
 def strip_registry(tag: str) -> str:

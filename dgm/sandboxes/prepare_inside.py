@@ -53,23 +53,42 @@ class Unusable(Exception):
 def main() -> int:
     """Prepare the image and report.
 
-    The arguments are the first user id of sandboxes and the one after the last, their group, and ``repository`` if one
-    is to be prepared.
+    The arguments are the first user id of sandboxes, the one after the last, and their group; and for a repository,
+    ``own`` or ``new`` and its folder.
     """
-    start, stop, group, *wanted = sys.argv[1:]
+    start, stop, group, *repository = sys.argv[1:]
     report: dict[str, object] = {"work_mb": 0}
     try:
         add_users(range(int(start), int(stop)), group)
-        if wanted:
+        if repository:
+            if repository[0] == "new":
+                make_repository(repository[1])
             prepare_repository()
             report = {"work_mb": copied_mb()}
     except Unusable as error:
         report = {"unusable": str(error)}
     except subprocess.CalledProcessError as error:
         words = (error.stderr or b"").decode("utf-8", "replace").strip().split("\n")[0]
-        report = {"unusable": f"git {error.cmd[1]} says: {words or error.returncode}"}
+        report = {"unusable": f"{' '.join(error.cmd[:2])} says: {words or error.returncode}"}
     print(json.dumps(report))  # noqa: T201  (this line is the report)
     return 0
+
+
+def make_repository(folder: str) -> None:
+    """Move a folder to ``/testbed``, as a repository of all its files.
+
+    Raises:
+        Unusable: there is no such folder.
+    """
+    if not Path(folder).is_dir():
+        raise Unusable(f"there is no folder {folder}")
+    held = Path("/tmp/dgm-held")
+    subprocess.run(["cp", "-a", f"{folder}/.", str(held)], check=True, capture_output=True)
+    remove(ORIGIN)
+    remove(held / ".git")
+    held.rename(ORIGIN)
+    git("init", "-q", cwd=ORIGIN)
+    git("add", "-A", "-f", cwd=ORIGIN, settings=["safe.directory=*"])
 
 
 def prepare_repository() -> None:

@@ -27,6 +27,8 @@ LABEL = "dgm.prepared"
 """Label of a prepared image: the name of the image that it was made of."""
 MADE_OF = "dgm.prepared.digest"
 """Label of a prepared image: a digest of all that it was made of."""
+ORIGIN = "/testbed"
+"""Folder of an image whose repository becomes the baseline with its own files, and without its history."""
 USERS = "dgm.prepared.users"
 """Label of a prepared image: the users that it knows."""
 COPIED_MB = "dgm.work.mb"
@@ -41,7 +43,9 @@ _LOG_BYTES = 20_000
 _START = """
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 command -v python3 >/dev/null || { echo '{"unusable": "it has no python3 for agents to run with"}'; exit 0; }
-exec timeout -s KILL "$1" python3 -I -c "$2" $3
+limit=$1 script=$2
+shift 2
+exec timeout -s KILL "$limit" python3 -I -c "$script" "$@"
 """
 
 
@@ -54,7 +58,13 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    client: "DockerClient", reference: str, *, group: int = GROUP, tag: str = "", repository: bool = False
+    client: "DockerClient",
+    reference: str,
+    *,
+    group: int = GROUP,
+    tag: str = "",
+    repository: str = "",
+    is_new: bool = False,
 ) -> Prepared:
     """Return the image from which sandboxes of the image ``reference`` start; make it if there is none.
 
@@ -65,18 +75,20 @@ def prepare(
         reference: the image, by name or id. One that is prepared already is returned.
         group: gid of agents.
         tag: name of the result, which is made again if anything changed; default: a name for just this image.
-        repository: whether it has a repository at ``/testbed`` of which a baseline is made.
+        repository: ``ORIGIN``, or with ``is_new`` the folder of which a baseline is made; empty: there is none.
+        is_new: whether the repository is made of all files of the folder, whatever history they have.
 
     Raises:
         UserError: the engine has no such image, or it cannot be used; the message says why.
         Infrastructure: the engine failed.
     """
-    words = f"{DOCKER.start} {DOCKER.stop} {group}{' repository' if repository else ''}"
+    users = [str(DOCKER.start), str(DOCKER.stop), str(group)]
+    words = [*users, "new" if is_new else "own", repository] if repository else users
     with convert_engine_errors(f"prepare the image {reference}"):
         base = find_image(client, reference)
         if base is None:
             raise UserError(f"the engine has no image {reference}: fetch, pull or build it first")
-        if not repository and _labels(base).get(USERS) == words:
+        if not repository and _labels(base).get(USERS) == " ".join(users):
             return Prepared(reference, made=False)
         script = files("dgm.sandboxes").joinpath("prepare_inside.py").read_text(encoding="utf-8")
         digest = hashlib.sha256(f"{base['Id']} {words} {_PREPARE_VERSION}".encode()).hexdigest()
@@ -88,8 +100,8 @@ def prepare(
                 return Prepared(tag, made=False)
             before = find_image(client, tag)
             began = time.monotonic()
-            labels = {LABEL: reference, MADE_OF: digest, USERS: words.removesuffix(" repository")}
-            _make(client, str(base["Id"]), tag, [str(_TIMEOUT_S), script, words], labels)
+            labels = {LABEL: reference, MADE_OF: digest, USERS: " ".join(users)}
+            _make(client, str(base["Id"]), tag, [str(_TIMEOUT_S), script, *words], labels)
             log.info("prepared the image %s as %s in %.1f s", reference, tag, time.monotonic() - began)
             if before is not None:
                 _forget(client, str(before["Id"]))

@@ -24,7 +24,7 @@ _MOST: Mapping[str, float] = {
     "disk_mb": 16_000_000,
     "user": 2**31,
 }
-_LISTS: Mapping[str, Sequence[str]] = {"bootstrap": ["packages"], "bubblewrap": ["commands", "files"]}
+_LISTS: Mapping[str, Sequence[str]] = {"bubblewrap": ["commands", "files"]}
 FIRST_UNPRIVILEGED_UID = 1000
 _TOOLS = "tools"
 _TOOLS_IN_SANDBOX = "/opt/dgm/tools"
@@ -45,8 +45,6 @@ class Recipe:
     disk_mb: int = 256
     user: int = 10001
     """Gid under which everything runs. The uid is each sandbox's own."""
-    packages: tuple[str, ...] = ()
-    """Debian packages of the image if no registry answers."""
     commands: tuple[str, ...] = ()
     """Programs that the host must offer for bubblewrap."""
     files: tuple[str, ...] = ()

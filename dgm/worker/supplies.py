@@ -9,13 +9,13 @@ from dgm.meta.contract import Contract, read_contract
 from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
-from dgm.sandboxes.agent_images import build_agent_image, can_work_in, find_builder
+from dgm.sandboxes.agent_images import build_agent_image, find_builder
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.kept_agent_images import note_use
 from dgm.sandboxes.npm_packages import BUILDS_IN, ensure_npm_packages
 from dgm.sandboxes.packages import packages_mount
+from dgm.sandboxes.uses import note_use
 
 USUAL = "python"
 """Recipe of the sandboxes in which agents without an image of their own are checked and edited."""
@@ -106,7 +106,7 @@ class AgentSupplies(Supplies):
                 home = await self._find_home()
                 known = self._known[spec.image] = await self._find_supply(spec, home)
         if self._home:
-            note_use(self._home.runtime or self._home.image)
+            note_use((self._home.runtime or self._home.image).removeprefix(IN_ENGINE))
         return known
 
     async def _find_supply(self, spec: SandboxSpec, home: Home) -> Supply:
@@ -135,8 +135,8 @@ class AgentSupplies(Supplies):
 def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Home:
     """Return where an agent is checked and edited; build its own image if it has one.
 
-    That is its own image, if sandboxes can be made of it: it has what they need, and the engine has images. Else it is
-    the usual one with the own image's files beside it.
+    That is its own image, if it has all that sandboxes need. Else it is the usual one with the own image's files beside
+    it.
 
     Raises:
         UserError: there is no such recipe, or its image cannot be built.
@@ -149,7 +149,6 @@ def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Ho
         return Home(contract.image)
     fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}
     image = build_agent_image(engine, contract.image, fixed)
-    builder = find_builder(engine)
-    if builder is engine and can_work_in(builder.client, image.removeprefix(IN_ENGINE)):
+    if not find_builder(engine).task_images.find_lacks(image.removeprefix(IN_ENGINE)):
         return Home(image)
     return Home(USUAL, runtime=image)

@@ -11,7 +11,7 @@ from dgm.protocols import SandboxSpec
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.comparison import patch_of
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.prepared import LABEL, prepare
+from dgm.sandboxes.prepared import LABEL, ORIGIN, prepare
 from tests.docker.conftest import RUN, _engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.sandbox]
@@ -71,7 +71,7 @@ def build(engine, tag, setup, base=None):
 def tag(engine):
     """The derived image of a repository with everything that is hard about one."""
     build(engine, BASE, SETUP)
-    made = prepare(engine.client, BASE, repository=True).tag
+    made = prepare(engine.client, BASE, repository=ORIGIN).tag
     yield made
     for each in (made, BASE):
         engine.client.images.remove(each, force=True)
@@ -262,7 +262,7 @@ def test_commands_of_the_image_are_found(engine, tag):
 
 
 def test_it_is_derived_once(engine, tag):
-    again = prepare(engine.client, BASE, repository=True)
+    again = prepare(engine.client, BASE, repository=ORIGIN)
     assert (again.tag, again.made) == (tag, False)
     assert engine.client.images.get(tag).labels[LABEL] == BASE
 
@@ -286,7 +286,7 @@ def test_an_image_that_cannot_be_used_says_why(engine, setup, problem):
     build(engine, name, setup)
     try:
         with pytest.raises(UserError, match=problem):
-            prepare(engine.client, name, repository=True)
+            prepare(engine.client, name, repository=ORIGIN)
     finally:
         engine.client.images.remove(name, force=True)
 
@@ -295,7 +295,7 @@ def test_a_missing_image_is_named(engine):
     with pytest.raises(Infrastructure, match="no image dgm-test/none:1: pull or build it"):
         left(engine, "dgm-test/none:1", "true")
     with pytest.raises(UserError, match="no image dgm-test/none:1"):
-        prepare(engine.client, "dgm-test/none:1", repository=True)
+        prepare(engine.client, "dgm-test/none:1", repository=ORIGIN)
 
 
 def test_a_folder_that_the_image_lacks_is_named(engine, tag):
@@ -330,7 +330,7 @@ def test_files_that_an_image_made_executable_are_ordinary_again(engine):
         "git -c user.name=a -c user.email=b commit -qm x && chmod -R 777 ."
     )
     build(engine, name, setup)
-    tag = prepare(engine.client, name, repository=True).tag
+    tag = prepare(engine.client, name, repository=ORIGIN).tag
     try:
         said, patch, _ = left(engine, tag, "ls -l a.py; git ls-files -s")
     finally:

@@ -6,7 +6,7 @@ import pytest
 
 from dgm.sandboxes import recipes
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.refusals import find_allowed, trying_command
+from tests.support.refusals import find_allowed, trying_command
 
 pytestmark = pytest.mark.starts_processes
 

@@ -53,8 +53,9 @@ class FakeEngine:
         """Build a recipe's image, or a task's."""
         name = tag or str(recipe)
         self.check_answers()
-        self.builds.append(name)
-        self.images.add(name)
+        if name not in self.images:
+            self.builds.append(name)
+            self.images.add(name)
         return name
 
     def hold(self, image: str, folder: str, tag: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.protocols import Completed
-from dgm.sandboxes.instance_images import PreparedImage
+from dgm.sandboxes.image_store import StoredImage
 from dgm.sandboxes.ray.cluster import ClusterNode
 from dgm.sandboxes.ray.engine import RayEngine
 from dgm.sandboxes.ray.host import SandboxHost
@@ -187,10 +187,9 @@ class ImageShop:
         self.engine.log.append(("pull", f"{reference}@{digest}", name))
         self.images.add(name)
 
-    def note_use(self, tag, *, made=False, source=""):
-        if made or tag in self.used:
-            self.used.pop(tag, None)
-            self.used[tag] = source
+    def note_use(self, tag):
+        if tag in self.used:
+            self.used[tag] = self.used.pop(tag)
 
     def prepare(self, reference, tag):
         self._make("prepare", reference, tag)
@@ -215,8 +214,8 @@ class ImageShop:
         self.images.add(tag)
         self.used[tag] = ""
 
-    def kept(self):
-        return [PreparedImage(tag, "", 0.0) for tag in self.used]
+    def list_images(self):
+        return [StoredImage(tag, 0, 0.0) for tag in self.used]
 
     def disk_bytes(self):
         return len(self.used) * 10**9
@@ -241,7 +240,7 @@ class ImageEngine(PlainEngine):
     broken = False
 
     def __init__(self):
-        self.instances = self.task_images = ImageShop(self)
+        self.task_images = ImageShop(self)
 
 
 def perform_on_cluster(test, scale, **room):

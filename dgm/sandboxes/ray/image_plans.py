@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from dgm.config import ScaleSettings
 from dgm.domain import Snapshot
 from dgm.errors import UserError
-from dgm.sandboxes import task_images
 from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.image_store import refuse_addresses
 
 DOCKER = "docker"
 """Name of the engine that has images."""
@@ -76,7 +76,7 @@ class ImagePlans:
         """
         self._refuse_bubblewrap(tag)
         if not network:
-            task_images.refuse_addresses(context["Dockerfile"].data.decode("utf-8", "replace"))
+            refuse_addresses(context["Dockerfile"].data.decode("utf-8", "replace"))
         self._built[tag] = _Built(context, network)
 
     def hold(self, image: str, folder: str, tag: str) -> None:

@@ -7,9 +7,8 @@ from typing import Protocol, runtime_checkable
 
 from dgm.domain import Snapshot
 from dgm.errors import DgmError, UserError
-from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes.image_store import ImageStore
 from dgm.sandboxes.ray.image_plans import ImageDigests, ImagePlan
-from dgm.sandboxes.task_images import HELD, TaskImageStore
 
 HERE, MAKEABLE, WANTING = "here", "makeable", "wanting"
 """States of an image: it can be used; it can be made with what the node has; a registry should be asked first."""
@@ -22,13 +21,8 @@ class ImageEngine(Protocol):
     """An engine with images."""
 
     @property
-    def instances(self) -> InstanceStore:
-        """Images that were made or pulled by dgm, and their use."""
-        ...
-
-    @property
-    def task_images(self) -> TaskImageStore:
-        """Images that tasks bring or name."""
+    def task_images(self) -> ImageStore:
+        """Its images, and their use."""
         ...
 
 
@@ -36,8 +30,7 @@ class NodeImages:
     """The images of one engine. All methods block; those for the same image are not for several threads at once."""
 
     def __init__(self, engine: ImageEngine) -> None:
-        self._store = engine.instances
-        self._builder = engine.task_images
+        self._store = engine.task_images
         self._ready: set[str] = set()
         """Tags that this process has made or looked at."""
 
@@ -77,14 +70,12 @@ class NodeImages:
                 self._store.prepare(self._find_source(plan), plan.tag)
             case "hold":
                 self._build(plan, context)
-                self._builder.hold(plan.sources[0], plan.folder, plan.tag)
-                self._store.note_use(f"{plan.tag}{HELD}", made=True)
-                self._store.note_use(plan.tag, made=True, source=plan.sources[0])
+                self._store.hold(plan.sources[0], plan.folder, plan.tag)
             case "check":
                 self._build(plan, context)
                 self._find_source(plan)
-                self._builder.check(plan.tag)
-                self._store.note_use(plan.tag, made=plan.built, source=plan.tag)
+                self._store.check(plan.tag)
+                self._store.note_use(plan.tag)
         self._ready.add(plan.tag)
 
     def collect(self, limit_bytes: int, spared: Collection[str]) -> Sequence[str]:
@@ -97,7 +88,7 @@ class NodeImages:
 
     def tags(self) -> tuple[str, ...]:
         """Return the images that dgm made or pulled here."""
-        return tuple(entry.tag for entry in self._store.kept())
+        return tuple(image.tag for image in self._store.list_images())
 
     def measure(self) -> int:
         """Return the bytes of all of them, with common layers counted once."""
@@ -105,8 +96,7 @@ class NodeImages:
 
     def _build(self, plan: ImagePlan, context: Snapshot | None) -> None:
         if plan.built and context is not None and not self._store.has(plan.tag):
-            self._builder.build(context, plan.sources[0], network=plan.network)
-            self._store.note_use(plan.sources[0], made=True)
+            self._store.build(context, plan.sources[0], network=plan.network)
 
     def _pull(self, plan: ImagePlan, digests: ImageDigests, registry: str) -> None:
         """Pull the image itself or a source of it, where nothing of it is here."""

@@ -1,16 +1,15 @@
 """Podman's own form of what dgm asks of an engine."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from dgm.errors import Infrastructure, UserError
-from dgm.protocols import Completed, SandboxSpec
+from dgm.errors import UserError
+from dgm.protocols import SandboxSpec
 from dgm.sandboxes.container import ContainerBase, Shown, creation_arguments
 from dgm.sandboxes.engine_address import parse_address
-from dgm.sandboxes.podman import adapt_creation, check_own_profile, strip_registry
+from dgm.sandboxes.podman import adapt_creation, strip_registry
 
 FAR = parse_address("ssh://far", "--engine")
 LOCAL = parse_address("unix:///run/podman/podman.sock", "")
@@ -48,38 +47,9 @@ def test_a_tmpfs_keeps_its_size_without_options_that_podman_refuses(arguments):
         assert any(each.startswith("size=") for each in after)
 
 
-def test_a_podman_elsewhere_keeps_its_own_profile(arguments):
-    made = adapt_creation(arguments, FAR)
-    assert made["security_opt"] == ["no-new-privileges"]
-    assert adapt_creation(arguments, LOCAL) | {"security_opt": made["security_opt"]} == made
-
-
-class Answering:
-    """A sandbox in which the attempts at system calls print this."""
-
-    def __init__(self, output, exit_code=0):
-        self._done = Completed(exit_code, output)
-
-    async def exec(self, argv, **limits):
-        return self._done
-
-
-def test_a_profile_elsewhere_that_refuses_as_much_is_used():
-    asyncio.run(check_own_profile(FAR, Answering(b"done\n"), "x86_64"))
-
-
-def test_a_profile_elsewhere_that_allows_more_is_refused_with_the_remedy():
-    allowed = Answering(b"AF_VSOCK\nbpf\nkeyctl\nptrace\nunshare\ndone\n")
-    with pytest.raises(
-        UserError, match=r"\(AF_VSOCK, bpf, keyctl, ptrace and 1 more\): copy .*seccomp_profile"
-    ):
-        asyncio.run(check_own_profile(FAR, allowed, "x86_64"))
-
-
-@pytest.mark.parametrize("answer", [Answering(b"", 1), Answering(b"bpf\n"), Answering(b"no python3\n", 127)])
-def test_a_profile_that_could_not_be_examined_is_not_taken_for_a_good_one(answer):
-    with pytest.raises(Infrastructure, match="could not be tried"):
-        asyncio.run(check_own_profile(FAR, answer, "x86_64"))
+def test_a_podman_elsewhere_is_refused(arguments):
+    with pytest.raises(UserError, match=r"^Podman at ssh://far \(--engine\) would use .* seccomp profile"):
+        adapt_creation(arguments, FAR)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
-"""Recipes, the mirror for bootstrapping, tar streams: what of sandboxes needs none."""
+"""Recipes and tar streams: what of sandboxes needs none."""
 
 import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, UserError
-from dgm.sandboxes import images, recipes, tarball
-from dgm.sandboxes.bootstrap import mirror
+from dgm.sandboxes import recipes, tarball
 from dgm.sandboxes.bubblewrap import find_host_files
 from dgm.sandboxes.confined import Output
 
@@ -40,8 +39,7 @@ def test_a_recipes_limits_become_a_specification(tmp_path):
         ("cpus = true", "cpus = True: expected a positive float"),
         ("user = 0", "user = 0: expected a positive int"),
         ("user = 33", "expected an unprivileged id"),
-        ("bootstrap = 1", "expected a table"),
-        ("[bootstrap]\npackage = []", "unknown key 'bootstrap.package' (did you mean 'packages'?)"),
+        ("bubblewrap = 1", "expected a table"),
         ("[bubblewrap]\ncommands = 'git'", "expected a list of names"),
         ("[bubblewrap]\nfile = []", "unknown key 'bubblewrap.file' (did you mean 'files'?)"),
         ("[bubblewrap]\nfiles = ['etc/java']", "expected absolute paths"),
@@ -64,37 +62,6 @@ def test_any_change_in_the_folder_changes_the_tag(tmp_path):
     before = recipe(tmp_path, "cpus = 1").tag
     (tmp_path / "mine" / "Dockerfile").write_text("FROM y\n")
     assert recipes.load("mine", tmp_path).tag != before
-
-
-def os_release(tmp_path):
-    (tmp_path / "os-release").write_text('ID=debian\nVERSION_CODENAME="trixie"\n')
-    (tmp_path / "sources.list.d").mkdir()
-    return tmp_path / "os-release"
-
-
-def test_mirror_of_a_one_line_source(tmp_path):
-    release = os_release(tmp_path)
-    (tmp_path / "sources.list").write_text(
-        "# deb http://no/ trixie main\ndeb-src http://src/ trixie main\n"
-        "deb [arch=amd64 signed-by=/k] http://other/ trixie-updates main\n"
-        "deb [arch=amd64] http://here/d trixie main\n"
-    )
-    assert mirror(tmp_path, release) == ("http://here/d", "trixie")
-
-
-def test_mirror_of_a_deb822_source(tmp_path):
-    release = os_release(tmp_path)
-    (tmp_path / "sources.list.d" / "a.sources").write_text(
-        "Types: deb\nURIs: http://off/\nSuites: trixie\nEnabled: no\n\n"
-        "# a comment: with a colon\nTypes: deb deb-src\nURIs: http://there/d\nSuites: trixie-updates trixie\n"
-    )
-    assert mirror(tmp_path, release) == ("http://there/d", "trixie")
-
-
-def test_no_mirror_says_where_to_add_one(tmp_path):
-    release = os_release(tmp_path)
-    with pytest.raises(UserError, match="no package source offers the suite 'trixie'"):
-        mirror(tmp_path, release)
 
 
 def test_a_snapshot_survives_its_tar_stream():
@@ -175,16 +142,6 @@ def test_a_recipe_without_a_dockerfile_is_a_mistake(tmp_path):
     (standing_on(tmp_path, "mine") / "Dockerfile").unlink()
     with pytest.raises(UserError, match="mine/Dockerfile: cannot be read"):
         recipes.load("mine", tmp_path)
-
-
-def test_the_dockerfile_is_built_with_the_tags_of_what_it_stands_on(tmp_path):
-    standing_on(tmp_path, "low", "debian:some")
-    standing_on(tmp_path, "high", "dgm/low", "debian:other")
-    text = images.resolve_bases(recipes.load("high", tmp_path), {"dgm/low": "dgm/low:123"})
-    assert [line for line in text.splitlines() if line.startswith("FROM")] == [
-        "FROM dgm/low:123 AS some",
-        "FROM debian:other AS some",
-    ]
 
 
 def test_host_files_beside_usr_are_shown_by_bubblewrap(tmp_path):

@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from dgm.errors import Infrastructure
-from dgm.sandboxes.refusals import attempts_on
 from dgm.sandboxes.seccomp import filter_program, profile
 from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, numbers
+from tests.support.refusals import attempts_on
 
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 DOORS = """

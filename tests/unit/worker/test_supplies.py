@@ -75,7 +75,7 @@ def test_a_recipe_that_there_is_not_is_said():
 
 def test_a_dockerfile_needs_an_engine_with_images():
     source = {**agent('image = "Dockerfile"'), "Dockerfile": Entry(b"FROM scratch\n")}
-    with pytest.raises(UserError, match=r"agent.toml: image: nodes of told have the images of recipes only"):
+    with pytest.raises(UserError, match=r"agent.toml: image: told has no images but those of recipes"):
         asyncio.run(AgentSupplies(Engine(), source).home_spec({}))
 
 

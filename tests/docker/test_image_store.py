@@ -1,4 +1,4 @@
-"""The engine's store of images for instances: what is made again, what is thrown away, what never is."""
+"""The engine's store of images: what is made again, and what is thrown away."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,8 @@ import docker
 import pytest
 
 from dgm.errors import Infrastructure
-from dgm.sandboxes.instance_images import InstanceStore
+from dgm.sandboxes import uses
+from dgm.sandboxes.image_store import ImageStore
 from tests.docker.test_in_image_workspaces import build, engine, left, spec
 from tests.support.image_registry import serve_images
 
@@ -18,23 +19,27 @@ pytestmark = [pytest.mark.docker, pytest.mark.sandbox]
 __all__ = ["engine"]
 
 
+KIND = f"dgm/test-store-{os.getpid()}"
+"""Name of the images of this test alone."""
+
+
 @pytest.fixture
-def store(engine, tmp_path):
-    """A store with notes of its own, so that nothing of the user's can be removed."""
-    return InstanceStore(engine.client, tmp_path)
+def store(engine, tmp_path, monkeypatch):
+    """A store with notes of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return ImageStore(engine.client)
 
 
 @pytest.fixture
 def prepared(engine, store):
-    """Three prepared images, the first one the longest unused."""
-    names = [f"dgm-test/store-{n}:1" for n in range(3)]
-    tags = [f"dgm/instance:test-store-{n}" for n in range(3)]
+    """Two prepared images, the first one the longer unused."""
+    names = [f"dgm-test/store-{n}:1" for n in range(2)]
+    tags = [f"{KIND}:{n}" for n in range(2)]
     remove(engine, names + tags)  # of a session that was killed
     for n, (name, tag) in enumerate(zip(names, tags, strict=True)):
         build(engine, name, f"git init -q /testbed; head -c 3000000 /dev/urandom > /testbed/blob{n}")
         assert store.prepare(name, tag)
-    for n, tag in enumerate(tags):
-        os.utime(store._note("used", tag), (1000 + n, 1000 + n))
+    os.utime(uses._note_of(tags[0]), (1000, 1000))
     yield names, tags
     remove(engine, names + tags)
 
@@ -45,29 +50,20 @@ def remove(engine, images):
             engine.client.images.remove(each, force=True)
 
 
-def test_the_longest_unused_images_go_first_and_nobody_elses(engine, store, prepared):
+def test_the_longest_unused_image_goes_first_and_one_in_use_stays(engine, store, prepared):
     names, tags = prepared
-    assert [kept.tag for kept in store.kept()] == tags
-    total = store.disk_bytes()
-    assert total > 9_000_000
-    assert store.collect(total) == []
-    assert not store.prepare(names[0], tags[0])
-    assert store.collect(total - 1) == [tags[1]]
-    assert [store.has(each) for each in (*tags, *names)] == [True, False, True, True, True, True]
-    assert store.collect(0, spared={tags[2]}) == [tags[0]]
-    assert store.collect(0) == [tags[2]]
-    assert store.kept() == []
-
-
-def test_an_image_in_use_stays(engine, store, prepared):
-    _, tags = prepared
+    total = store.disk_bytes([KIND])
+    assert total > 6_000_000
+    assert store.collect(total, kinds=[KIND]) == []
 
     async def work():
-        async with engine.open(spec(tags[0])):
-            return store.collect(0)
+        async with engine.open(spec(tags[1])):
+            return store.collect(0, kinds=[KIND])
 
-    assert asyncio.run(work()) == tags[1:]
-    assert store.has(tags[0])
+    # The images' own times are later than the note of a use.
+    assert [image.tag for image in store.list_images([KIND])] == tags
+    assert asyncio.run(work()) == [tags[0]]
+    assert [store.has(each) for each in (*tags, *names)] == [False, True, True, True]
 
 
 def test_a_changed_image_is_prepared_again(engine, store, prepared):
@@ -94,7 +90,7 @@ def test_a_pull_that_fails_says_so(store):
         store.pull("127.0.0.1:1/none:1")
 
 
-def test_an_image_of_a_registry_is_pulled_by_its_digest_and_goes_again(engine, store):
+def test_an_image_of_a_registry_is_pulled_by_its_digest(engine, store):
     name, other = "dgm-test/pulled:1", {"repository": "dgm-test/pulled", "tag": "2"}
     with serve_images() as registry:
         far = f"{registry}/team/pulled:1"
@@ -114,16 +110,6 @@ def test_an_image_of_a_registry_is_pulled_by_its_digest_and_goes_again(engine, s
             assert digest != store.resolve(far)
             store.pull_as(far, digest, name)
             assert engine.client.images.get(name).id == wanted
-            store.note_use(name, source=name)
-            assert [kept.tag for kept in store.kept()] == [name]
-            assert store.collect(0) == [name]
-            with pytest.raises(docker.errors.ImageNotFound):
-                engine.client.images.get(wanted)
             assert store.resolve(f"{registry}/team/none:1") == ""
         finally:
             remove(engine, [name, far, "dgm-test/pulled:2"])
-
-
-def test_an_image_that_was_neither_made_nor_pulled_here_is_never_recorded(store):
-    store.note_use("dgm-test/somebodys:1")
-    assert list(store._notes.rglob("*.json")) == []
