@@ -106,7 +106,7 @@ def is_test(name):
     return name.startswith(TEST_FOLDERS) or "_test." in name
 
 
-def tests_of(text):
+def find_module_of(text):
     return text[text.index("#[cfg(test)]") :]
 
 
@@ -126,7 +126,7 @@ def suites(tmp_path_factory):
                 f'image = "{language.image}"\ntest_timeout_s = 240\n',
                 "tasks/half/task.toml": f'split = "search"\n{language.settings}',
                 **(
-                    {f"tasks/half/tests/{language.parts}": tests_of(after[language.parts])}
+                    {f"tasks/half/tests/{language.parts}": find_module_of(after[language.parts])}
                     if language.parts
                     else {}
                 ),
