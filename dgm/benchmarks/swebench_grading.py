@@ -18,6 +18,7 @@ from dgm.benchmarks import swebench_patches as patches
 from dgm.benchmarks import swebench_script as script
 from dgm.benchmarks.failure_kinds import known_kind
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
+from dgm.benchmarks.sandbox_report import put_graded_files
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_verdicts import Expected, Results, judge, one_line, ran
 from dgm.domain import Snapshot, Verdict
@@ -221,10 +222,7 @@ async def _run(
     patience_s = exam.timeout_s + AROUND_TESTS_S
     spec = replace(exam.spec, labels=labels, lifetime_s=patience_s + AROUND_TESTS_S)
     async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(luggage, PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        await put_graded_files(sandbox, luggage, PLACE)
         try:
             return await sandbox.exec(
                 ["bash", f"{PLACE}/run.sh"],
