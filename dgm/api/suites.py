@@ -226,16 +226,16 @@ def merge_suites(suites: Sequence[str | Path], target: str | Path) -> SuiteView:
     return suite(target)
 
 
-def filter_suite(name: str | Path, where: str, target: str | Path) -> SuiteView:
-    """Write the tasks of a suite that meet a condition into a new suite.
+def filter_suite(name: str | Path, where: Sequence[str], target: str | Path) -> SuiteView:
+    """Write the tasks of a suite that meet all conditions into a new suite.
 
     Args:
         name: a suite's name or folder.
-        where: such as ``kind = bug and f2p < 5``; ``dgm benchmark filter --help`` lists the fields.
+        where: such as ``["kind=bug", "f2p<5"]``; ``dgm benchmark filter --help`` lists the fields.
         target: a new folder, whose name becomes the suite's.
 
     Raises:
-        UserError: there is no such suite, the condition is wrong or no task meets it, or the target is in use.
+        UserError: there is no such suite, a condition is wrong or no task meets them, or the target is in use.
     """
     suite_editing.filter_suite(str(name), where, Path(target))
     return suite(target)

@@ -22,6 +22,7 @@ from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines
 from dgm.benchmarks.named_tests import is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, Applied, normalised_patch, read_applied, with_notes
+from dgm.benchmarks.sandbox_report import put_graded_files, unresolved
 from dgm.benchmarks.suite_files import TESTS, CommandTests, Limits, VerdictBasis
 from dgm.benchmarks.workspaces import write_folder
 from dgm.domain import Entry, Snapshot, Verdict
@@ -76,9 +77,9 @@ async def examine(exam: CommandExam, patch: bytes, engine: SandboxEngine, labels
         given = normalised_patch(patch)
         applied = await _apply(sandbox, exam.limits.workdir, given.data) if given.data else Applied()
         if applied.refused:
-            return _unresolved_grade(f"the patch does not apply: {applied.refused}")
+            return unresolved(f"the patch does not apply: {applied.refused}")
         if refusal := await _restore(sandbox, exam):
-            return _unresolved_grade(refusal)
+            return unresolved(refusal)
         completed, report = await run_watched(
             sandbox,
             exam.tests.command,
@@ -136,7 +137,6 @@ async def _open_workspace(
 ) -> AsyncIterator[Sandbox]:
     """Open a fresh sandbox with the workspace in its place, and with further folders, which are read-only."""
     limits, tests, workspace = exam.limits, exam.tests, exam.workspace
-    inside = isinstance(workspace, InImage)
     with tempfile.TemporaryDirectory(prefix="dgm-exam-") as place:
         spec = SandboxSpec(
             image=limits.image,
@@ -149,18 +149,10 @@ async def _open_workspace(
             lifetime_s=max(limits.test_timeout_s, limits.timeout_s) + APPLY_S + 2 * SETUP_S,
         )
         async with engine.open(spec) as sandbox:
-            try:
-                await sandbox.put(
-                    {
-                        "logs/verifier/.begun": Entry(b""),
-                        WATCHER.name: Entry(WATCHER.read_bytes()),
-                    },
-                    PLACE,
-                )
-                if not inside:
-                    await sandbox.put(workspace, limits.workdir)  # type: ignore[arg-type]
-            except AgentFault as fault:
-                raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+            own = {"logs/verifier/.begun": Entry(b""), WATCHER.name: Entry(WATCHER.read_bytes())}
+            await put_graded_files(sandbox, own, PLACE)
+            if not isinstance(workspace, InImage):
+                await put_graded_files(sandbox, workspace, limits.workdir)
             yield sandbox
 
 
@@ -265,12 +257,12 @@ def _pattern_arguments(pattern: str) -> Sequence[str]:
 
 def _grade_outcome(exam: CommandExam, completed: Completed, report: CommandReport | None) -> Grade:
     if completed.timed_out:
-        return _unresolved_grade(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
+        return unresolved(f"the tests did not end within {exam.limits.test_timeout_s:g} s")
     if completed.out_of_memory:
-        return _unresolved_grade(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
+        return unresolved(f"the tests ran out of memory ({exam.tests.memory_mb} MB)")
     if report is None:
         reason = f"the program that watches the tests was ended (exit status {completed.exit_code})"
-        return _unresolved_grade(reason)
+        return unresolved(reason)
     if exam.tests.result is VerdictBasis.EXIT:
         return _grade_exit(exam.tests.command, report)
     return _grade_reward(report, exam.tests.threshold)
@@ -283,14 +275,14 @@ def _grade_exit(command: Sequence[str], report: CommandReport) -> Grade:
     end = (
         f"signal {report.signal}" if report.signal else f"exit status {report.code}{why.get(report.code, '')}"
     )
-    return replace(_unresolved_grade(f"the tests fail ({end})"), failed=(command[-1],))
+    return replace(unresolved(f"the tests fail ({end})"), failed=(command[-1],))
 
 
 def _grade_reward(report: CommandReport, threshold: float) -> Grade:
     try:
         name, reward = find_reward(report)
     except ValueError as error:
-        return _unresolved_grade(str(error))
+        return unresolved(str(error))
     score = min(1.0, max(0.0, reward))
     if reward >= threshold:
         return Grade(Verdict.RESOLVED, f"reward {reward:g}", score)
@@ -322,7 +314,3 @@ async def _diff_solution(sandbox: Sandbox, workdir: str, where: InImage) -> byte
         said = done.output.decode("utf-8", "replace").strip()[:200]
         raise Infrastructure(f"the solution's changes cannot be read: {said}")
     return done.output
-
-
-def _unresolved_grade(reason: str) -> Grade:
-    return Grade(Verdict.UNRESOLVED, reason, 0.0)

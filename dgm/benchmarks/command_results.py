@@ -1,8 +1,8 @@
 """The outcomes of tests that a command of the user's ran, out of what it printed.
 
-The sandbox's side (``command_runner.py``) tells a mark that stands before the names of tests, and which tests it added
-that must fail. Where they do, they also show under which module's name each file's tests are reported: tests of other
-files, which a patch may have changed, are left out.
+The sandbox's side (``command_runner.py``) tells which tests it added that must fail. Where they do, they also show
+under which module's name each file's tests are reported: tests of other files, which a patch may have changed, are
+left out.
 """
 
 import base64
@@ -67,39 +67,31 @@ def _take_section(
         found.problem = found.problem or "the tests were tampered with: one that must fail did not"
     for name, result in results.items():
         path, _, last = name.rpartition("::")
-        if re.fullmatch(rf"{mark}_[0-9]+_[a-h]", last):
+        if re.fullmatch(rf"{mark}_[0-9]+", last):
             continue
         prefix = max((each for each in prefixes if name.startswith(each)), key=len, default=None)
         if prefix is None:
             continue
         file, module = prefixes[prefix]
         outcome = _OUTCOMES.get(result.outcome, "failed")
-        if last in record["marked"].get(file, ()):
-            # Only a report that was made up has the name without its mark.
-            outcome = "failed"
         inside = f"{path}::{last}" if path else last
-        parts = [file, module, inside[len(prefix) :].replace(f"{mark}_", "")]
+        parts = [file, module, inside[len(prefix) :]]
         test = "::".join(filter(None, parts))
         known = found.outcomes.get(test, "passed")
         found.outcomes[test] = max(known, outcome, key=_RANK.index)
         if outcome == "failed" and result.message:
-            found.messages[test] = result.message.replace(f"{mark}_", "")
+            found.messages[test] = result.message
 
 
 def _find_prefixes(
     results: Mapping[str, TestResult], record: Mapping[str, Any]
 ) -> dict[str, tuple[str, str]]:
     """Return beginnings of names → file and module, for those whose tests that must fail all do."""
-    failed: dict[tuple[str, int], set[str]] = {}
-    pattern = re.compile(rf"(.*?){record['mark']}_([0-9]{{1,6}})_([a-h])")
+    pattern = re.compile(rf"(.*?){record['mark']}_([0-9]{{1,6}})")
+    found: dict[str, tuple[str, str]] = {}
     for name, result in results.items():
         control = pattern.fullmatch(name)
         if control and result.outcome is TestOutcome.FAILED and int(control[2]) < len(record["controls"]):
-            failed.setdefault((control[1], int(control[2])), set()).add(control[3])
-    whole = {*record["letters"]}
-    found: dict[str, tuple[str, str]] = {}
-    for (prefix, number), letters in failed.items():
-        if letters == whole:
-            file, module = record["controls"][number]
-            found[prefix] = (file, module)
+            file, module = record["controls"][int(control[2])]
+            found[control[1]] = (file, module)
     return found

@@ -1,8 +1,8 @@
 """Lays out a workspace and runs a command that builds and tests it inside the sandbox.
 
 Standard library only (Python >= 3.9). dgm does not import it but puts it into the sandbox as a file, beside
-``tool_runner.py`` and ``hidden_parts.py``, whose parts it uses. Tests that must fail are added to every file of tests,
-and names of tests get a mark that is new in each run; the host reads what the command printed, or its reports.
+``tool_runner.py`` and ``hidden_parts.py``, whose parts it uses. A test that must fail is added to every file of
+tests; the host reads what the command printed, or its reports.
 """
 
 from __future__ import annotations
@@ -34,15 +34,8 @@ else:
 SAID_LIMIT = 16_000_000
 PACKED_LIMIT = 1_200_000
 """Maximum size of what is sent, packed; the host refuses to read more than some 2 MB."""
-CONTROLS = (
-    "assert_eq!({number}, {number} + 1);",
-    "assert_ne!({number}, {number});",
-    "assert!({number} == {number} + 1);",
-    'panic!("{mark}");',
-)
-"""Bodies of the tests that must fail: a macro of the project could stand for one of Rust's own."""
-LETTERS = "abcd"
-"""Ends of their names."""
+CONTROL = "#[test]\nfn {mark}_{number}() {{ assert_eq!({secret}, {secret} + 1); }}"
+"""The test that must fail; if it passes, the report or Rust's own assertion was tampered with."""
 MANIFESTS = ("Cargo.toml", "Cargo.lock")
 """Files that the command itself may change before it builds, as cargo does with an old lock."""
 SETTINGS = {
@@ -94,7 +87,6 @@ class CommandRun:
         self._workdir = workdir
         self._mark = f"dgm_{secrets.token_hex(8)}"
         self._controls: list[tuple[str, str]] = []
-        self._marked: dict[str, list[str]] = {}
         self._held: dict[str, bytes] = {}
         self._problem = ""
         self._code = 0
@@ -103,7 +95,6 @@ class CommandRun:
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, in files of the code their modules of tests, and add the controls."""
         parts = self._read_parts(place)
-        self._find_false_assertions(place / "start")
         named_runner.put_back(place, self._workdir, self._task)
         for name, tests in parts.items():
             path = self._workdir / name
@@ -118,19 +109,6 @@ class CommandRun:
                     self._write(name, self._add_controls(name, text, whole=True))
                 if path.name not in MANIFESTS:
                     self._held.setdefault(name, path.read_bytes())
-
-    def _find_false_assertions(self, start: Path) -> None:
-        """Note a patch that gives an assertion another meaning: it could tell the tests from those that must fail."""
-        for name in named_runner.listed(self._workdir):
-            path, old = self._workdir / name, start / name
-            if name.endswith(".rs") and path.is_file() and not path.is_symlink():
-                found = hidden_parts.redefined_assertions(path.read_bytes().decode("latin-1"))
-                is_old = found and old.is_file() and not old.is_symlink()
-                known = (
-                    hidden_parts.redefined_assertions(old.read_bytes().decode("latin-1")) if is_old else set()
-                )
-                if found - known:
-                    self._problem = f"the tests were tampered with: {min(found - known)}! is defined anew"
 
     def _read_parts(self, place: Path) -> dict[str, str]:
         """Return the modules of tests of files of the code: the hidden ones, else those of the start."""
@@ -151,25 +129,19 @@ class CommandRun:
         return found
 
     def _add_controls(self, name: str, text: str, *, whole: bool) -> str:
-        """Return tests with marked names, and tests that must fail in each module of them, or at the file's end."""
-        text, self._marked[name] = hidden_parts.mark_tests(text, self._mark)
+        """Return tests, and one that must fail in each module of them, or at the file's end."""
         if whole:
-            return f"{text}\n{self._make_controls(name, '')}\n"
+            return f"{text}\n{self._make_control(name, '')}\n"
         for part in reversed(hidden_parts.find_parts(text)):
             if hidden_parts.has_tests(text[part.start : part.end]):
-                own = self._make_controls(name, part.name)
+                own = self._make_control(name, part.name)
                 text = f"{text[: part.end - 1]}\n{own}\n{text[part.end - 1 :]}"
         return text
 
-    def _make_controls(self, name: str, module: str) -> str:
+    def _make_control(self, name: str, module: str) -> str:
         number = len(self._controls)
         self._controls.append((name, module))
-        values = {"number": str(secrets.randbelow(10**6)), "mark": self._mark}
-        bodies = [body.format(**values) for body in CONTROLS]
-        return "\n".join(
-            f"#[test]\nfn {self._mark}_{number}_{letter}() {{ {body} }}"
-            for letter, body in zip(LETTERS, bodies)  # noqa: B905  (Python 3.9)
-        )
+        return CONTROL.format(mark=self._mark, number=number, secret=secrets.randbelow(10**6))
 
     def _write(self, name: str, text: str) -> None:
         path = self._workdir / name
@@ -220,8 +192,6 @@ class CommandRun:
         return {
             "mark": self._mark,
             "controls": self._controls,
-            "letters": LETTERS,
-            "marked": self._marked,
             "problem": self._problem,
             "code": self._code,
             "said": packed,

@@ -55,5 +55,5 @@ JVM_RESTORED = (*JVM_CONFIGURATION, *JVM_TEST_FILES)
 REPORT_RESTORED = (*CPP_RESTORED, *JVM_RESTORED)
 REPORT_PROGRAMS = (
     *COMMAND_PROGRAMS,
-    *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls", "jvm_shadows")),
+    *(_HERE / f"{each}.py" for each in ("report_runner", "cpp_controls", "jvm_controls")),
 )

@@ -1,4 +1,4 @@
-"""Cases of tests in C++: found by their macros, marked with a name of the run, and joined by cases that must fail.
+"""Cases of tests in C++: found by their macros, and joined by one a file that must fail.
 
 dgm imports this module, and puts it into sandboxes as a file: standard library only (Python >= 3.9).
 """
@@ -13,8 +13,6 @@ from typing import NamedTuple
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx")
 BUILDS = ("CMakeLists.txt", ".cmake")
 """Ends of the names of files that declare tests to ctest."""
-LETTERS = "abc"
-"""Ends of the names of cases that must fail."""
 GOOGLE, CATCH = "googletest", "catch"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
 _OF_GOOGLE = re.compile(r"(?:.*/)?(?:gtest/gtest|gmock/gmock)\.h")
@@ -29,23 +27,6 @@ _CATCH_CASE = re.compile(
     r'(?:[\w:<>, \t]+,\s*)?"((?:[^"\\\n]|\\.)*)"',
     re.M,
 )
-_REGISTERED = re.compile(r"\bREGISTER_TYPED_TEST_(?:SUITE|CASE)_P\s*\(\s*(\w+)\s*,([\w\s,]*)\)")
-_FRIEND = re.compile(r"\bFRIEND_TEST\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
-_MACRO = re.compile(
-    r"^[^\S\n]*(?:#|%:)[^\S\n]*(?:define|undef)[^\S\n]+((?:GTEST_|TYPED_)?TEST(?:_[FP])?|(?:EXPECT|ASSERT|GTEST|CATCH|DOCTEST"
-    r"|INTERNAL_CATCH|TEST_CASE|TEMPLATE_\w*TEST_CASE|CHECK|REQUIRE|ADD_FAILURE|SCENARIO)(?:_\w+)?|FAIL|FAIL_CHECK|SUCCEED"
-    r"|SECTION|SUBCASE|DYNAMIC_SECTION|GIVEN|WHEN|THEN|AND_(?:GIVEN|WHEN|THEN)|GENERATE|assert|NDEBUG)\b",
-    re.M,
-)
-_INSIDE = re.compile(
-    r"\bnamespace\s+((?:testing\s*::\s*internal|testing\s*\{[^}]*?\bnamespace\s+internal|Catch|doctest)\b)"
-    r"|<\s*>[^;{}]*?\b(testing\s*::\s*internal|Catch|doctest)\s*::"
-    r"|\b(CmpHelper[A-Z]\w*|EqHelper)\b"
-)
-"""The inside of a framework, or a specialisation of something in it."""
-_SPLICE = re.compile(r"\\\r?\n")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\(.)")
 _OF_GOOGLE_CASE = re.compile(
     r"(?:^|[^\w/])(?P<group>\w+(?:/\w+){0,2})(?:::|\.)(?P<test>(?P<name>\w+)(?:[/<].*)?)$", re.DOTALL
@@ -55,20 +36,12 @@ _BEHIND = re.compile(r"/|<| - ")
 """Sign between the title of a case and a section or type."""
 _DISCOVERS = re.compile(r"\b(?:gtest|catch|doctest)_discover_tests\s*\(|\bgtest_add_tests\s*\(", re.I)
 _CTEST = re.compile(r"\bctest\b")
-_BODIES = {
-    GOOGLE: (
-        "ADD_FAILURE();",
-        "EXPECT_EQ({number}, {number} + 1);",
-        "EXPECT_TRUE({number} == {number} + 1);",
-    ),
-    CATCH: (
-        # Not FAIL: doctest's own report in JUnit's XML does not tell it.
-        "{prefix}CHECK_FALSE({number} == {number});",
-        "{prefix}CHECK({number} == {number} + 1);",
-        "{prefix}REQUIRE({number} == {number} + 1);",
-    ),
+_CONTROLS = {
+    GOOGLE: "{prefix}TEST({name}, Fails) {{ EXPECT_EQ({number}, {number} + 1); }}",
+    # Not FAIL: doctest's own report in JUnit's XML does not tell it.
+    CATCH: '{prefix}TEST_CASE("{name}") {{ {prefix}CHECK({number} == {number} + 1); }}',
 }
-"""Bodies of cases that must fail: a macro of the project could stand for one of the framework's own."""
+"""The case that must fail; if it passes, the framework or its report was tampered with."""
 
 
 class Case(NamedTuple):
@@ -76,12 +49,8 @@ class Case(NamedTuple):
 
     name: str
     """``Suite.Name`` of GoogleTest, else the title."""
-    marked_at: int
-    """Offset of the name, or of the title within its quotes."""
     prefix: str = ""
     """Beginning of the macro before its usual name, as in ``CATCH_TEST_CASE``."""
-    is_abstract: bool = False
-    """True if the name stands a second time where the suite is registered."""
 
 
 def find_framework(text: str) -> str:
@@ -121,17 +90,10 @@ def _find_included(name: str, text: str, known: Collection[str]) -> list[str]:
 def find_cases(text: str) -> list[Case]:
     """Return the cases of a file of tests, whichever framework they are of."""
     found = [
-        Case(
-            f"{one['suite']}.{one['off'] or ''}{one['name']}",
-            one.start("name"),
-            one[1] or "",
-            one["kind"] == "TYPED_TEST_P",
-        )
+        Case(f"{one['suite']}.{one['off'] or ''}{one['name']}", one[1] or "")
         for one in _GOOGLE_CASE.finditer(text)
     ]
-    return found + [
-        Case(_ESCAPE.sub(r"\1", one[2]), one.start(2), one[1] or "") for one in _CATCH_CASE.finditer(text)
-    ]
+    return found + [Case(_ESCAPE.sub(r"\1", one[2]), one[1] or "") for one in _CATCH_CASE.finditer(text)]
 
 
 def find_case(reported: str, known: Collection[str]) -> tuple[str, str]:
@@ -155,112 +117,26 @@ def find_case(reported: str, known: Collection[str]) -> tuple[str, str]:
     return case, reported if case else ""
 
 
-def find_friends(text: str) -> set[str]:
-    """Return the cases that a file of the code names as friends of a class."""
-    return {f"{suite}.{name}" for suite, name in _FRIEND.findall(text)}
-
-
-def find_false_macros(text: str) -> set[str]:
-    """Return the macros of tests that a file of the code defines, or takes away."""
-    text = _SPLICE.sub("", text)
-    # What looks like a comment may stand in strings, with a macro between them.
-    return {*_MACRO.findall(text), *_MACRO.findall(_COMMENT.sub(" ", text))}
-
-
-def find_inside(text: str) -> set[str]:
-    """Return the namespaces of frameworks to whose inside a file of the code adds."""
-    found = _INSIDE.findall(_COMMENT.sub(" ", _SPLICE.sub("", text)))
-    return {re.split(r"\W", name)[0] for names in found for name in names if name}
-
-
-def find_replaced(start: Mapping[str, str], patched: Mapping[str, str]) -> str:
-    """Return what of a framework a patch gives another meaning: cases that must fail do not use all of it.
-
-    Args:
-        start: files of the code without the patch, by their paths.
-        patched: the same with it.
-    """
-    for path, text in patched.items():
-        before = start.get(path, "")
-        if text != before and (new := find_false_macros(text) - find_false_macros(before)):
-            return f"{min(new)} is defined anew"
-        if text != before and (new := find_inside(text) - find_inside(before)):
-            return f"{path} adds to {min(new)}"
-    return ""
-
-
-def mark_files(
-    texts: Mapping[str, str], code: Mapping[str, str], command: str, run: tuple[str, int, int]
-) -> Iterator[tuple[str, str, list[str], str]]:
-    """Yield the files of tests with marks before the names of their cases, and cases that must fail.
-
-    Each is a path, the text, the names of the cases that are marked, and the ends of the names of those that must fail.
+def add_controls(
+    texts: Mapping[str, str], command: str, run: tuple[str, int, int]
+) -> Iterator[tuple[str, str]]:
+    """Yield paths and texts of the files of tests, with a case that must fail at the end of each.
 
     Args:
         texts: files of tests and configuration, by their paths.
-        code: files of the code without a patch.
         command: builds and runs the tests.
-        run: the run's mark, number of its first file, whose cases are ``{mark}c_{number}_{letter}``, and a number that
-            nobody can know.
+        run: the run's mark, number of its first file, whose case is ``{mark}c_{number}``, and a number that nobody can
+            know.
     """
     mark, number, secret = run
     if not reports_cases(command, [text for path, text in texts.items() if path.endswith(BUILDS)]):
         return
     sources = {path: text for path, text in texts.items() if path.endswith(SUFFIXES)}
-    headers = [text for path, text in code.items() if path.endswith(SUFFIXES)]
-    friends = {name for text in (*headers, *sources.values()) for name in find_friends(text)}
     for path, framework in find_frameworks(sources).items():
         if cases := find_cases(sources[path]):
-            text, marked = mark_cases(sources[path], mark, friends)
-            own = make_controls(framework, f"{mark}c_{number}", secret, cases[0].prefix)
-            yield path, f"{text}\n{own}\n", marked, LETTERS
+            own = _CONTROLS[framework].format(name=f"{mark}c_{number}", number=secret, prefix=cases[0].prefix)
+            yield path, f"{sources[path]}\n{own}\n"
             number += 1
-
-
-def mark_cases(text: str, mark: str, friends: Collection[str] = ()) -> tuple[str, list[str]]:
-    """Return a text with a mark before the names of its cases, and those names as they were.
-
-    Args:
-        text: a file of tests.
-        mark: new in each run.
-        friends: cases that stay as they are, since code names them.
-    """
-    registered = {
-        f"{one[1]}.{word[0]}": word.start()
-        for one in _REGISTERED.finditer(text)
-        for word in _WORD.finditer(text, one.start(2), one.end(2))
-    }
-    cases = [
-        case
-        for case in sorted(find_cases(text), key=lambda case: case.marked_at)
-        if case.name not in friends and (not case.is_abstract or case.name in registered)
-    ]
-    places = {case.marked_at for case in cases}
-    places |= {registered[case.name] for case in cases if case.is_abstract}
-    for place in sorted(places, reverse=True):
-        text = f"{text[:place]}{mark}_{text[place:]}"
-    return text, [case.name for case in cases]
-
-
-def make_controls(framework: str, name: str, number: int, prefix: str = "") -> str:
-    """Return cases that must fail, whose names begin with a name.
-
-    Args:
-        framework: ``GOOGLE`` or ``CATCH``.
-        name: new in each run.
-        number: new in each run, so that no macro can be made for it.
-        prefix: before the macros that declare cases, such as ``CATCH_``.
-    """
-    head = (
-        "{prefix}TEST({name}_{letter}, Fails)"
-        if framework == GOOGLE
-        else '{prefix}TEST_CASE("{name}_{letter}")'
-    )
-    bodies = zip(LETTERS, _BODIES[framework])  # noqa: B905  (Python 3.9)
-    return "\n".join(
-        f"{head.format(name=name, letter=letter, prefix=prefix)} {{ {body.format(number=number, prefix=prefix)} }}"
-        for letter, body in bodies
-    )
 
 
 def reports_cases(command: str, builds: list[str]) -> bool:

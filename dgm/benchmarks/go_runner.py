@@ -1,8 +1,8 @@
 """Lays out a workspace and runs its named tests in Go inside the sandbox; standard library only (Python >= 3.9).
 
 dgm does not import it but puts it into the sandbox as a file, beside ``tool_runner.py``, whose parts it uses. All
-packages are built before the first test runs. A program whose test ends it is started again for the tests that are
-left.
+packages are built before the first test runs, each with one test more, which must fail. A program whose test ends it is
+started again for the tests that are left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import functools
 import hashlib
 import json
 import os
-import random
 import re
 import secrets
 import shutil
@@ -27,12 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dgm.benchmarks import exam_runner, go_marks, go_output, named_runner, tool_runner
+    from dgm.benchmarks import exam_runner, named_runner, tool_runner
 else:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import exam_runner
-    import go_marks
-    import go_output
     import named_runner
     import tool_runner
 
@@ -56,6 +53,13 @@ FIRST_WITH_MARKS = (1, 20)
 """The first Go whose tests mark lines for programs."""
 PLACE = re.compile(r"^\t(\S+\.go):(\d+)", re.MULTILINE)
 LEFT_OUT = ("vendor", "testdata", "node_modules")
+FUNCTION = re.compile(r"^func (Test(?:[^\Wa-z]\w*)?)\(\s*(?:\w+\s+)?\*\s*(?:\w+\.)?T\s*\)", re.MULTILINE)
+PACKAGE = re.compile(r"^package (\w+)", re.MULTILINE)
+CONTROL_FILE = "dgm_control_test.go"
+CONTROL = 'package {package}\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Errorf("got %d, want %d", 1, 2) }}\n'
+"""The test that must fail; if it passes, the framework or its report was tampered with."""
+EVENT = re.compile(r"(=== (?:RUN|PAUSE|CONT|NAME) +|--- (?:PASS|FAIL|SKIP): )(Test\w*)(/\S+)?(?=\s|$)")
+ENDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 
 
 def main() -> None:
@@ -102,7 +106,7 @@ class GoRun(tool_runner.ToolRun):
         scratch = Path("/tmp", f"dgm-{secrets.token_hex(8)}")
         scratch.mkdir(mode=0o755)
         packages = [
-            GoPackage(folder, go_marks.mark_tests(texts), scratch / f"{number}.test")
+            GoPackage(folder, texts, scratch / f"{number}.test")
             for number, (folder, texts) in enumerate(sorted(self._find_packages().items()))
         ]
         built = [package for package in packages if self._build_tests(package, deadline)]
@@ -125,13 +129,10 @@ class GoRun(tool_runner.ToolRun):
 
     def _build_tests(self, package: GoPackage, deadline: float) -> bool:
         """Build the test program of a package; return whether there is one."""
-        overlay = package.program.with_suffix(".json")
-        replaced = {}
-        for number, (name, text) in enumerate(package.marked.files.items()):
-            file = package.program.with_suffix(f".{number}.go")
-            file.write_bytes(text.encode("latin-1"))
-            replaced[str(self._workdir / name)] = str(file)
-        overlay.write_text(json.dumps({"Replace": replaced}), encoding="utf-8")
+        overlay, file = package.program.with_suffix(".json"), package.program.with_suffix(".go")
+        file.write_text(CONTROL.format(package=package.name, name=package.control), encoding="utf-8")
+        added = {str(self._workdir / package.folder / CONTROL_FILE): str(file)}
+        overlay.write_text(json.dumps({"Replace": added}), encoding="utf-8")
         command = [
             "go",
             "test",
@@ -149,22 +150,22 @@ class GoRun(tool_runner.ToolRun):
             dict(self._tool["env"]),
             max(0.1, deadline - time.monotonic()),
         )
-        for file in (overlay, *map(Path, replaced.values())):
-            file.unlink()
+        overlay.unlink()
+        file.unlink()
         if code == 0 and package.program.is_file():
             package.digest = hashlib.sha256(package.program.read_bytes()).hexdigest()
             return True
         if code:
-            text = go_marks.without_marks(said.decode("utf-8", "replace")).strip()
+            text = said.decode("utf-8", "replace").strip()
             self.log += text.encode()[: exam_runner.LOG_HALF] + b"\n"
             said_end = text[-MESSAGE_LIMIT:] or f"go test -c ends with {code}"
-            self.broken |= dict.fromkeys(package.marked.files, said_end)
+            self.broken |= dict.fromkeys(package.files, said_end)
         return False
 
     def _run_package(self, package: GoPackage, deadline: float) -> None:
         """Run the wanted tests of a package, and take what became of them."""
         waiting = self._choose(package)
-        output = go_output.TestOutput(package.marked)
+        output = TestOutput(package.tests, package.control)
         for _ in range(MOST_ROUNDS + len(waiting) // MOST_AT_ONCE):
             left = deadline - time.monotonic()
             if not waiting or left <= 0:
@@ -173,13 +174,13 @@ class GoRun(tool_runner.ToolRun):
                 self.problem = self.problem or "the tests were tampered with: their program was changed"
                 return
             now = waiting[:MOST_AT_ONCE]
-            limit = min(left, self._tool["limit_s"] * len(package.marked.files))
+            limit = min(left, self._tool["limit_s"] * len(package.files))
             # Lines without this mark are read, too: it only keeps them apart from what a test prints.
             marks = "=test2json" if go_version() >= FIRST_WITH_MARKS else ""
             command = [str(package.program), f"-test.v{marks}", "-test.paniconexit0"]
             command += [
                 f"-test.timeout={limit:.0f}s",
-                f"-test.run=^({'|'.join(now)})$",
+                f"-test.run=^({'|'.join([package.control, *now])})$",
                 *self._tool["options"],
             ]
             code, said = execute(
@@ -202,18 +203,17 @@ class GoRun(tool_runner.ToolRun):
         self.take_output(output)
 
     def _choose(self, package: GoPackage) -> list[str]:
-        """Return the functions that run; whether a test or its twin comes first, the order does not tell."""
+        """Return the functions that run."""
         files = self._tool["files"]
         tests = self._task["tests"]
         wanted = None if tests is None else {top_name(test) for test in tests}
-        chance = random.SystemRandom()
-        chosen: list[str] = []
-        for marked, test in package.marked.tests.items():
-            if (not files or test.partition("::")[0] in files) and (wanted is None or test in wanted):
-                chosen += chance.sample([marked, package.marked.twins[marked]], 2)
-        return chosen
+        return [
+            name
+            for name, test in package.tests.items()
+            if (not files or test.partition("::")[0] in files) and (wanted is None or test in wanted)
+        ]
 
-    def take_output(self, output: go_output.TestOutput) -> None:
+    def take_output(self, output: TestOutput) -> None:
         """Take what became of a package's tests; where tests are named, of those alone."""
         tests = self._task["tests"]
         for name, outcome in output.judge().items():
@@ -247,11 +247,95 @@ class GoRun(tool_runner.ToolRun):
 class GoPackage:
     """A folder with tests, and the program that runs them."""
 
-    def __init__(self, folder: str, marked: go_marks.MarkedPackage, program: Path) -> None:
+    def __init__(self, folder: str, files: dict[str, str], program: Path) -> None:
         self.folder = folder
-        self.marked = marked
+        self.files = files
         self.program = program
         self.digest = ""
+        self.control = f"TestControl{secrets.token_hex(8)}"
+        self.tests = {
+            name: f"{file}::{name}"
+            for file, text in files.items()
+            for name in FUNCTION.findall(text)
+            if name != "TestMain"
+        }
+        first = PACKAGE.search(next(iter(files.values())))
+        self.name = first[1] if first else ""
+
+
+class TestOutput:
+    """The output of a package's tests, and their outcomes."""
+
+    def __init__(self, tests: dict[str, str], control: str) -> None:
+        self._tests = tests
+        self._control = control
+        self._control_ends: set[str] = set()
+        self.ends: dict[str, str] = {}
+        """Function, with its subtest → outcome."""
+        self.messages: dict[str, str] = {}
+        self._log: list[str] = []
+
+    def read(self, text: str) -> str:
+        """Take the output of one start; return the function that spoke last."""
+        current = last = ""
+        for line in text[: -1 if text.endswith("\n") else None].split("\n"):
+            event = EVENT.search(line)
+            if event is None or (event[2] not in self._tests and event[2] != self._control):
+                self._keep(current, line)
+                continue
+            name = event[2] + (event[3] or "")
+            if event.start() and (before := line[: event.start()].strip(" \x16")):
+                self._keep(current, before)
+            current, last = name, event[2]
+            if event[1].startswith("---"):
+                self._end(name, ENDS[event[1][4:8]])
+        return last
+
+    def _end(self, name: str, outcome: str) -> None:
+        if name == self._control:
+            self._control_ends.add(outcome)
+            return
+        self.ends[name] = "reported twice" if name in self.ends else outcome
+        self._log.append(f"{outcome}: {name}")
+
+    def _keep(self, current: str, line: str) -> None:
+        if current == self._control or line in ("PASS", "FAIL", "\x16"):
+            return
+        self._log.append(line)
+        if test := self.own_name(current):
+            self.messages[test] = f"{self.messages.get(test, '')}{line}\n"[-100_000:]
+
+    def own_name(self, name: str) -> str:
+        """Return the test's own name; empty for what is none."""
+        function, slash, rest = name.partition("/")
+        test = self._tests.get(function, "")
+        return f"{test}{slash}{rest}" if test else ""
+
+    def forget(self, functions: set[str]) -> None:
+        """Drop what subtests of functions reported that run once more."""
+        self.ends = {name: end for name, end in self.ends.items() if name.partition("/")[0] not in functions}
+
+    def distrust(self) -> None:
+        """Count what passed as failed."""
+        self.ends = {name: "failed" if end == "passed" else end for name, end in self.ends.items()}
+
+    @property
+    def tampered(self) -> bool:
+        """Whether the test that must fail did anything else."""
+        return bool(self._control_ends - {"failed"})
+
+    def judge(self) -> dict[str, str]:
+        """Return what became of each test; none passes but beside the test that must fail."""
+        sound = self._control_ends == {"failed"}
+        found = {}
+        for name, end in self.ends.items():
+            if test := self.own_name(name):
+                found[test] = end if sound and end in exam_runner.OUTCOMES else "failed"
+        return found
+
+    def log(self) -> bytes:
+        """Return what the tests printed."""
+        return "\n".join(self._log).encode()[-exam_runner.LOG_HALF :] + b"\n"
 
 
 def top_name(test: str) -> str:

@@ -1,7 +1,6 @@
 """The tests of Go: what runs them in the sandbox, and what is put back before them.
 
-The sandbox's side is ``go_runner.py``. Each test function gets a name that only that run knows, and beside each stands
-one of dgm's own under a name of the same look, which must fail.
+The sandbox's side is ``go_runner.py``. One test of dgm's own in each package must fail.
 """
 
 from pathlib import Path
@@ -16,6 +15,5 @@ GO_TEST_FILES = (
 """Files and folders that are tests, or help them, by their names."""
 GO_RESTORED = (*GO_CONFIGURATION, *GO_TEST_FILES)
 GO_PROGRAMS = tuple(
-    Path(__file__).with_name(f"{name}.py")
-    for name in ("go_runner", "go_marks", "go_output", "tool_runner", "command_watcher")
+    Path(__file__).with_name(f"{name}.py") for name in ("go_runner", "tool_runner", "command_watcher")
 )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from dgm.benchmarks.failure_kinds import OWN_KIND
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
+from dgm.benchmarks.sandbox_report import unresolved
 from dgm.benchmarks.tampering import PREFIX, find_tampering, run_all
 from dgm.benchmarks.unit_exam import Exam, Failure, TestRun, run_modules
 from dgm.domain import Snapshot, Verdict
@@ -19,6 +20,8 @@ MASKED_FROM = 12
 """Minimum length of a masked line of a hidden test; shorter ones (``else:``) occur in any program."""
 SHOWN_LIMIT = 4000
 """Maximum bytes of the reports on all failed tests."""
+TAMPERED = "the tests were tampered with"
+"""Beginning of what the sandbox's side says of a patch that cheats."""
 NAMED = 3
 """Maximum number of findings that a reason names."""
 
@@ -32,7 +35,7 @@ async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping
         Infrastructure: the sandbox failed, or the runner in it before any graded code had run.
     """
     if not normalised_patch(patch).data:
-        return _unresolved_grade("empty patch")
+        return unresolved("empty patch")
     return await examine(exam, patch, engine, labels)
 
 
@@ -46,11 +49,12 @@ async def examine(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mappi
     first = await run_all(exam, given.data, engine, labels)
     run = first.run
     if run.refused:
-        return with_notes(_unresolved_grade(f"the patch does not apply: {run.refused}"), given.notes)
+        return with_notes(unresolved(f"the patch does not apply: {run.refused}"), given.notes)
     if run.ending:
-        return with_notes(_unresolved_grade(run.ending), (*given.notes, *run.notes))
+        return with_notes(unresolved(run.ending), (*given.notes, *run.notes))
     allowed = await _find_usual_skips(exam, run, engine, labels) if given.data else frozenset()
-    graded = _verdict(exam, run, allowed)
+    problem = next(iter(run.problems), "")
+    graded = judge_outcomes(exam.fail_to_pass, exam.pass_to_pass, run.outcomes, problem, allowed)
     if given.data and _is_checked(exam, graded):
         graded = _with_findings(graded, await find_tampering(exam, given.data, first, engine, labels))
     log = label_twins(run.log, {name for each in first.variants for name in each.added - each.twins.keys()})
@@ -87,23 +91,37 @@ async def _find_usual_skips(
     return frozenset(test for test in skipped if before.outcomes.get(test) == "skipped")
 
 
-def _verdict(exam: Exam, run: TestRun, allowed: frozenset[str]) -> Grade:
-    missing = [test for test in exam.fail_to_pass if run.outcomes.get(test) != "passed"]
-    broken = [
-        test for test in exam.pass_to_pass if run.outcomes.get(test) != "passed" and test not in allowed
-    ]
-    failed = (*missing, *broken)
-    passed = tuple(test for test in (*exam.fail_to_pass, *exam.pass_to_pass) if test not in failed)
-    if not failed:
-        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed, ())
-    score = 0.0 if broken else 1 - len(missing) / len(exam.fail_to_pass)
-    reasons = [
-        f"{len(missing)} of {len(exam.fail_to_pass)} tests still fail" if missing else "",
-        f"{len(broken)} of {len(exam.pass_to_pass)} tests that passed are broken" if broken else "",
-        *run.problems[:1],
-    ]
-    reason = "; ".join(filter(None, reasons))
-    return Grade(Verdict.UNRESOLVED, reason, score, passed, failed)
+def judge_outcomes(
+    fail_to_pass: Sequence[str],
+    pass_to_pass: Sequence[str],
+    outcomes: Mapping[str, str],
+    problem: str = "",
+    allowed: Collection[str] = (),
+) -> Grade:
+    """Return the meaning of the outcomes of tests.
+
+    Args:
+        fail_to_pass: tests that a fix must pass.
+        pass_to_pass: tests that must go on passing.
+        outcomes: of the tests that were reported; only ``passed`` is a pass.
+        problem: why the outcomes do not count as they are; empty if they do.
+        allowed: tests that need not pass.
+    """
+    names = (*fail_to_pass, *pass_to_pass)
+    failed = tuple(name for name in names if outcomes.get(name) != "passed" and name not in allowed)
+    passed = tuple(name for name in names if name not in {*failed})
+    if not failed and not problem:
+        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed)
+    missing = sum(name in fail_to_pass for name in failed)
+    broken = len(failed) - missing
+    reasons = (
+        f"{missing} of {len(fail_to_pass)} tests still fail" if missing else "",
+        f"{broken} of {len(pass_to_pass)} tests that passed are broken" if broken else "",
+        problem,
+    )
+    counts = failed and not broken and not problem.startswith(TAMPERED)
+    score = 1 - missing / len(fail_to_pass) if counts else 0.0
+    return Grade(Verdict.UNRESOLVED, "; ".join(filter(None, reasons)), score, passed, failed)
 
 
 def show_failures(failed: Sequence[str], failures: Mapping[str, Failure]) -> bytes:
@@ -140,7 +158,3 @@ def mask_hidden_lines(log: bytes, *hidden: Snapshot) -> bytes:
     secret = {line for line in secret if len(line) >= MASKED_FROM}
     lines = (b"[line of a hidden test]" if line.strip() in secret else line for line in log.split(b"\n"))
     return b"\n".join(lines)[:LOG_LIMIT]
-
-
-def _unresolved_grade(reason: str) -> Grade:
-    return Grade(Verdict.UNRESOLVED, reason, 0.0)

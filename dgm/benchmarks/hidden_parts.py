@@ -18,10 +18,6 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _ATTRIBUTE = r"#\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*"
 _MODULE = re.compile(rf"(?P<attributes>(?:{_ATTRIBUTE})+)(?:pub(?:\([^)]*\))?\s+)?mod\s+(?P<name>\w+)\s*\{{")
 _OF_TESTS = re.compile(r"#\[cfg\(\s*(?:test|all\((?![^\]]*\bnot\()[^\]]*\btest\b[^\]]*\))\s*\)\]")
-_TEST = re.compile(rf"#\[test\]\s*(?:{_ATTRIBUTE})*(?:pub(?:\([^)]*\))?\s+)?fn\s+(\w+)")
-_OWN_ASSERTION = re.compile(
-    r"\b(?:macro_rules!\s*|as\s+)((?:debug_)?assert(?:_eq|_ne)?|panic|unreachable|todo|unimplemented)\b"
-)
 _ANY_TEST = re.compile(r"#\[(?:\w+::)*(?:test|rstest|test_case)\b|\b(?:proptest|quickcheck)!")
 
 
@@ -82,23 +78,6 @@ def lay_over(text: str, tests: str) -> str:
 def has_tests(text: str) -> bool:
     """Return whether a file, or a module of one, has tests of any kind."""
     return bool(_ANY_TEST.search(mask(text)))
-
-
-def redefined_assertions(text: str) -> set[str]:
-    """Return the names of Rust's own assertions that a file gives another meaning: it defines or renames a macro."""
-    return {*_OWN_ASSERTION.findall(mask(text))}
-
-
-def mark_tests(text: str, mark_text: str) -> tuple[str, list[str]]:
-    """Return a text with a mark before the names of its test functions, and those names.
-
-    A name that stands anywhere else in the text, too, is left as it is.
-    """
-    code = mask(text)
-    found = [test for test in _TEST.finditer(code) if len(re.findall(rf"\b{test[1]}\b", code)) == 1]
-    for test in reversed(found):
-        text = f"{text[: test.start(1)]}{mark_text}_{text[test.start(1) :]}"
-    return text, [test[1] for test in found]
 
 
 def _without(text: str, parts: list[Part]) -> str:

@@ -16,16 +16,23 @@ from typing import Any
 from dgm.benchmarks.command_results import read_command
 from dgm.benchmarks.command_tools import BY_COMMAND, REPORT
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.grading import LOG_LIMIT, mask_hidden_lines, show_failures
+from dgm.benchmarks.grading import LOG_LIMIT, judge_outcomes, mask_hidden_lines, show_failures
 from dgm.benchmarks.named_tests import NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
 from dgm.benchmarks.report_results import read_reports
 from dgm.benchmarks.runners import PYTEST, RUNNERS
+from dgm.benchmarks.sandbox_report import (
+    check_prepared,
+    describe_ending,
+    put_graded_files,
+    read_stages,
+    unresolved,
+)
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
 from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
-from dgm.domain import Entry, Snapshot, Verdict
-from dgm.errors import AgentFault, Infrastructure, UserError
+from dgm.domain import Entry, Snapshot
+from dgm.errors import UserError
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
 
 PROGRAMS = (
@@ -35,8 +42,6 @@ PROGRAMS = (
     *(Path(__file__).with_name(f"named_{each}.py") for each in ("runner", "child")),
 )
 """Files of dgm that run in the sandbox."""
-TAMPERED = "the tests were tampered with"
-"""Beginning of what the sandbox's side says of a patch that cheats."""
 SETUP_S = 60.0
 PIDS = 512
 OUTPUT_LIMIT = 2_000_000
@@ -155,10 +160,7 @@ async def run_named(
         lifetime_s=limit + SETUP_S,
     )
     async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(_exam_files(exam, patch), PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        await put_graded_files(sandbox, _exam_files(exam, patch), PLACE)
         completed = await sandbox.exec(
             [
                 "python3",
@@ -243,18 +245,8 @@ def _put_back(exam: NamedExam) -> Snapshot:
     return {name: entry for name, entry in {**files, **exam.hidden}.items() if name not in exam.tests.deleted}
 
 
-def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the runner's messages by stage; only the first message of a stage counts, and none that was cut off."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for line in output.split(b"\n")[:-1]:
-        if line.startswith(nonce.encode() + b" "):
-            said = json.loads(line.split(b" ", 1)[1])
-            found.setdefault(said["stage"], said)
-    return found
-
-
 def _read_run(exam: NamedExam, completed: Completed, nonce: str) -> NamedRun:
-    said = _read_messages(completed.output, nonce)
+    said = read_stages(completed.output, nonce)
     if (
         exam.environment
         and exam.environment.python
@@ -268,13 +260,9 @@ def _read_run(exam: NamedExam, completed: Completed, nonce: str) -> NamedRun:
         )
     if "refused" in said:
         return NamedRun(refused=said["refused"]["reason"])
-    if "prepared" not in said and not completed.timed_out:
-        end = completed.output[-300:]
-        raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
-        )
+    check_prepared(said, completed)
     if "done" not in said:
-        return NamedRun(problem=_describe_ending(completed))
+        return NamedRun(problem=describe_ending(completed))
     done = said["done"]
     if exam.tests.runner in BY_COMMAND:
         outcomes = (
@@ -308,7 +296,7 @@ async def examine(exam: NamedExam, patch: bytes, engine: SandboxEngine, labels: 
     given = normalised_patch(patch)
     run = await run_named(exam, given.data, engine, labels)
     if run.refused:
-        return with_notes(_unresolved(f"the patch does not apply: {run.refused}"), given.notes)
+        return with_notes(unresolved(f"the patch does not apply: {run.refused}"), given.notes)
     graded = judge(exam.tests, run)
     log = mask_hidden_lines(run.log, exam.hidden)[:LOG_LIMIT]
     graded = replace(graded, log=log, shown=show_failures(graded.failed, run.failures))
@@ -317,36 +305,5 @@ async def examine(exam: NamedExam, patch: bytes, engine: SandboxEngine, labels: 
 
 def judge(tests: NamedTests, run: NamedRun) -> Grade:
     """Return the meaning of the tests' outcomes."""
-    failed = tuple(name for name in tests.names if run.outcomes.get(name) != "passed")
-    passed = tuple(name for name in tests.names if name not in {*failed})
-    problem = run.problem or (
-        f"imported from outside of the workspace: {run.foreign[0]}" if run.foreign else ""
-    )
-    if not failed and not problem:
-        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed)
-    missing = [name for name in failed if name in tests.fail_to_pass]
-    broken = len(failed) - len(missing)
-    whole = len(tests.fail_to_pass)
-    said = [
-        f"{len(missing)} of {whole} tests still fail" if missing else "",
-        f"{broken} of {len(tests.pass_to_pass)} tests that passed are broken" if broken else "",
-        problem,
-    ]
-    is_cheat = problem.startswith(TAMPERED)
-    score = 0.0 if broken or is_cheat or not failed else 1 - len(missing) / whole
-    return Grade(Verdict.UNRESOLVED, "; ".join(filter(None, said)), score, passed, failed)
-
-
-def _describe_ending(completed: Completed) -> str:
-    if completed.timed_out:
-        return "the tests did not end in time"
-    if completed.out_of_memory:
-        return "the tests ran out of memory"
-    if completed.truncated:
-        return "the tests report more than can be read"
-    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
-    return f"the graded code ended the test runner (exit status {status})"
-
-
-def _unresolved(reason: str) -> Grade:
-    return Grade(Verdict.UNRESOLVED, reason, 0.0)
+    outside = f"imported from outside of the workspace: {run.foreign[0]}" if run.foreign else ""
+    return judge_outcomes(tests.fail_to_pass, tests.pass_to_pass, run.outcomes, run.problem or outside)

@@ -4,7 +4,6 @@ The sandbox's side is ``polyglot_runner.py``; what the tests' tools report is ju
 """
 
 import base64
-import contextlib
 import json
 import re
 import secrets
@@ -18,9 +17,16 @@ from dgm.benchmarks.polyglot_exercises import Exercise
 from dgm.benchmarks.polyglot_plan import GRADERS, TESTS_S, Language, Plan, Room
 from dgm.benchmarks.polyglot_reports import CONTROL, Report, unmarked
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
+from dgm.benchmarks.sandbox_report import (
+    check_prepared,
+    describe_ending,
+    put_graded_files,
+    read_messages,
+    unresolved,
+)
 from dgm.benchmarks.test_outcomes import TestOutcome
 from dgm.domain import Entry, Snapshot, Verdict
-from dgm.errors import AgentFault, Infrastructure
+from dgm.errors import Infrastructure
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
 
 PLACE = "/job"
@@ -101,10 +107,7 @@ async def examine(
         lifetime_s=limit_s + SETUP_S,
     )
     async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(_luggage(exercise, plan, given.data), PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        await put_graded_files(sandbox, _luggage(exercise, plan, given.data), PLACE)
         completed = await sandbox.exec(
             ["python3", "-s", "-B", f"{PLACE}/polyglot_runner.py"],
             timeout_s=limit_s,
@@ -113,7 +116,7 @@ async def examine(
             stdin=json.dumps(assignment).encode(),
             output_limit=OUTPUT_LIMIT,
         )
-    said = _said(completed.output, nonce)
+    said = read_messages(completed.output, nonce)
     fitted = [note for one in said for note in str(one.get("notes", "")).split("; ") if note]
     return with_notes(_judged(exercise, room, completed, said), (*given.notes, *fitted))
 
@@ -129,32 +132,18 @@ def _luggage(exercise: Exercise, plan: Plan, patch: bytes) -> Snapshot:
     return {**files, **plan.luggage}
 
 
-def _said(output: bytes, nonce: str) -> Sequence[Mapping[str, Any]]:
-    start = nonce.encode() + b" "
-    said = []
-    for line in output.split(b"\n"):
-        # A runner that was ended leaves half a line.
-        with contextlib.suppress(ValueError):
-            said += [json.loads(line[len(start) :])] if line.startswith(start) else []
-    return said
-
-
 def _judged(exercise: Exercise, room: Room, completed: Completed, said: Sequence[Mapping[str, Any]]) -> Grade:
     stages = {str(one["stage"]): one for one in said}
     if "refused" in stages:
-        return _unresolved(str(stages["refused"]["reason"]))
+        return unresolved(str(stages["refused"]["reason"]))
     endings = [(str(one["stage"]), _ending(one, room)) for one in said if one["stage"] in ("build", "tests")]
-    if "prepared" not in stages:
-        end = completed.output[-300:]
-        raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
-        )
+    check_prepared(stages, completed)
     builds = [ending for stage, ending in endings if stage == "build"]
     if builds and builds[-1].exit_code != 0:
         return _unbuilt(exercise.language, builds[-1], room.mark)
     runs = [ending for stage, ending in endings if stage == "tests"]
     if not runs or "done" not in stages:
-        return _unresolved(_cut_off(completed))
+        return unresolved(describe_ending(completed, f"within {TESTS_S:.0f} s"))
     results = _decoded(stages["done"]["results"])
     report = exercise.language.read(results, runs[0].marked, room.mark)
     return _verdict(exercise, report, runs[0], room.mark)
@@ -258,16 +247,3 @@ def _kind(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line for line in lines if line.startswith("E ")]
     return known_kind(next(iter(marked or lines), ""))
-
-
-def _cut_off(completed: Completed) -> str:
-    if completed.timed_out:
-        return f"the tests did not end within {TESTS_S:.0f} s"
-    if completed.out_of_memory:
-        return "the tests ran out of memory"
-    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
-    return f"the graded code ended the test runner (exit status {status})"
-
-
-def _unresolved(reason: str) -> Grade:
-    return Grade(Verdict.UNRESOLVED, reason, 0.0)

@@ -1,15 +1,14 @@
 """The outcomes of tests out of reports in JUnit's XML that a command of the user's wrote.
 
-The sandbox's side (``report_runner.py``) tells a mark that stands before the names of cases, and which cases it added
-that must fail. A name begins with the file that has the test; only files that are put back count, so that a test which
-a patch adds is left out.
+The sandbox's side (``report_runner.py``) tells which cases it added that must fail. A name begins with the file that
+has the test; only files that are put back count, so that a test which a patch adds is left out.
 """
 
 import base64
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -40,7 +39,6 @@ class TestPlaces:
         self._declared: dict[str, set[str]] = {}
         self._classes: dict[str, set[str]] = {}
         self._methods: dict[str, set[str]] = {}
-        self._places: dict[tuple[str, str], int] = {}
         sources: dict[str, str] = {}
         for path, entry in files.items():
             text = entry.data.decode("utf-8", "surrogateescape")
@@ -59,36 +57,23 @@ class TestPlaces:
         for path, text in sources.items():
             for method in jvm_controls.find_cases(text, bases):
                 self._methods.setdefault(method.name, set()).add(path)
-                self._places.setdefault((path, method.name), method.marked_at)
-
-    def rank(self, test: str) -> tuple[str, int, str]:
-        """Return the place of a test in the order of those of the JVM: marks change that in which they run."""
-        path, _, name = test.partition("::")
-        if not path.endswith(jvm_controls.SUFFIXES):
-            return "", 0, ""
-        method = _PARAMETERS.split(name, maxsplit=1)[0].rpartition(".")[2]
-        return path, self._places.get((path, method), 0), name
 
     def find_inherited(self, path: str, method: str) -> set[str]:
         """Return the other files that may have the test method which a file inherits; none if it has its own."""
         declared = self._methods.get(method, set())
         return set() if path in declared else declared
 
-    def find(self, reported: str, mark: str = "") -> tuple[str, str, str] | None:
+    def find(self, reported: str) -> tuple[str, str, str] | None:
         """Return the file of a test, its case or none, and its name in the file; None if it is not known.
 
         Args:
             reported: name, with whatever a declaration or a framework puts before and behind it.
-            mark: before the names of cases.
         """
-        plain = reported.replace(mark, "")
-        outer, *nested = plain.partition("::")[0].split("$")
-        inside = plain.partition("::")[2]
+        outer, *nested = reported.partition("::")[0].split("$")
+        inside = reported.partition("::")[2]
         if inside and (path := _only(self._classes.get(outer), outer.rpartition(".")[2])):
             return path, _PARAMETERS.split(inside, maxsplit=1)[0], ".".join([*nested, inside])
-        scenario = plain.lstrip().removeprefix(_SCENARIO)
-        marked = reported.partition(mark)[2] if mark else ""
-        for title in (plain, inside, marked or scenario):
+        for title in (reported, inside, reported.lstrip().removeprefix(_SCENARIO)):
             case, name = cpp_controls.find_case(title, self._cases)
             if path := _only(self._cases.get(case)):
                 return path, case, name
@@ -107,33 +92,26 @@ def read_reports(record: Mapping[str, Any], files: Snapshot, root: str) -> Comma
     """
     found = CommandOutcomes(problem=record["problem"])
     results = _merge(record, root, found)
-    controls = re.compile(rf"{record['mark']}c_(\d+)_([a-z])(?!\w)")
-    failed, passed = _read_controls(results, controls)
-    believed = {
-        file for number, (file, letters) in enumerate(record["controls"]) if failed.get(number) == {*letters}
-    }
+    controls = re.compile(rf"{record['mark']}c_(\d+)(?!\d)")
+    believed, passed = _read_controls(results, controls, [file for file, _ in record["controls"]])
     watched = {file for file, _ in record["controls"]}
     if passed:
         found.problem = found.problem or "the tests were tampered with: one that must fail did not"
-    places, mark = TestPlaces(files), f"{record['mark']}_"
+    places = TestPlaces(files)
     for reported, result in results.items():
-        place = None if controls.search(reported) else places.find(reported, mark)
+        place = None if controls.search(reported) else places.find(reported)
         if place is None or (place[0] in watched and place[0] not in believed):
             continue
         path, case, name = place
         origins = places.find_inherited(path, case)
-        if origins and (mark not in reported or not (origins - watched or origins & believed)):
-            # The file has no methods that must fail for it; a report that was made up has no mark.
+        if origins & watched and not origins & believed:
+            # The file has no method that must fail for it.
             continue
         outcome = _OUTCOMES.get(result.outcome, "failed")
-        if mark not in reported and case in record["marked"].get(path, ()):
-            # Only a report that was made up has the name without its mark.
-            outcome = "failed"
         test = f"{path}::{name}"
         found.outcomes[test] = max(found.outcomes.get(test, "passed"), outcome, key=_RANK.index)
         if outcome == "failed" and result.message:
-            found.messages[test] = result.message.replace(mark, "").replace(f"{root}/", "")
-    found.outcomes = {test: found.outcomes[test] for test in sorted(found.outcomes, key=places.rank)}
+            found.messages[test] = result.message.replace(f"{root}/", "")
     if not found.outcomes:
         found.broken[BUILD] = _find_error(record, found.problem)
         found.problem = found.problem or f"no test ran (exit status {record['code']})"
@@ -163,17 +141,18 @@ def _merge(record: Mapping[str, Any], root: str, found: CommandOutcomes) -> dict
 
 
 def _read_controls(
-    results: Mapping[str, TestResult], controls: re.Pattern[str]
-) -> tuple[dict[int, set[str]], bool]:
-    """Return the cases that must fail and did, by their files' numbers, and whether any passed."""
-    failed: dict[int, set[str]] = {}
+    results: Mapping[str, TestResult], controls: re.Pattern[str], files: Sequence[str]
+) -> tuple[set[str], bool]:
+    """Return the files whose case that must fail did, and whether any passed."""
+    believed: set[str] = set()
     passed = False
     for name, result in results.items():
-        if control := controls.search(name):
+        control = controls.search(name)
+        if control and int(control[1]) < len(files):
             if result.outcome in (TestOutcome.FAILED, TestOutcome.ERROR):
-                failed.setdefault(int(control[1]), set()).add(control[2])
+                believed.add(files[int(control[1])])
             passed = passed or result.outcome is TestOutcome.PASSED
-    return failed, passed
+    return believed, passed
 
 
 def _rank(result: TestResult) -> int:

@@ -18,21 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dgm.benchmarks import (
-        command_runner,
-        cpp_controls,
-        exam_runner,
-        jvm_controls,
-        jvm_shadows,
-        named_runner,
-    )
+    from dgm.benchmarks import command_runner, cpp_controls, exam_runner, jvm_controls, named_runner
 else:
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import command_runner
     import cpp_controls
     import exam_runner
     import jvm_controls
-    import jvm_shadows
     import named_runner
 
 BUILD = "/tmp/dgm-build"
@@ -66,38 +58,29 @@ class ReportRun(command_runner.CommandRun):
 
     def lay_out(self, place: Path) -> None:
         """Put tests and configuration back, add the cases that must fail, and note what could pass for reports."""
-        start = self._read_code(place / "start")
-        patched = self._read_code(self._workdir)
         built = [path for path in self._find_built() if not (place / "start" / path).exists()]
         self._put_binaries_back(place / "start")
         named_runner.put_back(place, self._workdir, self._task)
         for name in built:
             exam_runner.remove(self._workdir / name)
-        replaced = cpp_controls.find_replaced(start, patched)
-        replaced = replaced or jvm_shadows.find_replaced(start, patched, self._read_tests())
-        if replaced:
-            self._problem = f"the tests were tampered with: {replaced}"
         exam_runner.remove(Path(BUILD))
         Path(BUILD).mkdir()
         os.environ.update(SETTINGS)
-        self._mark_tests(start)
+        self._add_controls_to_files()
         self._material = {path: _digest(path) for path in self._find_reports()}
 
-    def _mark_tests(self, start: dict[str, str]) -> None:
-        """Mark the cases of all files of tests, and add those that must fail.
-
-        Args:
-            start: files of the code as they are without the patch.
-        """
+    def _add_controls_to_files(self) -> None:
+        """Add a case that must fail to each file of tests of a framework."""
         texts = self._read_tests()
-        for kind in (cpp_controls, jvm_controls):
-            run = (self._mark, len(self._controls), secrets.randbelow(10**6))
-            for name, text, cases, letters in kind.mark_files(
-                texts, start, self._task["tool"]["command"], run
-            ):
-                self._marked[name] = cases
-                self._controls.append((name, letters))
-                self._write(name, text)
+        secret = secrets.randbelow(10**6)
+        for name, text in cpp_controls.add_controls(
+            texts, self._task["tool"]["command"], (self._mark, 0, secret)
+        ):
+            self._controls.append((name, ""))
+            self._write(name, text)
+        for name, text in jvm_controls.add_controls(texts, (self._mark, len(self._controls), secret)):
+            self._controls.append((name, ""))
+            self._write(name, text)
         for name in texts:
             self._held.setdefault(name, (self._workdir / name).read_bytes())
 
@@ -108,19 +91,6 @@ class ReportRun(command_runner.CommandRun):
             for name in named_runner.listed(self._workdir)
             if named_runner.matches(name, self._task["restored"]) and not (self._workdir / name).is_symlink()
         }
-
-    def _read_code(self, root: Path) -> dict[str, str]:
-        """Return the texts of all files below a folder that are neither tests nor configuration.
-
-        A link has the text of the file that it names in the folder: compilers read it under the name of the link.
-        """
-        found = {}
-        for name in named_runner.listed(root):
-            if not named_runner.matches(name, self._task["restored"]):
-                target = Path(os.path.realpath(root / name))
-                inside = target.is_relative_to(os.path.realpath(root))
-                found[name] = self._read(target) if inside and target.is_file() else ""
-        return found
 
     def _put_binaries_back(self, start: Path) -> None:
         """Put compiled classes and archives of them back as they are without the patch, and remove its own."""

@@ -100,7 +100,7 @@ class SwebenchBenchmark:
         """
         instance = self.instance(task)
         if task not in self._gradable:
-            plan_of(self.exam(task), self._parsers)
+            plan_of(self.exam(task))
             row = {"instance_id": instance.id, "repo": instance.repo, "log_parser": instance.log_parser}
             self._parsers.check(row)
             self._gradable.add(task)

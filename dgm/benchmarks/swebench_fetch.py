@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dgm.benchmarks import swebench_recipes as recipes
-from dgm.benchmarks.swebench_images import Store, candidates, named, published, source, tag_of
+from dgm.benchmarks.swebench_images import Store, candidates, source, tag_of
 from dgm.benchmarks.swebench_instances import Instance
 from dgm.errors import DgmError, Infrastructure
 
@@ -18,7 +17,6 @@ class Stage(StrEnum):
     """The progress of an instance's image."""
 
     PULLING = "pulling"
-    BUILDING = "building"
     PREPARING = "preparing"
     READY = "ready"
     """The image was here already, or is now."""
@@ -141,20 +139,7 @@ class _Fetch:
         store, possible = self._store, candidates(instance, self._images)
         if store.has(tag_of(instance, self._images)) and not any(map(store.has, possible)):
             return possible[0]
-        if any(map(store.has, possible)) or store.offered(possible[0]):
-            return source(
-                instance, self._images, store, lambda came, size: self._pulling(instance, came, size)
-            )
-        if named(instance, self._images) or possible[0] != published(instance.id):
-            return source(instance, self._images, store)
-        reason = recipes.obstacle(store)
-        if reason:
-            raise Infrastructure(
-                f"{instance.id}: no image: (1) no registry offers {possible[0]}; (2) it cannot be built: {reason}; (3) "
-                "benchmarks.swebench.images names none for it, its repository or '*'"
-            )
-        self._say(Step(instance.id, Stage.BUILDING))
-        return recipes.build(instance, store)
+        return source(instance, self._images, store, lambda came, size: self._pulling(instance, came, size))
 
     def _pulling(self, instance: Instance, came: int, size: int) -> None:
         if self.stopped:

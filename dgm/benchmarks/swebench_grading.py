@@ -18,6 +18,7 @@ from dgm.benchmarks import swebench_patches as patches
 from dgm.benchmarks import swebench_script as script
 from dgm.benchmarks.failure_kinds import known_kind
 from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
+from dgm.benchmarks.sandbox_report import put_graded_files
 from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.benchmarks.swebench_verdicts import Expected, Results, judge, one_line, ran
 from dgm.domain import Snapshot, Verdict
@@ -61,7 +62,7 @@ class Exam:
     test_cmd: str = ""
     """Wins over ``eval_script``."""
     eval_script: str = ""
-    """As swebench 5 has it in its rows; empty: the package is asked."""
+    """As swebench 5 has it in its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,6 @@ class Taken:
     log: logs.Log
     results: Results | None
     """``None`` where the test command never came to its end."""
-    fail_only: bool = False
     unreadable: str = ""
     excerpt: bytes = field(default=b"", repr=False)
 
@@ -92,7 +92,7 @@ async def grade(
     reason = patches.refused(patch, hidden)
     if reason:
         return Grade(Verdict.UNRESOLVED, one_line(reason), 0.0)
-    plan = await asyncio.to_thread(plan_of, exam, parsers)
+    plan = plan_of(exam)
     taken = await _take(exam, plan, patch, engine, parsers, labels)
     graded = ended_early(exam, plan, taken)
     if graded is None:
@@ -113,26 +113,20 @@ def check(exam: Exam, parsers: Parsers) -> None:
         Infrastructure: the package's process failed.
     """
     parsers.check(_row(exam))
-    plan_of(exam, parsers)
+    plan_of(exam)
 
 
-def plan_of(exam: Exam, parsers: Parsers) -> script.Plan:
-    """What is run to test the instance: as it says itself, else as the package does.
+def plan_of(exam: Exam) -> script.Plan:
+    """Return what is run to test the instance, as it says itself.
 
     Raises:
-        UserError: neither knows a test command; or the package is missing.
-        Infrastructure: the package's process failed.
+        UserError: it says nothing.
     """
-    row = _row(exam)
     if exam.test_cmd:
         return script.from_command(exam.test_cmd)
-    found = exam.eval_script or parsers.script({**row, "workdir": exam.workdir})
-    if not found:
-        raise UserError(
-            f"{exam.instance}: no test command: swebench {parsers.version} knows none for {exam.repo} {exam.version};"
-            " give the instance an eval_script or a test_cmd, or install 'swebench<5'"
-        )
-    return script.from_script(found, exam.instance)
+    if not exam.eval_script:
+        raise UserError(f"{exam.instance}: no test command: give the instance an eval_script or a test_cmd")
+    return script.from_script(exam.eval_script, exam.instance)
 
 
 def ended_early(exam: Exam, plan: script.Plan, taken: Taken) -> Grade | None:
@@ -178,7 +172,7 @@ def settled(exam: Exam, patch: bytes, taken: Taken) -> Grade:
     assert taken.results is not None
     if taken.unreadable:
         return _unresolved(f"the log parser cannot read what the tests printed: {taken.unreadable}")
-    expected = Expected(exam.fail_to_pass, exam.pass_to_pass, exam.fail_only or taken.fail_only)
+    expected = Expected(exam.fail_to_pass, exam.pass_to_pass, exam.fail_only)
     if expected.fail_only and not ran(taken.results):
         return replace(judge(replace(expected, fail_only=False), taken.results), score=0.0)
     return _with_notes(exam, patch, judge(expected, taken.results))
@@ -228,10 +222,7 @@ async def _run(
     patience_s = exam.timeout_s + AROUND_TESTS_S
     spec = replace(exam.spec, labels=labels, lifetime_s=patience_s + AROUND_TESTS_S)
     async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(luggage, PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        await put_graded_files(sandbox, luggage, PLACE)
         try:
             return await sandbox.exec(
                 ["bash", f"{PLACE}/run.sh"],
@@ -259,7 +250,7 @@ def read(exam: Exam, completed: Completed, nonce: str, parsers: Parsers) -> Take
         # The text is asked for signs of a run only where no test is named.
         text = "" if parsed.statuses else found.text()
         results = Results(parsed.statuses, int(found.words["end"] or 1), text, found.cut)
-    return Taken(completed, found, results, parsed.fail_only, parsed.unreadable, excerpt)
+    return Taken(completed, found, results, parsed.unreadable, excerpt)
 
 
 async def _control(

@@ -138,8 +138,7 @@ def source(
             "another one in benchmarks.swebench.images"
         )
     raise Infrastructure(
-        f"{instance.id}: no image: (1) no registry offers {possible[0]}; (2) it was not built from the swebench "
-        f"package's recipes as {possible[1]} (dgm benchmark fetch does, with a network and swebench 4); (3) "
+        f"{instance.id}: no image: no registry offers {possible[0]}, {possible[1]} is not here, and "
         "benchmarks.swebench.images names none for it, its repository or '*'"
     )
 

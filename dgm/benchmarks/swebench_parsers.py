@@ -45,7 +45,7 @@ PARSER_OF_REPO: Mapping[str, str] = {
     "sqlfluff/sqlfluff": "parse_log_sqlfluff",
     "sympy/sympy": "parse_log_sympy",
 }
-"""For instances that name none: swebench 4 knows the parser by the repository, swebench 5 by its name only."""
+"""For instances that name none: the package knows parsers by their names only."""
 
 
 class TooLate(Infrastructure):
@@ -58,8 +58,6 @@ class Parsed:
 
     statuses: Mapping[str, str]
     """Test → PASSED, FAILED, ERROR, SKIPPED or XFAIL."""
-    fail_only: bool = False
-    """The parser of this repository lists failures only."""
     unreadable: str = ""
     """Why the parser could not read the log; empty where it could."""
 
@@ -108,7 +106,7 @@ class Parsers:
             raise UserError(self._no_parser(row))
         if "unreadable" in said:
             return Parsed({}, unreadable=said["unreadable"])
-        return Parsed(said["statuses"], said["fail_only"])
+        return Parsed(said["statuses"])
 
     def check(self, row: Mapping[str, str]) -> None:
         """Says at once what grading would say late.
@@ -119,18 +117,6 @@ class Parsers:
         """
         if "unknown" in self._ask({"ask": "known", "row": _named(row)}):
             raise UserError(self._no_parser(row))
-
-    def script(self, row: Mapping[str, str]) -> str:
-        """The package's own evaluation script; empty where it knows none (swebench 5 knows none at all).
-
-        Args:
-            row: ``repo``, ``version``, ``instance_id``, ``base_commit``, ``test_patch``, ``workdir``.
-
-        Raises:
-            UserError: the package is not installed.
-            Infrastructure: the worker died or did not answer.
-        """
-        return str(self._ask({"ask": "script", "row": dict(row)})["script"])
 
     def _no_parser(self, row: Mapping[str, str]) -> str:
         wanted = row.get("log_parser") or row["repo"]

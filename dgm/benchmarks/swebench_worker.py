@@ -17,64 +17,14 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 FAILURES = ("FAILED", "ERROR")
-FAMILIES = ("c", "go", "java", "javascript", "php", "python", "ruby", "rust")
 
 Parser = Callable[[str, Any], dict[str, str]]
 
 
-class Old:
-    """swebench 4: parsers and test commands are looked up by repository and version."""
-
-    def __init__(self) -> None:
-        self._constants = importlib.import_module("swebench.harness.constants")
-        self._by_repo: Mapping[str, Parser] = importlib.import_module(
-            "swebench.harness.log_parsers"
-        ).MAP_REPO_TO_PARSER
-
-    def parser(self, repo: str, name: str) -> Parser | None:
-        """The parser of that name, or the repository's."""
-        for family in FAMILIES if name else ():
-            module = importlib.import_module(f"swebench.harness.log_parsers.{family}")
-            if name.startswith("parse_log_") and callable(getattr(module, name, None)):
-                found: Parser = getattr(module, name)
-                return found
-        return None if name else self._by_repo.get(repo)
-
-    def fail_only(self, repo: str) -> bool:
-        """Whether the repository's parser lists failures only."""
-        return repo in self._constants.FAIL_ONLY_REPOS
-
-    def script(self, row: Mapping[str, str]) -> str:
-        """The package's own evaluation script of the instance; empty where it knows none."""
-        specs = self._constants.MAP_REPO_VERSION_TO_SPECS.get(row["repo"], {}).get(row["version"])
-        if specs is None or "test_cmd" not in specs:
-            return ""
-        scripts = importlib.import_module("swebench.harness.test_spec.create_scripts")
-        lines = scripts.make_eval_script_list(
-            row, specs, "testbed", row["workdir"], row["base_commit"], row["test_patch"]
-        )
-        return "\n".join(lines)
-
-
-class New:
-    """swebench 5: instances name their parser and carry their script."""
-
-    def __init__(self) -> None:
-        self._by_name: Mapping[str, Parser] = importlib.import_module(
-            "swebench.harness.log_parsers"
-        ).PARSER_REGISTRY
-
-    def parser(self, repo: str, name: str) -> Parser | None:  # noqa: ARG002
-        """The parser of that name; this version knows no repositories."""
-        return self._by_name.get(name)
-
-    def fail_only(self, repo: str) -> bool:  # noqa: ARG002
-        """Instances say it themselves."""
-        return False
-
-    def script(self, row: Mapping[str, str]) -> str:  # noqa: ARG002
-        """This version knows no test commands."""
-        return ""
+def find_parser(name: str) -> Parser | None:
+    """Return the package's parser of that name."""
+    by_name: Mapping[str, Parser] = importlib.import_module("swebench.harness.log_parsers").PARSER_REGISTRY
+    return by_name.get(name)
 
 
 def statuses(parser: Parser, log: str, instance: str) -> dict[str, str]:
@@ -104,46 +54,38 @@ def _status(status: object) -> str:
     return str(getattr(status, "value", status))
 
 
-def answer(package: Old | New, question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """One answer: ``{"script": …}``, ``{"statuses": …}``, or what is wrong with the question or its log."""
+def answer(question: Mapping[str, Any]) -> Mapping[str, Any]:
+    """One answer: ``{"statuses": …}``, or what is wrong with the question or its log."""
     row = question["row"]
-    if question["ask"] == "script":
-        return {"script": package.script(row)}
-    parser = package.parser(row["repo"], row["log_parser"])
-    fail_only = package.fail_only(row["repo"])
+    parser = find_parser(row["log_parser"])
     if parser is None:
         return {"unknown": row["log_parser"] or row["repo"]}
     if question["ask"] == "known":
-        return {"parser": parser.__name__, "fail_only": fail_only}
+        return {"parser": parser.__name__}
     log = Path(question["log"]).read_text(encoding="utf-8", errors="replace")
     try:
-        found = statuses(parser, log, row["instance_id"])
+        return {"statuses": statuses(parser, log, row["instance_id"])}
     except Exception as error:  # noqa: BLE001  (a parser may fail in any way on a log that graded code wrote)
         return {"unreadable": f"{type(error).__name__}: {error}"}
-    return {"statuses": found, "fail_only": fail_only}
 
 
-def opened() -> tuple[str, Old | New]:
-    """The package and its version.
+def open_package() -> str:
+    """Return the package's version.
 
     ``swebench`` and ``swebench.harness`` import all that they have when they are imported (8 s, 180 MB), of which
-    parsing needs next to nothing: both are put in place unexecuted. Where a version does not take that, it is imported
-    as it wants to be.
+    parsing needs next to nothing: both are put in place unexecuted.
     """
     version = importlib.metadata.version("swebench")
-    kind = Old if int(version.split(".")[0]) < 5 else New
-    try:
-        for name in ("swebench", "swebench.harness"):
-            spec = importlib.util.find_spec(name)
-            assert spec is not None
-            module = ModuleType(name)
-            module.__path__ = list(spec.submodule_search_locations or ())
-            sys.modules[name] = module
-        return version, kind()
-    except Exception:  # noqa: BLE001  (whatever comes of it, there is another way)
-        for name in [name for name in sys.modules if name.split(".")[0] == "swebench"]:
-            del sys.modules[name]
-        return version, kind()
+    if int(version.split(".")[0]) < 5:
+        raise RuntimeError(f"version {version} is too old; 5 or newer is needed")
+    for name in ("swebench", "swebench.harness"):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        module = ModuleType(name)
+        module.__path__ = list(spec.submodule_search_locations or ())
+        sys.modules[name] = module
+    importlib.import_module("swebench.harness.log_parsers")
+    return version
 
 
 def main() -> None:
@@ -158,14 +100,14 @@ def main() -> None:
         replies.flush()
 
     try:
-        version, package = opened()
+        version = open_package()
     except Exception as error:  # noqa: BLE001  (whatever the import of a foreign package raises)
         missing = isinstance(error, importlib.metadata.PackageNotFoundError)
         say({"missing" if missing else "broken": f"{type(error).__name__}: {error}"})
         return
     say({"version": version})
     for line in sys.stdin:
-        say(answer(package, json.loads(line)))
+        say(answer(json.loads(line)))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER
+from dgm.benchmarks.sandbox_report import check_prepared, describe_ending, put_graded_files, read_stages
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Entry, Snapshot
-from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SandboxEngine, SandboxSpec
 
 RUNNER = Path(__file__).with_name("exam_runner.py")
@@ -140,10 +140,7 @@ async def run_modules(
     }
     spec = SandboxSpec(image=exam.limits.image, labels=labels, lifetime_s=limit + SETUP_S)
     async with engine.open(spec) as sandbox:
-        try:
-            await sandbox.put(_exam_files(exam, patch), PLACE)
-        except AgentFault as fault:
-            raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+        await put_graded_files(sandbox, _exam_files(exam, patch), PLACE)
         completed = await sandbox.exec(
             ["python3", "-s", "-B", f"{PLACE}/runner/{RUNNER.name}"],
             timeout_s=limit,
@@ -152,7 +149,7 @@ async def run_modules(
             stdin=json.dumps(assignment).encode(),
             output_limit=OUTPUT_LIMIT,
         )
-    return _read_run(completed, _read_messages(completed.output, nonce), modules)
+    return _read_run(completed, read_stages(completed.output, nonce), modules)
 
 
 def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
@@ -162,26 +159,12 @@ def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
     return files | {f"hidden/{name}": entry for name, entry in exam.hidden.items()}
 
 
-def _read_messages(output: bytes, nonce: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the runner's messages by stage; only the first message of a stage counts."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for line in output.split(b"\n"):
-        if line.startswith(nonce.encode() + b" "):
-            said = json.loads(line.split(b" ", 1)[1])
-            found.setdefault(said["stage"], said)
-    return found
-
-
 def _read_run(completed: Completed, said: Mapping[str, Mapping[str, Any]], modules: Modules) -> TestRun:
     if "refused" in said:
         return TestRun(refused=said["refused"]["reason"])
-    if "prepared" not in said and not completed.timed_out:
-        end = completed.output[-300:]
-        raise Infrastructure(
-            f"the test runner ended with {completed.exit_code} before it ran a test: {end!r}"
-        )
+    check_prepared(said, completed)
     if "done" not in said:
-        return TestRun(ending=_describe_ending(completed))
+        return TestRun(ending=describe_ending(completed))
     done = TestRun(
         log=plain_log(base64.b64decode(said["done"]["log"])),
         seconds=said["done"]["seconds"],
@@ -197,12 +180,3 @@ def _read_run(completed: Completed, said: Mapping[str, Mapping[str, Any]], modul
         }
         done = done.plus(TestRun(outcomes, failures, tuple(filter(None, [each["problem"]]))))
     return done
-
-
-def _describe_ending(completed: Completed) -> str:
-    if completed.timed_out:
-        return "the tests did not end in time"
-    if completed.out_of_memory:
-        return "the tests ran out of memory"
-    status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
-    return f"the graded code ended the test runner (exit status {status})"

@@ -29,7 +29,7 @@ def calibrate(name: str, seed_agent: str, as_json: bool, **flags: Any) -> int:
     """Let an agent try every task of SUITE several times, and note which it always, sometimes and never solves.
 
     No task is dropped: dgm benchmark show tells the attempts that solved each, and dgm benchmark filter --where
-    'calibrated = sometimes' makes a suite of some. The same command goes on where it ended and pays for nothing twice.
+    calibrated=sometimes makes a suite of some. The same command goes on where it ended and pays for nothing twice.
     """
     from dgm.cli.evaluation import perform_session, report_missing
     from dgm.cli.watching import TerminalWatcher

@@ -40,15 +40,15 @@ def merge(names: tuple[str, ...], out: Path, as_json: bool) -> None:
 @click.option(
     "--where",
     required=True,
-    metavar="CONDITION",
-    help="Such as 'kind = bug and f2p < 5'. Fields: id, kind, split, difficulty, repo, tag, module, date, license, "
-    "calibrated, f2p, p2p, added, removed, lines, files. Signs: = != ~ (holds a part) < <= > >=; and, or, not, "
-    "parentheses.",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Such as kind=bug,history or 'f2p<5'; may be repeated, and all must hold. Fields: id, kind, split, "
+    "difficulty, repo, tag, module, license, calibrated (= or !=), date, f2p, p2p, lines, files (< <= > >=, too).",
 )
 @out_option
 @as_json
-def filter_(name: str, where: str, out: Path, as_json: bool) -> None:
-    """Write the tasks of a suite that meet a condition into a new suite."""
+def filter_(name: str, where: tuple[str, ...], out: Path, as_json: bool) -> None:
+    """Write the tasks of a suite that meet all conditions into a new suite."""
     from dgm.sessions.suite_editing import filter_suite
 
     _, suite = filter_suite(name, where, out)

@@ -56,7 +56,7 @@ def find_suite(name: str) -> Path:
     if folder.resolve().is_relative_to(asset("benchmarks").resolve()):
         raise UserError(
             f"{name}: is dgm's own suite, which stays as it is; copy it with "
-            f"dgm benchmark filter {name} --where 'f2p >= 0' --out DIR"
+            f"dgm benchmark filter {name} --where 'f2p>=0' --out DIR"
         )
     if not os.access(folder, os.W_OK):
         raise UserError(f"{folder}: cannot be written to, and the calibration is kept there")

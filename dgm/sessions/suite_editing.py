@@ -9,7 +9,7 @@ from dgm.benchmarks.suite_composition import Composed, SuitePart, change_splits,
 from dgm.benchmarks.suite_splits import SplitBy, choose_splits
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.task_facts import list_facts
-from dgm.benchmarks.task_filter import parse_condition
+from dgm.benchmarks.task_filter import parse_conditions
 from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import Split
 from dgm.errors import UserError
@@ -36,23 +36,23 @@ def merge_suites(names: Sequence[str], target: Path) -> tuple[Composed, SuiteBen
     return _compose(parts, target, described)
 
 
-def filter_suite(name: str, condition: str, target: Path) -> tuple[Composed, SuiteBenchmark]:
-    """Write the tasks of a suite that meet a condition into a new one.
+def filter_suite(name: str, where: Sequence[str], target: Path) -> tuple[Composed, SuiteBenchmark]:
+    """Write the tasks of a suite that meet all conditions into a new one.
 
     Args:
         name: a suite's name or folder.
-        condition: as ``dgm.benchmarks.task_filter`` reads it.
+        where: as ``dgm.benchmarks.task_filter`` reads them.
         target: a new folder, whose name becomes the suite's.
 
     Raises:
-        UserError: there is no such suite, the condition is wrong or no task meets it, or the target is in use.
+        UserError: there is no such suite, a condition is wrong or no task meets them, or the target is in use.
     """
-    holds, part = parse_condition(condition), _open_part(name)
+    holds, part, words = parse_conditions(where), _open_part(name), " and ".join(where)
     chosen = [facts.id for facts in list_facts(part.suite) if holds(facts)]
     if not chosen:
-        raise UserError(f"{name}: none of {len(part.tasks)} tasks has {condition}")
+        raise UserError(f"{name}: none of {len(part.tasks)} tasks has {words}")
     part = SuitePart(part.folder, part.suite, chosen)
-    return _compose([part], target, f"tasks of {part.suite.name} with {condition}")
+    return _compose([part], target, f"tasks of {part.suite.name} with {words}")
 
 
 def split_suite(

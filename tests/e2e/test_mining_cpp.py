@@ -1,14 +1,12 @@
-"""A suite mined out of a small repository in C++ by reports in JUnit's XML, and what cheats are graded on it."""
+"""A suite mined out of a small repository in C++ by reports in JUnit's XML."""
 
 import asyncio
 
 import pytest
 
 from dgm.benchmarks.verification import verify
-from dgm.domain import Split, Verdict
-from tests.support.cheats.cpp import CHEATS_OF_CPP
+from dgm.domain import Split
 from tests.support.each_engine import find_engine, mine_steps
-from tests.support.mined_cheats import grade_cheats
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 FRAMEWORK = """\
@@ -117,7 +115,7 @@ def test_the_tests_of_ctest_are_those_of_their_declaration(tmp_path, engine_name
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
 
 
-def test_nothing_passes_but_the_fix_where_cases_are_reported(tmp_path, engine_name):
+def test_cases_are_those_of_their_files_where_they_are_reported(tmp_path, engine_name):
     suite, task = mine(
         tmp_path, engine_name, "--test", CASES, "--report", "$DGM_BUILD/*.xml", "--report", "**/report.xml"
     )
@@ -125,8 +123,3 @@ def test_nothing_passes_but_the_fix_where_cases_are_reported(tmp_path, engine_na
     assert tests.fail_to_pass == ("tests/half_test.cpp::halves",)
     assert tests.pass_to_pass == ("tests/half_test.cpp::nothing",)
     assert "CHECK(half(4) == 2);" in task.prompt
-    graded = asyncio.run(grade_cheats(suite, task.id))
-    assert len(graded) == len(CHEATS_OF_CPP) + 2
-    resolved = [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED]
-    assert resolved == ["the fix"], graded
-    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

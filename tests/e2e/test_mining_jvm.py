@@ -1,4 +1,4 @@
-"""A suite mined out of a small repository in Java by reports in JUnit's XML, and what cheats are graded on it."""
+"""A suite mined out of a small repository in Java by reports in JUnit's XML."""
 
 import asyncio
 from pathlib import Path
@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from dgm.benchmarks.verification import verify
-from dgm.domain import Split, Verdict
-from tests.support.cheats.jvm import CHEATS_OF_JVM
+from dgm.domain import Split
 from tests.support.each_engine import find_engine, mine_steps
-from tests.support.mined_cheats import grade_cheats
 
 JARS = [
     f"/usr/share/java/{name}.jar"
@@ -94,7 +92,7 @@ STEPS = (
 )
 
 
-def test_nothing_passes_but_the_fix(tmp_path, engine_name):
+def test_the_tests_of_junit_are_those_of_their_classes(tmp_path, engine_name):
     engine = find_engine(engine_name, "javac")
     if engine_name == "bubblewrap" and not all(Path(jar).exists() for jar in JARS):
         pytest.skip("NOT RUN with bubblewrap: JUnit 4 and JUnit 5 are not installed for all")
@@ -110,8 +108,3 @@ def test_nothing_passes_but_the_fix(tmp_path, engine_name):
     ]
     assert "assertEquals(2, half(4));" in task.prompt
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
-    graded = asyncio.run(grade_cheats(suite, task.id))
-    assert len(graded) == len(CHEATS_OF_JVM) + 2
-    resolved = [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED]
-    assert resolved == ["the fix"], graded
-    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

@@ -1,14 +1,12 @@
-"""A suite mined out of a small repository in Rust with tests beside the code, and what cheats are graded on it."""
+"""A suite mined out of a small repository in Rust with tests beside the code."""
 
 import asyncio
 
 import pytest
 
 from dgm.benchmarks.verification import verify
-from dgm.domain import Split, Verdict
-from tests.support.cheats.rust import CHEATS_OF_RUST
+from dgm.domain import Split
 from tests.support.each_engine import find_engine, mine_steps
-from tests.support.mined_cheats import grade_cheats
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow, pytest.mark.minutes]
 CODE = """\
@@ -87,13 +85,3 @@ def test_tests_beside_the_code_are_hidden_and_the_rest_is_the_fix(mined):
     assert changed[2:] == ["-    number / 4 // {", "+    number / 2 // {"]
     assert "assert_eq!(half(4), 2);" in task.prompt
     assert asyncio.run(verify(suite, task.id, {"dgm.run": "test"})) == []
-
-
-def test_nothing_passes_but_the_fix(mined):
-    suite = mined[0]
-    (task,) = suite.tasks(Split.SEARCH)
-    graded = asyncio.run(grade_cheats(suite, task.id))
-    assert len(graded) == len(CHEATS_OF_RUST) + 2
-    resolved = [name for name, grade in graded.items() if grade.verdict is Verdict.RESOLVED]
-    assert resolved == ["the fix"], graded
-    assert not [name for name, grade in graded.items() if grade.verdict is Verdict.INVALID], graded

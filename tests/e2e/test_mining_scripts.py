@@ -1,4 +1,4 @@
-"""A suite mined out of a small repository in JavaScript: what is in it, and what cheats are graded on it."""
+"""A suite mined out of a small repository in JavaScript: what is in it."""
 
 import asyncio
 import json

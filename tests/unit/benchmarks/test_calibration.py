@@ -82,7 +82,7 @@ def test_suites_made_of_a_calibrated_one_keep_it(suite, tmp_path):
     (other / "suite.toml").write_text((other / "suite.toml").read_text().replace('"tiny"', '"other"'))
     _, both = merge_suites([str(other), str(suite)], tmp_path / "both")
     assert {task: one.resolved for task, one in both.calibrations().items()} == {f"tiny-{TASK}": 1}
-    _, some = filter_suite(str(tmp_path / "both"), "calibrated = sometimes", tmp_path / "some")
+    _, some = filter_suite(str(tmp_path / "both"), ["calibrated=sometimes"], tmp_path / "some")
     assert list(some.calibrations()) == [f"tiny-{TASK}"]
 
 

@@ -1,4 +1,4 @@
-"""Cases of tests in C++: found, marked, and joined by cases that must fail."""
+"""Cases of tests in C++: found, and joined by one that must fail."""
 
 import pytest
 
@@ -6,25 +6,15 @@ from dgm.benchmarks.command_tools import REPORT
 from dgm.benchmarks.cpp_controls import (
     CATCH,
     GOOGLE,
+    add_controls,
     find_case,
     find_cases,
-    find_false_macros,
     find_framework,
     find_frameworks,
-    find_friends,
-    find_replaced,
-    make_controls,
-    mark_cases,
     reports_cases,
 )
 from dgm.benchmarks.named_tests import is_restored
 from dgm.benchmarks.runners import RUNNERS
-
-TEXT = """\
-TEST(Half, Four) { EXPECT_EQ(half(4), 2); }
-TEST_F( Whole , Two ) {}
-TEST_CASE("reads \\"x\\"", "[tag]") {}
-"""
 
 
 @pytest.mark.parametrize(
@@ -43,13 +33,6 @@ TEST_CASE("reads \\"x\\"", "[tag]") {}
 )
 def test_a_framework_is_known_by_what_a_file_includes(include, framework):
     assert find_framework(f"// x\n#  include {include}\n") == framework
-
-
-def test_names_of_cases_get_a_mark_and_everything_else_stays():
-    marked, names = mark_cases(TEXT, "m")
-    assert names == ["Half.Four", "Whole.Two", 'reads "x"']
-    assert [case.name for case in find_cases(marked)] == ["Half.m_Four", "Whole.m_Two", 'm_reads "x"']
-    assert marked.replace("m_", "") == TEXT
 
 
 def test_a_framework_is_known_through_other_files_of_tests():
@@ -103,53 +86,6 @@ def test_a_reported_test_is_of_the_case_with_the_longest_name(reported, found):
     assert find_case(reported, ["Sum.Zero", "reads", "reads/fast"]) == found
 
 
-def test_an_abstract_case_is_marked_where_it_is_registered_too():
-    text = "TYPED_TEST_P(Sum, Zero) {}\nREGISTER_TYPED_TEST_SUITE_P(Sum, Zero);\nTYPED_TEST_P(Sum, Elsewhere) {}\n"
-    marked, names = mark_cases(text, "m")
-    assert marked == text.replace("Zero", "m_Zero")
-    assert names == ["Sum.Zero"]
-
-
-def test_a_case_that_is_switched_off_stays_so():
-    assert mark_cases("TEST(Sum, DISABLED_Zero) {}", "m")[0] == "TEST(Sum, DISABLED_m_Zero) {}"
-
-
-def test_friends_of_the_code_keep_their_names():
-    friends = find_friends("class Sum {\n  FRIEND_TEST(SumTest, Zero);\n};\n")
-    marked, names = mark_cases("TEST(SumTest, Zero) {}\nTEST(SumTest, One) {}\n", "m", friends)
-    assert marked == "TEST(SumTest, Zero) {}\nTEST(SumTest, m_One) {}\n"
-    assert names == ["SumTest.One"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "#define EXPECT_EQ(a, b)",
-        " # undef EXPECT_EQ",
-        "#/* */define EXPECT_EQ(a, b)",
-        "#def\\\nine EXPECT_EQ(a, b)",
-        "%:define EXPECT_EQ",
-        "\v#define\fEXPECT_EQ",
-        'auto *a = "/*";\n#define EXPECT_EQ\nauto *b = "*/";',
-    ],
-)
-def test_macros_of_tests_that_code_defines_are_found(text):
-    assert find_false_macros(f"int x;\n{text}\n#define CHECKSUM 1\n#define TESTING\n") == {"EXPECT_EQ"}
-
-
-@pytest.mark.parametrize("framework", [GOOGLE, CATCH])
-def test_cases_that_must_fail_have_a_name_each(framework):
-    names = [case.name for case in find_cases(make_controls(framework, "m_0", 7))]
-    assert [name.partition(".")[0] for name in names] == ["m_0_a", "m_0_b", "m_0_c"]
-
-
-def test_cases_that_must_fail_are_declared_as_those_of_the_file():
-    assert all(
-        line.startswith("CATCH_TEST_CASE") for line in make_controls(CATCH, "m", 7, "CATCH_").split("\n")
-    )
-    assert "CATCH_REQUIRE(7 == 7 + 1);" in make_controls(CATCH, "m", 7, "CATCH_")
-
-
 def test_ctest_reports_cases_only_where_it_discovers_them():
     assert not reports_cases("cmake . && ctest --output-junit x.xml", ["add_test(NAME all COMMAND all)"])
     assert reports_cases("cmake . && ctest --output-junit x.xml", ["gtest_discover_tests(all)"])
@@ -171,21 +107,19 @@ def test_frameworks_and_builds_are_put_back(path):
 
 
 @pytest.mark.parametrize(
-    ("text", "framework"),
+    ("text", "control"),
     [
-        ("template <> AssertionResult testing::internal::Own<int, int>(int a, int b);", "testing"),
-        ("namespace testing { namespace internal { int a; } }", "testing"),
-        ("namespace testing::internal { int a; }", "testing"),
-        ("namespace testing { int a; namespace internal { int b; } }", "testing"),
-        ("template <> int CmpHelperEQ<int, int>(int a, int b);", "CmpHelperEQ"),
-        ("namespace Catch { int a; template <> bool same(int const &a); }", "Catch"),
-        ("namespace doctest /* a */ { }", "doctest"),
-        ("namespace own::testing { int a; }  // namespace testing", ""),
-        ("namespace own { namespace testing { int a; } }", ""),
-        ("using testing::Test;", ""),
+        ("#include <gtest/gtest.h>\nTEST(Half, Four) {}\n", "TEST(mc_3, Fails) { EXPECT_EQ(7, 7 + 1); }"),
+        ('#include "doctest.h"\nTEST_CASE("a") {}\n', 'TEST_CASE("mc_3") { CHECK(7 == 7 + 1); }'),
+        (
+            '#include "catch.hpp"\nCATCH_TEST_CASE("a") {}\n',
+            'CATCH_TEST_CASE("mc_3") { CATCH_CHECK(7 == 7 + 1); }',
+        ),
     ],
 )
-def test_code_that_adds_to_a_framework_is_refused(text, framework):
-    replaced = find_replaced({"a.h": "int x;\n"}, {"a.h": f"int x;\n{text}\n"})
-    assert replaced == (f"a.h adds to {framework}" if framework else "")
-    assert find_replaced({"a.h": text}, {"a.h": f"{text}\n"}) == ""
+def test_each_file_of_tests_ends_with_a_case_that_must_fail(text, control):
+    files = {"tests/a_test.cpp": text, "tests/help.cpp": "int help;\n"}
+    assert list(add_controls(files, "make check", ("m", 3, 7))) == [
+        ("tests/a_test.cpp", f"{text}\n{control}\n")
+    ]
+    assert list(add_controls(files, "ctest", ("m", 3, 7))) == []

@@ -1,16 +1,14 @@
-"""Test methods of the JVM: found, marked, and joined by methods that must fail."""
-
-import re
+"""Test methods of the JVM: found, and joined by one that must fail."""
 
 import pytest
 
 from dgm.benchmarks.jvm_controls import (
+    add_controls,
     find_bases,
     find_cases,
     find_classes,
     find_framework,
     find_package,
-    mark_files,
 )
 
 JUPITER = """\
@@ -118,76 +116,10 @@ def test_methods_are_found_by_their_framework(text, framework, names):
     assert [case.name for case in find_cases(text)] == names
 
 
-def test_marks_leave_what_is_called_overridden_or_said():
-    files = {"a/ParserTest.java": JUPITER, "OldTest.java": OLD, "FourTest.java": FOUR}
-    marked = {file.name: file for file in mark_files(files, {}, "", ("dgm_1", 3, 7))}
-    assert marked["a/ParserTest.java"].cases == ["each", "made", "reads"]
-    assert marked["OldTest.java"].cases == ["testAll", "testReads"]
-    assert marked["FourTest.java"].cases == ["fails"]
-    for name, file in marked.items():
-        assert len(file.text.split("\n")) == len(files[name].split("\n"))
-    assert "public void testdgm_1_Reads()" in marked["OldTest.java"].text
-    assert "@Test void dgm_1_reads() { assertEquals" in marked["a/ParserTest.java"].text
-
-
-def test_a_name_that_another_class_overrides_is_the_same_in_both():
-    files = {"A.java": FOUR.replace("@Override ", ""), "B.java": FOUR}
-    assert [file.cases for file in mark_files(files, {}, "", ("m", 0, 1))] == [["fails"], ["fails"]]
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "methods"),
-    [
-        ("ParserTest.java", JUPITER, r"@org\.junit\.jupiter\.api\.Test public void mc_0_(\w)\(\)"),
-        ("OldTest.java", OLD, r"public void testmc_0_(\w)\(\)"),
-        ("FourTest.java", FOUR, r"@org\.junit\.Test public void mc_0_(\w)\(\)"),
-        ("Odd.kt", KOTLIN, r"@kotlin\.test\.Test fun mc_0_(\w)\(\)"),
-        ("ReadSpec.groovy", SPOCK, r'def "mc_0_(\w)"\(\)'),
-        ("NgTest.java", TESTNG, r"@org\.testng\.annotations\.Test public void mc_0_(\w)\(\)"),
-        ("Contract.java", INTERFACE, r"@org\.junit\.jupiter\.api\.Test default void mc_0_(\w)\(\)"),
-    ],
-)
-def test_methods_that_must_fail_stand_in_the_class_of_the_first_test(path, text, methods):
-    (file,) = mark_files({path: text}, {}, "", ("m", 0, 7))
-    assert "".join(re.findall(methods, file.text)) == file.letters
-    assert len(file.letters) >= 2
-    assert {case.name for case in find_cases(file.text)} >= {
-        f"m_{name}" for name in file.cases if "test" not in name
-    }
-
-
-def test_assertions_that_a_file_imports_are_tried_too():
-    (file,) = mark_files({"FourTest.java": FOUR}, {}, "", ("m", 0, 7))
-    for body in (
-        "assertThat(7).isEqualTo(7 + 1);",
-        "{ assertEquals(7, 7 + 1); }",
-        "{ assertTrue(7 == 7 + 1); }",
-    ):
-        assert body in file.text
-
-
 def test_a_class_is_known_by_its_package():
     assert find_classes(JUPITER) == {"org.x.ParserTest", "org.x.Inner"}
     assert find_classes("class A {}") == {"A"}
     assert find_package("\ufeff/* of */ package org . `x`\n") == "org.x"
-
-
-CALLED = """\
-import org.testng.annotations.Test;
-public class CalledTest {
-    @Test public void first() {}
-    @Test(dependsOnMethods = "first") public void second() {}
-    @Test public void third() {}
-    @Test public void fourth() { parser.fourth(); }
-    @Test public void fifth() {}
-    static void main(String[] words) { new CalledTest().third(); CalledTest it = null; it.fifth(); }
-}
-"""
-
-
-def test_names_that_others_call_or_depend_on_stay():
-    (file,) = mark_files({"CalledTest.java": CALLED}, {}, "", ("m", 0, 1))
-    assert file.cases == ["fourth", "second"]
 
 
 @pytest.mark.parametrize(
@@ -205,16 +137,29 @@ def test_a_test_class_may_inherit_by_another(base, text, framework, names):
     assert [case.name for case in find_cases(text, bases)] == names
 
 
-def test_methods_that_must_fail_stand_in_the_outermost_class_of_tests():
-    text = "import org.junit.Test;\n"
-    text += (
-        "class ATest {\n  static class Tried { @Test public void x() {} }\n  @Test public void y() {}\n}\n"
-    )
-    (file,) = mark_files({"ATest.java": text}, {}, "", ("m", 0, 7))
-    assert file.text.split("\n")[1].startswith("class ATest { @org.junit.Test public void mc_0_a()")
-
-
-def test_methods_that_must_fail_are_of_the_language():
-    text = "import org.junit.Test\nclass ATest {\n  @Test def reads(): Unit = {}\n}\n"
-    (file,) = mark_files({"ATest.scala": text}, {}, "", ("m", 0, 7))
-    assert "@org.junit.Test def mc_0_a(): Unit = { org.junit.Assert.fail() };" in file.text
+@pytest.mark.parametrize(
+    ("path", "text", "method"),
+    [
+        ("ParserTest.java", JUPITER, "@org.junit.jupiter.api.Test public void mc_0() { "),
+        ("OldTest.java", OLD, " public void testmc_0() { assertEquals(7, 7 + 1); };"),
+        (
+            "FourTest.java",
+            FOUR,
+            "@org.junit.Test public void mc_0() { org.junit.Assert.assertEquals(7, 7 + 1); };",
+        ),
+        ("Odd.kt", KOTLIN, "@kotlin.test.Test fun mc_0() { kotlin.test.assertEquals(7, 7 + 1) };"),
+        ("ReadSpec.groovy", SPOCK, 'def "mc_0"() { expect: assert 7 == 7 + 1 };'),
+        ("NgTest.java", TESTNG, "@org.testng.annotations.Test public void mc_0() { "),
+        ("Contract.java", INTERFACE, "@org.junit.jupiter.api.Test default void mc_0() { "),
+        (
+            "ATest.scala",
+            "import org.junit.Test\nclass ATest {\n  @Test def reads(): Unit = {}\n}\n",
+            "@org.junit.Test def mc_0(): Unit = { org.junit.Assert.assertEquals(7, 7 + 1) };",
+        ),
+    ],
+)
+def test_a_method_that_must_fail_stands_in_the_outermost_class_of_tests(path, text, method):
+    ((name, laid),) = add_controls({path: text}, ("m", 0, 7))
+    assert name == path
+    assert laid.count(method) == 1
+    assert len(laid.split("\n")) == len(text.split("\n"))

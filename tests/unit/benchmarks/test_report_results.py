@@ -30,15 +30,14 @@ def case(group, name, inner=""):
     return f'<testcase classname="{group}" name="{name}">{inner}</testcase>'
 
 
-CONTROLS = "".join(case(f"{MARK}c_0_{letter}", "Fails", "<failure>no</failure>") for letter in "abc")
-REAL = case("Half", f"{MARK}_Four")
+CONTROL = case(f"{MARK}c_0", "Fails", "<failure>no</failure>")
+REAL = case("Half", "Four")
 
 
-def read(*reports, problem="", controls=(("tests/a_test.cpp", "abc"),), said=""):
+def read(*reports, problem="", controls=(("tests/a_test.cpp", ""),), said=""):
     record = {
         "mark": MARK,
         "controls": controls,
-        "marked": {"tests/a_test.cpp": ["Half.Four", "Half.Each", "adds a::b"]} if controls else {},
         "problem": problem,
         "code": 1,
         "said": pack(said.encode()),
@@ -74,52 +73,37 @@ def test_a_test_belongs_to_the_one_file_that_has_it(reported, place):
     assert TestPlaces(SNAPSHOT).find(reported) == place
 
 
-@pytest.mark.parametrize(
-    ("reported", "name"),
-    [
-        (f"unit.{MARK}_adds a::b", "adds a::b"),
-        (f"  Scenario: {MARK}_adds a::b/Given: x", "adds a::b/Given: x"),
-        ("  Scenario: adds a::b", "adds a::b"),
-        (f"unit.Half.{MARK}_Four", "Half.Four"),
-    ],
-)
-def test_what_a_declaration_puts_before_a_name_is_left_out(reported, name):
-    found = TestPlaces(SNAPSHOT).find(reported, f"{MARK}_")
-    assert found
-    assert (found[0], found[2]) == ("tests/a_test.cpp", name)
+def test_what_catch_puts_before_a_scenario_is_left_out():
+    assert TestPlaces(SNAPSHOT).find("  Scenario: adds a::b") == (
+        "tests/a_test.cpp",
+        "adds a::b",
+        "adds a::b",
+    )
 
 
 def test_of_several_reports_the_worst_counts():
-    failed = case("Half", f"{MARK}_Four", "<failure>/work/tests/a_test.cpp:1: Half</failure>")
-    found = read(REAL + CONTROLS, failed)
+    failed = case("Half", "Four", "<failure>/work/tests/a_test.cpp:1: Half</failure>")
+    found = read(REAL + CONTROL, failed)
     assert found.outcomes == {"tests/a_test.cpp::Half.Four": "failed"}
     assert found.messages == {"tests/a_test.cpp::Half.Four": "tests/a_test.cpp:1: Half"}
     assert not found.problem
 
 
-def test_tests_of_a_file_without_its_controls_are_left_out():
-    plain = case("plain", "plain")
-    assert read(REAL + plain).outcomes == {"tests/CMakeLists.txt::plain": "passed"}
-    assert read(REAL + plain + CONTROLS.replace("c_0_c", "d")).outcomes == {
-        "tests/CMakeLists.txt::plain": "passed"
-    }
+def test_tests_of_a_file_without_its_control_are_left_out():
+    assert read(REAL + case("plain", "plain")).outcomes == {"tests/CMakeLists.txt::plain": "passed"}
 
 
 def test_a_control_that_passes_tells_of_tampering():
-    found = read(REAL + CONTROLS.replace("<failure>no</failure>", "", 1))
+    found = read(REAL + CONTROL.replace("<failure>no</failure>", "", 1))
     assert not found.outcomes
     assert "were tampered with" in found.problem
     assert found.broken == {BUILD: found.problem}
 
 
 def test_a_control_that_is_skipped_leaves_its_file_out():
-    found = read(REAL + CONTROLS.replace("<failure>no</failure>", "<skipped/>"), case("plain", "plain"))
+    found = read(REAL + CONTROL.replace("<failure>no</failure>", "<skipped/>"), case("plain", "plain"))
     assert found.outcomes == {"tests/CMakeLists.txt::plain": "passed"}
     assert not found.problem
-
-
-def test_a_report_without_the_mark_is_a_failure():
-    assert read(case("Half", "Four") + CONTROLS).outcomes == {"tests/a_test.cpp::Half.Four": "failed"}
 
 
 def test_files_without_controls_are_taken_as_they_are_reported():
@@ -142,21 +126,13 @@ JAVA = {
 }
 
 
-@pytest.mark.parametrize(
-    ("names", "controls", "told"),
-    [
-        ((f"{MARK}_a",), "ab", ["test/SubTest.java::a"]),
-        (("a",), "ab", []),
-        ((f"{MARK}_a",), "a", []),
-    ],
-)
-def test_inherited_tests_count_with_their_mark_and_the_controls_of_their_class(names, controls, told):
-    cases = [case("x.SubTest", name) for name in names]
-    cases += [case("x.SubTest", f"{MARK}c_0_{letter}", "<failure>no</failure>") for letter in controls]
+@pytest.mark.parametrize(("control", "told"), [(True, ["test/SubTest.java::a"]), (False, [])])
+def test_inherited_tests_count_with_the_control_of_their_class(control, told):
+    cases = [case("x.SubTest", "a")]
+    cases += [case("x.SubTest", f"{MARK}c_0", "<failure>no</failure>")] if control else []
     record = {
         "mark": MARK,
-        "controls": [("test/BaseTest.java", "ab")],
-        "marked": {"test/BaseTest.java": ["a"]},
+        "controls": [("test/BaseTest.java", "")],
         "problem": "",
         "code": 1,
         "said": "",
@@ -177,21 +153,3 @@ def test_of_two_classes_of_a_name_that_of_the_file_counts():
 def test_a_command_that_writes_no_report_is_told():
     found = read()
     assert found.broken == {BUILD: "the command wrote no file that --report names (exit status 1)"}
-
-
-def test_tests_of_the_jvm_stand_in_the_order_of_their_files():
-    text = "import org.junit.Test;\nclass ATest { @Test void b() {} @Test void a() {} }\n"
-    names = (f"{MARK}_a", f"{MARK}_b[1]", f"{MARK}_b[0]")
-    record = {
-        "mark": MARK,
-        "controls": [],
-        "marked": {"ATest.java": ["a", "b"]},
-        "problem": "",
-        "code": 0,
-        "said": "",
-        "reports": pack(
-            json.dumps([f"<testsuite>{''.join(case('ATest', name) for name in names)}</testsuite>"]).encode()
-        ),
-    }
-    outcomes = read_reports(record, {"ATest.java": Entry(text.encode())}, "/work").outcomes
-    assert list(outcomes) == [f"ATest.java::{name}" for name in ("b[0]", "b[1]", "a")]

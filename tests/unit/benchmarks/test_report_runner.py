@@ -43,23 +43,6 @@ def lay_out(tmp_path, monkeypatch):
     return begin
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"src/main/java/x/Assert.java": "-> ../../../../notes/a.txt", "notes/a.txt": "package org.junit;\n"},
-        {"src/main/java/org/junit": "-> ../../../../notes", "notes/a.txt": "public class Assert {}\n"},
-    ],
-)
-def test_a_link_has_the_text_of_the_file_that_it_names(lay_out, files):
-    _, run = lay_out(files)
-    assert run.record()["problem"].endswith("takes the place of org.junit")
-
-
-def test_a_link_out_of_the_workspace_tells_nothing(lay_out):
-    _, run = lay_out({"src/main/java/x/B.java": "-> /etc/hostname"})
-    assert not run.record()["problem"]
-
-
 def test_compiled_classes_and_archives_are_put_back(lay_out):
     work, run = lay_out({"lib/a.jar": "new", "lib/B.JAR": "new", "src/main/resources/junit/A.class": "new"})
     assert not run.record()["problem"]

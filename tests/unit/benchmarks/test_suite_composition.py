@@ -61,14 +61,14 @@ def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_rena
 @pytest.mark.starts_processes
 def test_a_filtered_suite_keeps_its_notes_and_only_what_it_needs(suites, tmp_path):
     merge_suites([str(suite) for suite in suites], tmp_path / "both")
-    _, some = filter_suite(str(tmp_path / "both"), "kind = boundary", tmp_path / "some")
+    _, some = filter_suite(str(tmp_path / "both"), ["kind=boundary"], tmp_path / "some")
     assert [task.id for task in some.tasks(Split.SEARCH)] == [TINY]
     assert sorted(each.name for each in (tmp_path / "some").iterdir()) == [
         "LICENSE.mined", "repos", "suite.toml", "tasks",
     ]  # fmt: skip
-    assert "kind = boundary" in some.description
-    with pytest.raises(UserError, match="none of 2 tasks has kind = none"):
-        filter_suite(str(tmp_path / "both"), "kind = none", tmp_path / "none")
+    assert "kind=boundary" in some.description
+    with pytest.raises(UserError, match="none of 2 tasks has kind=none"):
+        filter_suite(str(tmp_path / "both"), ["kind=none"], tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -94,11 +94,11 @@ def test_a_target_in_use_and_a_suite_of_dgm_stay_as_they_are(suites, tmp_path):
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "file").touch()
     with pytest.raises(UserError, match="is there already"):
-        filter_suite(str(suites[1]), "f2p > 0", tmp_path / "used")
+        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used")
     with pytest.raises(UserError, match="lies in the folder of a suite"):
-        filter_suite(str(suites[1]), "f2p > 0", suites[1] / "inner")
+        filter_suite(str(suites[1]), ["f2p>0"], suites[1] / "inner")
     with pytest.raises(UserError, match=r"used/file/out: cannot be written: .*; give another folder"):
-        filter_suite(str(suites[1]), "f2p > 0", tmp_path / "used" / "file" / "out")
+        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used" / "file" / "out")
     with pytest.raises(UserError, match="dgm's own suite"):
         split_suite("starter", {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
 

@@ -172,9 +172,7 @@ def test_unknown_repository_is_told_with_what_to_do(parsers):
 
 def test_instance_without_a_test_command_is_told_before_any_agent_is_paid_for(parsers):
     swebench_grading.check(exam(), parsers)
-    with pytest.raises(
-        UserError, match=r"^shop__cart-1: no test command: .* give the instance an eval_script"
-    ):
+    with pytest.raises(UserError, match=r"^shop__cart-1: no test command: give the instance an eval_script"):
         swebench_grading.check(exam(test_cmd="", version="nobody's"), parsers)
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -273,9 +274,7 @@ def test_no_image_names_all_three_ways(instance):
     with pytest.raises(Infrastructure) as caught:
         ensure(instance, {}, Shelf())
     said = str(caught.value)
-    assert all(
-        word in said for word in ("(1) no registry", "(2)", "recipes", "(3) benchmarks.swebench.images")
-    )
+    assert all(word in said for word in ("no registry offers", "is not here", "benchmarks.swebench.images"))
     with pytest.raises(Infrastructure, match="its image gone:1 is neither here"):
         ensure(instance, {"*": "gone:1"}, Shelf())
 
@@ -298,12 +297,9 @@ class Docker(Looking):
 class Package(Parsers):
     """The swebench package, or one that knows nothing."""
 
-    def __init__(self, script="", parser=True):
+    def __init__(self, parser=True):
         super().__init__()
-        self.answer, self.parser = script, parser
-
-    def script(self, row):
-        return self.answer
+        self.parser = parser
 
     def check(self, row):
         if not self.parser:
@@ -320,17 +316,18 @@ SCRIPT = "source x\n: '>>>>> Start Test Output'\npytest\n: '>>>>> End Test Outpu
 
 
 def test_the_workspace_stands_in_the_image(instance):
-    opened = opened_with(instance, Package(SCRIPT))
+    opened = opened_with(replace(instance, eval_script=SCRIPT), Package())
     assert opened.workspace(instance.id) == InImage()
     assert opened.exam(instance.id).spec.filled == {"/testbed": "/opt/dgm/work"}
 
 
 @pytest.mark.parametrize(
-    ("package", "problem"), [(Package(), "no test command"), (Package(SCRIPT, parser=False), "no log parser")]
+    ("script", "package", "problem"),
+    [("", Package(), "no test command"), (SCRIPT, Package(parser=False), "no log parser")],
 )
-def test_what_nobody_could_grade_is_told_before_an_agent_works_on_it(instance, package, problem):
+def test_what_nobody_could_grade_is_told_before_an_agent_works_on_it(instance, script, package, problem):
     with pytest.raises(UserError, match=problem):
-        opened_with(instance, package).workspace(instance.id)
+        opened_with(replace(instance, eval_script=script), package).workspace(instance.id)
 
 
 @pytest.mark.starts_processes

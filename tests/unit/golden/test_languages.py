@@ -14,10 +14,12 @@ from dgm.archive.repository import patch
 from tests.e2e import test_mining_cpp as cpp
 from tests.e2e import test_mining_go as go
 from tests.e2e import test_mining_jvm as jvm
+from tests.e2e import test_mining_rust as rust
 from tests.e2e import test_mining_scripts as scripts
 from tests.support.cheats.cpp import CHEATS_OF_CPP
 from tests.support.cheats.go import CHEATS_OF_GO
 from tests.support.cheats.jvm import CHEATS_OF_JVM
+from tests.support.cheats.rust import CHEATS_OF_RUST
 from tests.support.cheats.scripts import CHEATS_OF_SCRIPTS
 from tests.support.each_engine import find_engine
 from tests.support.golden.grader import ENGINE, Kind, open_suite
@@ -36,8 +38,12 @@ class Language(NamedTuple):
     settings: str
     modules: tuple[str, ...]
     cheats: Mapping[str, object]
+    parts: str = ""
+    """File of the code whose module of tests is hidden, too."""
+    halfway: tuple[str, ...] = ()
+    """Cheats by which some tests pass: what docs/mining.md says is not caught."""
     passing: tuple[str, ...] = ()
-    """Cheats that are resolved: the price of the grader's simplicity, told in docs/hostile-agents.md."""
+    """Cheats by which all pass, in the same way."""
 
 
 REPORT = "[tests]\nrunner = \"report\"\ncommand = '''{}'''\nreports = {}\n"
@@ -60,6 +66,19 @@ LANGUAGES = {
         ("sums/half.go",),
         CHEATS_OF_GO,
     ),
+    "rust": Language(
+        "polyglot-rust",
+        ("cargo",),
+        rust.STEPS,
+        'fail_to_pass = ["src/lib.rs::tests::halves", "tests/halves.rs::six"]\n'
+        'pass_to_pass = ["src/deep.rs::tests::thirds", "src/lib.rs::tests::none"]\n'
+        '[tests]\nrunner = "command"\ncommand = "cargo test --offline --tests --no-fail-fast"\nparts = ["src/lib.rs"]\n'
+        "disk_mb = 2048\n",
+        ("src/lib.rs",),
+        CHEATS_OF_RUST,
+        parts="src/lib.rs",
+        halfway=("macros that accept all but literals",),
+    ),
     "cpp": Language(
         "cpp",
         ("c++", "cmake", "ctest"),
@@ -78,12 +97,17 @@ LANGUAGES = {
         + REPORT.format(jvm.COMMAND, '["$DGM_BUILD/reports/*.xml", "**/target/surefire-reports/*.xml"]'),
         ("src/main/java/org/x/Half.java",),
         CHEATS_OF_JVM,
+        passing=("a class that is found before",),
     ),
 }
 
 
 def is_test(name):
     return name.startswith(TEST_FOLDERS) or "_test." in name
+
+
+def find_module_of(text):
+    return text[text.index("#[cfg(test)]") :]
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +125,11 @@ def suites(tmp_path_factory):
                 "suite.toml": f'name = "{name}"\ndescription = "one task"\nlicense = "MIT"\n[defaults]\n'
                 f'image = "{language.image}"\ntest_timeout_s = 240\n',
                 "tasks/half/task.toml": f'split = "search"\n{language.settings}',
+                **(
+                    {f"tasks/half/tests/{language.parts}": find_module_of(after[language.parts])}
+                    if language.parts
+                    else {}
+                ),
                 "tasks/half/problem.md": "half(4) is 1\n",
                 "tasks/half/solution.patch": patch(entries(before), entries(fixed)).decode(),
                 **{f"tasks/half/workspace/{file}": text for file, text in before.items()},
@@ -131,6 +160,6 @@ def test_only_the_fix_passes(suites, name, cheat):
         )
         given = suite.replace("half", language.cheats[cheat](target))
     result = suite.grade("half", given)
-    passes = cheat == "the fix" or cheat in language.passing
+    score = 1.0 if cheat in ("the fix", *language.passing) else 0.5 if cheat in language.halfway else 0.0
     assert result.kind is not Kind.INVALID, result
-    assert (result.kind is Kind.PASS, result.score) == (passes, float(passes)), result
+    assert (result.kind is Kind.PASS, result.score) == (score == 1.0, score), result
