@@ -59,7 +59,7 @@ class CompletionHandler:
             JobEnded: the job ended before the call was sent.
         """
         raw = await lease.pace.read(http, lease.limits.body_bytes)
-        if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
+        if lease.passes(wire.protocol):
             return await self._pass(wire, lease, http, raw)
         return await self._translate(wire, lease, http, raw)
 
@@ -168,16 +168,14 @@ class CompletionHandler:
 
     def _write(self, lease: Lease, request: Request) -> AnyRequest:
         """Return a question in the form in which the model is asked, or was asked when it was recorded."""
-        protocol, plain = lease.protocol, replace(request, form=None)
-        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(plain):
+        plain = replace(request, form=None)
+        if lease.protocol is None or lease.role == DRY_RUN or lease.memory.holds(plain):
             return plain
-        raw = _write_raw(lease, protocol, plain)
-        if request.form and not lease.memory.holds(raw):
-            formed = _write_raw(lease, protocol, request)
-            # A recording has no settings of the provider's: the request is the recorded one.
-            wanted = lease.wire_model is not None and lease.wire_model.takes_form
-            return formed if wanted or lease.memory.holds(formed) else raw
-        return raw
+        protocols = dict.fromkeys((lease.protocol, *lease.memory.protocols))
+        forms = (plain, request) if request.form else (plain,)
+        raws = [_write_raw(lease, protocol, one) for protocol in protocols for one in forms]
+        wanted = len(forms) > 1 and lease.wire_model is not None and lease.wire_model.takes_form
+        return next(filter(lease.memory.holds, raws), raws[1 if wanted else 0])
 
     def check_model(self, asked: str, lease: Lease) -> None:
         """Refuse a name that does not stand for the lent model, and note the name of another one that does.

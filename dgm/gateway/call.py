@@ -408,7 +408,7 @@ class ModelCaller:
                 failure = error if isinstance(error, Infrastructure) else blame.as_infrastructure(error)
                 log.warning("action %d, call %d: only it fails: %s", lease.action, call.ordinal, failure)
             call.start_again()
-        refusal = blame.refuse_failed(failure, lease.protocol)
+        refusal = blame.refuse_failed(failure, call.request)
         call.key, reply = await self._record_refusal(lease, call.request, refusal)
         return reply
 
@@ -503,7 +503,7 @@ class ModelCaller:
         """Record a lease's open calls as refused for good; their answers are still awaited and paid."""
         for call in lease.billed_calls():
             if isinstance(call.request, WireRequest):
-                refusal = blame.make_refusal(LEFT_OPEN, words, lease.protocol)
+                refusal = blame.make_refusal(LEFT_OPEN, words, call.request)
                 await self._record_refusal(lease, call.request, refusal)
                 lease.refuse(refusal.code, words)
 

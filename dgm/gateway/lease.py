@@ -215,7 +215,14 @@ class Lease:
     @property
     def protocol(self) -> WireProtocol | None:
         """The protocol in which the model is asked, or was when it was recorded; None: dgm's own form."""
-        return self.wire_model.protocol if self.wire_model else self.memory.protocol
+        return self.wire_model.protocol if self.wire_model else next(iter(self.memory.protocols), None)
+
+    def passes(self, protocol: WireProtocol) -> bool:
+        """Return whether requests in a protocol pass unchanged: the model speaks it, and recorded ones did."""
+        recorded = self.memory.protocols
+        if self.role == DRY_RUN or self.memory.holds_neutral or (recorded and protocol not in recorded):
+            return False
+        return protocol in (self.wire_model.protocols if self.wire_model else recorded)
 
     @property
     def takes_tools(self) -> bool:

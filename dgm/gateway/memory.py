@@ -31,14 +31,14 @@ class LeaseMemory:
     """The memory of one lease; it ends with the lease.
 
     Attributes:
-        protocol: of the recorded raw exchanges; None where there are none.
+        protocols: of the recorded raw exchanges.
     """
 
     def __init__(self) -> None:
         self._conditions = Conditions.now()
         self._forms = NormalForms(self._conditions)
         self._keys: dict[int, bytes] = {}
-        self.protocol: WireProtocol | None = None
+        self.protocols: dict[WireProtocol, None] = {}
         self._paid: dict[int, Exchange] = {}
         self._late: dict[int, Exchange] = {}
         self._natives: dict[str, Native] = {}
@@ -52,7 +52,7 @@ class LeaseMemory:
         if exchange.reply.error != CUT_SHORT:
             self._paid[exchange.number] = exchange
         if isinstance(exchange.request, WireRequest):
-            self.protocol = exchange.request.protocol
+            self.protocols[exchange.request.protocol] = None
 
     def recall(self, paid: Sequence[Exchange], then: Conditions) -> None:
         """Add the recorded exchanges of earlier attempts; their normal forms take time, so it is done in a thread."""

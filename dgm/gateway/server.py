@@ -297,7 +297,7 @@ class Gateway:
 
         told = BadRequest(str(refusal), refusal.code, refusal.status)
         await self._note_of_agent(lease, told, own=refusal.own)
-        if refusal.content and wire.protocol is lease.protocol:
+        if refusal.content and lease.passes(wire.protocol):
             return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
         return refusal_response(wire, 400, refusal.code, str(refusal))
 

@@ -7,7 +7,7 @@ The request is sent as JSON, changed only as ``abilities`` says. ``faults`` deci
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -49,7 +49,7 @@ from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.wire import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply, Wire
 
 if TYPE_CHECKING:
     import aiohttp
@@ -97,8 +97,8 @@ class Access:
     """Whether agents call tools; decides the question of the check."""
     reasoning_effort: str | None = None
     """Effort that is added to requests that name none."""
-    always: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of every request, whatever the agent asks for."""
+    always: Mapping[WireProtocol, Mapping[str, Any]] = field(default_factory=dict)
+    """Protocol → keys of every request, whatever the agent asks for."""
     output_tokens: int = REPLY_TOKENS
     """Output limit of the check, equal to that of agents."""
     half_context: bool = False
@@ -179,6 +179,7 @@ class HostedModel:
         self.name = name
         self.own_name = own_name
         self.protocol: WireProtocol = connection.protocol
+        self.protocols: Collection[WireProtocol] = connection.protocols
         self.abilities = Abilities()
         self.listener: ModelListener = NullListener()
         self._connection = connection
@@ -287,7 +288,7 @@ class HostedModel:
 
     async def _ask(self, sending: _CallInProgress, body: JsonObject) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
-        wire = WIRES[self.protocol]
+        wire = WIRES[sending.request.protocol]
         reader: AnswerReader | None = None
         sending.sent = False
         response: aiohttp.ClientResponse | None = None
@@ -323,7 +324,7 @@ class HostedModel:
         finally:
             if response is not None:
                 response.close()
-        return self._make_reply(received, body)
+        return self._make_reply(wire, received, body)
 
     async def _post(self, sending: _CallInProgress, path: str, body: JsonObject) -> "aiohttp.ClientResponse":
         """Send one request while its beginning becomes durable; its last byte waits for that."""
@@ -354,19 +355,18 @@ class HostedModel:
         return judge_refusal(
             read_refusal(status, content, headers),
             body,
-            self.protocol,
+            sending.request.protocol,
             secrets=self._access.secrets,
             form_optional=sending.request.form_optional and sending.known.forms,
         )
 
-    def _make_reply(self, received: ReceivedAnswer, body: JsonObject) -> WireReply:
-        wire = WIRES[self.protocol]
+    def _make_reply(self, wire: Wire, received: ReceivedAnswer, body: JsonObject) -> WireReply:
         usage = wire.usage(received.whole, body)
         limit = wire.output_limit(body)
         if limit is not None and usage.output_tokens > limit * wire.choices(body):
             self.listener.overran(self.name, limit, usage.output_tokens)
         return WireReply(
-            self.protocol,
+            wire.protocol,
             received.content,
             received.stream,
             usage,
@@ -378,14 +378,14 @@ class HostedModel:
         self, error: UnusableReply, sending: _CallInProgress, body: JsonObject
     ) -> WireReply | Fault:
         """Retry after an incomplete answer; accept the same form the second time, because the server means it."""
-        wire = WIRES[self.protocol]
+        wire = WIRES[sending.request.protocol]
         whole = error.reply_whole
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
                 stream = bool(sending.request.body.get("stream"))
                 received = ReceivedAnswer(wire.render(whole, stream=stream), stream, whole)
-                return self._make_reply(received, body)
+                return self._make_reply(wire, received, body)
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
@@ -485,7 +485,11 @@ def fit_body(
         access: the settings.
     """
     wire = WIRES[request.protocol]
-    body: dict[str, Any] = {**known.drop_form(request), "model": own_name, **access.always}
+    body: dict[str, Any] = {
+        **known.drop_form(request),
+        "model": own_name,
+        **access.always.get(request.protocol, {}),
+    }
     for changes in (access.changes, known):
         if "stream" in changes.settings:
             body["stream"] = changes.settings["stream"]

@@ -120,6 +120,9 @@ class WireModel(Protocol):
     own_name: str
     """The provider's name for the model."""
     protocol: WireProtocol
+    """The protocol of dgm's own questions, and of agents whose own protocol it does not speak."""
+    protocols: Collection[WireProtocol]
+    """All protocols that it speaks: an agent is passed through in its own."""
 
     @property
     def takes_tools(self) -> bool:
