@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,10 +26,9 @@ from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.messages import Exchange, Reply, Request, RequestRefused
+from dgm.messages import Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import Conditions
 from dgm.wires import CHAT, MESSAGES, RESPONSES
 from dgm.wires.wire import Wire, describe_model, list_models
 
@@ -152,21 +152,18 @@ class Gateway:
             heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
                 and this lease adds its own.
             kind: role of the model whose names a dry run has; those of the lent one if there is none.
-
         """
         last, answered = (0, ()) if role == DRY_RUN else self._journal.numbers(action)
         known: set[int] = set() if heard is None else heard
-        fresh = set(answered) - known
-
-        def read() -> tuple[Sequence[Exchange], Conditions]:
-            return self._journal.exchanges(action, fresh) if fresh else (), self._journal.conditions(action)
-
+        recorded = partial(self._journal.recall, action, set(answered) - known)
         model = self.models[self._rules.drawing.model_for(action, role)]
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
         names = self._rules.names_of(named)
-        lease = Lease(action, role, model, limits or self.limits, names, None if role == DRY_RUN else read)
+        lease = Lease(
+            action, role, model, limits or self.limits, names, None if role == DRY_RUN else recorded
+        )
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
