@@ -18,7 +18,7 @@ from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import AnyRequest, Ledger
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document, render_answer
+from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document
 from dgm.messages import JsonObject, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
 from dgm.wires import RESPONSES, WIRES, whole_of
@@ -72,8 +72,8 @@ class CompletionHandler:
             )
             self.check_model(str(request.body.get("model") or DEFAULT), lease)
             named = {**request.body, "model": lease.names.native}
-            limit = self._limit_output(lease, WIRES[wire.protocol].output_limit(named))
-            request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
+            limit = self._limit_output(lease, wire.output_limit(named))
+            request = replace(request, body=wire.limited(named, limit))
         with ExitStack() as stack:
             call = self._caller.open(lease, request)
             stack.enter_context(call.listening(lease))
@@ -127,7 +127,7 @@ class CompletionHandler:
         # Only in Responses may a call name the answer that it continues.
         lease.memory.remember(name, parsed.inherited(whole), reply, goes_on=wire is RESPONSES)
         answer = WireAnswer(reply, name, asked.model, int(time.time()), parsed.echo)
-        content = render_answer(wire, answer, stream=parsed.stream)
+        content = wire.render(wire.write_answer(answer), stream=parsed.stream)
         return Response(content, media_type=EVENTS if parsed.stream else JSON)
 
     def _rehearse(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> ParsedCall:
@@ -284,11 +284,8 @@ def convert_reply(reply: WireReply, request: WireRequest) -> WireReply:
     wanted = bool(request.body.get("stream"))
     if reply.stream == wanted or reply.error:
         return reply
-    whole = whole_of(reply, request.body)
-    if not wanted:
-        return replace(reply, content=dump_json(whole), stream=False)
-    events = b"".join(event.render() for event in WIRES[reply.protocol].split(whole))
-    return replace(reply, content=events, stream=True)
+    content = WIRES[reply.protocol].render(whole_of(reply, request.body), stream=wanted)
+    return replace(reply, content=content, stream=wanted)
 
 
 def estimate_input(body: Mapping[str, Any]) -> int:

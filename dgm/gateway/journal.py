@@ -73,32 +73,31 @@ class RunJournal:
             number for number, answered in calls if answered
         }
 
-    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:
-        """Return the action's recorded exchanges of these numbers, in the order of its calls.
+    def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:
+        """Return the action's recorded exchanges of these numbers, in the order of its calls, and their conditions.
+
+        Those are the days of the action's events, and the kernel releases of the run's sessions.
 
         Raises:
-            ArchiveCorrupt: one is missing or damaged.
+            ArchiveCorrupt: an exchange is missing or damaged.
         """
-        reader = CallReader(self._run.store, self._run.traces)
-        calls = [call for call in self._run.store.calls(action) if call.number in numbers]
-        return [Exchange(call.number, reader.request(call), reader.reply(call)) for call in calls]
+        store, reader = self._run.store, CallReader(self._run.store, self._run.traces)
+        calls = [call for call in store.calls(action) if call.number in numbers] if numbers else []
+        found = [Exchange(call.number, reader.request(call), reader.reply(call)) for call in calls]
+        if self._kernels is None:
+            sessions = (item.event for item in store.select("kind = 'run_started'"))
+            self._kernels = [event.kernel for event in sessions if isinstance(event, RunStarted)]
+        moments = store.query("SELECT at FROM events WHERE action = ?", (action,))
+        return found, Conditions.at(*(at for (at,) in moments), kernels=self._kernels)
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
-        """Return the action's calls that the death of a process cut off; raises as ``exchanges``."""
+        """Return the action's calls that the death of a process cut off; raises as ``recall``."""
         reader = CallReader(self._run.store, self._run.traces)
         return [
             CutCall(number, reader.request(call), call.model, call.role, call.usage)
             for (whose, number), call in sorted(self._run.tree.model_calls.cut.items())
             if whose == action
         ]
-
-    def conditions(self, action: ActionId) -> Conditions:
-        """Return the days of the action's events, and the kernel releases of the run's sessions."""
-        if self._kernels is None:
-            sessions = (item.event for item in self._run.store.select("kind = 'run_started'"))
-            self._kernels = [event.kernel for event in sessions if isinstance(event, RunStarted)]
-        moments = self._run.store.query("SELECT at FROM events WHERE action = ?", (action,))
-        return Conditions.at(*(at for (at,) in moments), kernels=self._kernels)
 
     async def begin(self, call: BegunCall) -> None:
         """Record durably that a call is about to be sent; raises as ``record``."""

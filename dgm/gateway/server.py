@@ -10,11 +10,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
 from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.fast_json import dump_json
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
@@ -24,12 +26,11 @@ from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.messages import Exchange, Reply, Request, RequestRefused
+from dgm.messages import Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import Conditions
 from dgm.wires import CHAT, MESSAGES, RESPONSES
-from dgm.wires.wire import Wire
+from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -154,21 +155,18 @@ class Gateway:
             heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
                 and this lease adds its own.
             kind: role of the model whose names a dry run has; those of the lent one if there is none.
-
         """
         last, answered = (0, ()) if role == DRY_RUN else self._journal.numbers(action)
         known: set[int] = set() if heard is None else heard
-        fresh = set(answered) - known
-
-        def read() -> tuple[Sequence[Exchange], Conditions]:
-            return self._journal.exchanges(action, fresh) if fresh else (), self._journal.conditions(action)
-
+        recorded = partial(self._journal.recall, action, set(answered) - known)
         model = self.models[self._rules.drawing.model_for(action, role)]
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
         names = self._rules.names_of(named)
-        lease = Lease(action, role, model, limits or self.limits, names, None if role == DRY_RUN else read)
+        lease = Lease(
+            action, role, model, limits or self.limits, names, None if role == DRY_RUN else recorded
+        )
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
@@ -343,7 +341,7 @@ class Gateway:
         from starlette.responses import Response
 
         await lease.pace.slow_down()
-        return Response(wire.models(lease.names.listed), media_type=JSON)
+        return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
     async def _describe_model(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
@@ -351,7 +349,7 @@ class Gateway:
         name = http.path_params["name"]
         self._answering.check_model(name, lease)
         await lease.pace.slow_down()
-        return Response(wire.one_model(name), media_type=JSON)
+        return Response(dump_json(describe_model(name)), media_type=JSON)
 
     async def _refuse_path(self, _wire: Wire, _lease: Lease, http: "HttpRequest") -> "Response":
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)

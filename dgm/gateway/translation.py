@@ -16,9 +16,9 @@ from dgm.gateway.allowed import TABLE, BadRequest
 from dgm.gateway.leaving_out import describe_media, leave_out
 from dgm.messages import CallKey, JsonObject, Message, Request, Role, WireProtocol
 from dgm.wires import RESPONSES
-from dgm.wires.responses import describe_tools, flatten_tools, with_plain_functions
+from dgm.wires.responses import flatten_tools, with_plain_functions
 from dgm.wires.values import record, records
-from dgm.wires.wire import Wire, WireAnswer
+from dgm.wires.wire import Wire
 
 _FUNCTIONS: Mapping[WireProtocol, Collection[object]] = {
     WireProtocol.CHAT: ("function",),
@@ -122,7 +122,7 @@ def parse_call(wire: Wire, body: JsonObject) -> ParsedCall:
         "temperature": request.temperature,
         "tool_choice": {"type": "function", "name": word[5:]} if word.startswith("tool:") else word,
         "top_p": request.top_p,
-        "tools": describe_tools(tools, request.tools),
+        "tools": tools,
     }
     previous, preface = str(body.get("previous_response_id") or ""), int(bool(body.get("instructions")))
     return ParsedCall(request, stream, previous, preface, echo)
@@ -131,12 +131,6 @@ def parse_call(wire: Wire, body: JsonObject) -> ParsedCall:
 def answer_id(wire: Wire, key: CallKey) -> str:
     """Return the id of the answer to a call; no two calls of a run share one."""
     return f"{wire.prefix}{key.action}{wire.prefix[-1]}{key.number}"
-
-
-def render_answer(wire: Wire, answer: WireAnswer, *, stream: bool) -> bytes:
-    """Return an answer's body: JSON or server-sent events."""
-    whole = wire.write_answer(answer)
-    return b"".join(event.render() for event in wire.split(whole)) if stream else json.dumps(whole).encode()
 
 
 def keep_functions(wire: Wire, tools: Sequence[JsonObject]) -> list[JsonObject]:

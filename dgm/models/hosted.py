@@ -44,7 +44,7 @@ from dgm.models.faults import (
 )
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.pricing import REPLY_TOKENS
-from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive, render_whole
+from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
@@ -384,8 +384,9 @@ class HostedModel:
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
-                streamed = bool(sending.request.body.get("stream"))
-                return self._make_reply(wire, render_whole(wire, whole, stream=streamed), body)
+                stream = bool(sending.request.body.get("stream"))
+                received = ReceivedAnswer(wire.render(whole, stream=stream), stream, whole)
+                return self._make_reply(wire, received, body)
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:

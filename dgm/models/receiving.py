@@ -5,7 +5,6 @@ events anew, and those that the agent lacks follow.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -126,7 +125,7 @@ class AnswerReader:
         fold.finish(done=done)
         whole = self._clean(fold.whole())
         if not self._wanted:
-            return render_whole(self._wire, whole, stream=False)
+            return ReceivedAnswer(self._wire.render(whole, stream=False), False, whole)
         if not sound:
             self._held[:] = self._render_rest(whole)
         elif self._wire.protocol is WireProtocol.CHAT and not self._done:
@@ -193,15 +192,10 @@ class AnswerReader:
         whole, clean = parse_event(masked)
         accepted = self._wire.accept(whole, self._body)
         if self._wanted or not clean or accepted is not whole:
-            return render_whole(self._wire, mend_halves(accepted), stream=self._wanted)
+            accepted = mend_halves(accepted)
+            content = self._wire.render(accepted, stream=self._wanted)
+            return ReceivedAnswer(content, self._wanted, accepted)
         return ReceivedAnswer(masked, False, whole)
-
-
-def render_whole(wire: Wire, whole: JsonObject, *, stream: bool) -> ReceivedAnswer:
-    """Return a whole answer in the form that the agent wants, streamed or not."""
-    if not stream:
-        return ReceivedAnswer(json.dumps(whole).encode(), False, whole)
-    return ReceivedAnswer(b"".join(event.render() for event in wire.split(whole)), True, whole)
 
 
 async def receive(

@@ -181,16 +181,12 @@ class Journal(Protocol):
         """Return the highest number of the action's calls, or 0, and the numbers of those that are answered."""
         ...
 
-    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:
-        """Return answered calls of the action, in their order; runs in a thread."""
+    def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:
+        """Return answered calls of an action in order, and its calls' days and kernels; used in a thread."""
         ...
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off."""
-        ...
-
-    def conditions(self, action: ActionId) -> Conditions:
-        """Return the days and kernels under which the action's calls were made."""
         ...
 
     async def begin(self, call: BegunCall) -> None:

@@ -21,13 +21,10 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    as_texts,
-    floating,
+    openai_fields,
     same_turn,
     schema_of,
     text_of_parts,
-    tool_choice_of,
-    tool_of,
     whole_number,
 )
 from dgm.wires.values import (
@@ -110,6 +107,7 @@ class _Choice:
         self.message = Growing()
         self.more: dict[str, Any] = {}
         self.slots: dict[int, _Call] = {}
+        self.given: dict[str, _Call] = {}
 
     @property
     def end(self) -> str:
@@ -125,7 +123,7 @@ class _Choice:
         last = self.calls[-1] if self.calls else None
         if name and slot is not None and slot not in self.slots:
             return None
-        call = next((one for one in reversed(self.calls) if given and one.given == given), None)
+        call = self.given.get(given)
         if call is None:
             call = self.slots.get(slot, None if given or name else last) if slot is not None else last
         if call is None or not (name and call.name):
@@ -135,9 +133,9 @@ class _Choice:
 
     def repeats(self, slot: int | None, given: str, name: str, text: str) -> bool:
         """Return whether a piece is a call that was told already, as some servers do at the end."""
-        told = [one for one in self.calls if given and one.given == given and one.name == name]
-        known = slot is None or slot in self.slots
-        return known and bool(text.strip()) and any(one.arguments == text for one in told)
+        call = self.given.get(given)
+        same = call is not None and call.name == name and call.arguments == text
+        return same and bool(text.strip()) and (slot is None or slot in self.slots)
 
     def whole(self, index: int) -> JsonObject:
         message = {"role": "assistant", "content": None, **self.message.fields()}
@@ -153,22 +151,8 @@ class _Fold:
         self._usage: Mapping[str, Any] | None = None
         self._choices: dict[int, _Choice] = {}
         self._ids: Ids | None = None
-        self.spoken, self.text, self._counted = False, "", False
-
-    @property
-    def stopped(self) -> bool:
-        return any(choice.finish for choice in self._choices.values())
-
-    @property
-    def ending(self) -> bool:
-        return self.stopped or self._counted
-
-    @property
-    def complete(self) -> bool:
-        ended = bool(self._choices) and all(
-            choice.finish and all(call.pieces for call in choice.calls) for choice in self._choices.values()
-        )
-        return ended and (self._usage is not None or not self._wants_usage)
+        self.spoken, self.text = False, ""
+        self.ending = self.stopped = self.complete = False
 
     @property
     def _wants_usage(self) -> bool:
@@ -186,8 +170,14 @@ class _Fold:
         choices = event.get("choices")
         if not isinstance(choices, list):
             return False
-        self._counted = self._counted or (not choices and bool(usage))
+        self.ending = self.ending or (not choices and bool(usage))
         sound = [self._take_choice(choice, place) for place, choice in enumerate(choices)]
+        if self.ending:
+            ended = all(
+                one.finish and all(call.pieces for call in one.calls) for one in self._choices.values()
+            )
+            counted = self._usage is not None or not self._wants_usage
+            self.complete = bool(self._choices) and ended and counted
         return all(sound)
 
     def _take_choice(self, given: object, place: int) -> bool:
@@ -202,6 +192,7 @@ class _Fold:
             delta, sound = {} if self.spoken else record(given.get("message")), False
         if (reason := given.get("finish_reason")) and isinstance(reason, str):
             choice.finish = reason
+            self.ending = self.stopped = True
         for key, value in given.items() if len(given) > 3 else ():
             if value is not None and key not in ("index", "delta", "message", "finish_reason"):
                 # Probabilities and lists go on; others are said anew.
@@ -247,6 +238,8 @@ class _Fold:
             choice.calls.append(call)
         if slot is not None:
             choice.slots[slot] = call
+        if given:
+            choice.given[given] = call
         call.name = call.name or name
         if said is not None:
             call.pieces.append(text)
@@ -408,45 +401,23 @@ class _Chat(Wire):
             mend_halves(body), "messages", lambda turn: mend_each(turn, "tool_calls", _mend_call)
         )
 
-    def read_request(self, body: JsonObject) -> Request:
-        return Request(
-            messages=[_read_turn(turn) for turn in records(body.get("messages"))],
-            tools=[_read_tool(tool) for tool in records(body.get("tools"))],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            stop=as_texts(body.get("stop")),
-            tool_choice=tool_choice_of(body.get("tool_choice")),
-            parallel=body.get("parallel_tool_calls") is not False,
-            effort=str(body.get("reasoning_effort") or ""),
-        )
+    def read_messages(self, body: JsonObject) -> list[Message]:
+        return [_read_turn(turn) for turn in records(body.get("messages"))]
+
+    def read_effort(self, body: JsonObject) -> str:
+        return str(body.get("reasoning_effort") or "")
 
     def write_request(self, request: Request, model: str) -> JsonObject:
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": [_write_turn(message) for message in request.messages],
-        }
-        if request.tools:
-            body["tools"] = [_write_tool(tool) for tool in request.tools]
-            if not request.parallel:
-                # Omit the choice when it is the default: some reasoning models refuse the word itself.
-                body["parallel_tool_calls"] = False
-        if request.tool_choice.startswith("tool:"):
-            name = request.tool_choice.removeprefix("tool:")
-            body["tool_choice"] = {"type": "function", "function": {"name": name}}
-        elif request.tool_choice == "required" or (request.tool_choice == "none" and request.tools):
-            body["tool_choice"] = request.tool_choice
-        wishes = {
-            "max_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "stop": list(request.stop) or None,
-            "reasoning_effort": request.effort or None,
-            "response_format": _format(request.form),
-        }
-        body.update({name: value for name, value in wishes.items() if value is not None})
-        return body
+        fields = openai_fields(
+            request,
+            _write_tool,
+            lambda name: {"type": "function", "function": {"name": name}},
+            max_tokens=request.max_output_tokens,
+            stop=list(request.stop) or None,
+            reasoning_effort=request.effort or None,
+            response_format=_format(request.form),
+        )
+        return {"model": model, "messages": [_write_turn(message) for message in request.messages], **fields}
 
     # Answers to an agent
 
@@ -540,11 +511,6 @@ def _read_call(call: JsonObject) -> ToolCall:
     inner = record(call.get("function") or call.get("custom"))
     text = arguments_text(inner.get("arguments", inner.get("input")))
     return ToolCall(str(call.get("id") or ""), str(inner.get("name") or ""), text if text.strip() else "{}")
-
-
-def _read_tool(tool: JsonObject) -> Tool:
-    inner = tool.get("function") or tool.get("custom")
-    return tool_of(inner if isinstance(inner, dict) else tool, "parameters", instead=tool.get("type"))
 
 
 def _text(message: JsonObject) -> str:

@@ -32,7 +32,7 @@ from dgm.messages import (
     ToolCall,
     WireProtocol,
 )
-from dgm.wires.neutral import as_texts, floating, text_of_parts, tool_choice_of, tool_of, whole_number
+from dgm.wires.neutral import text_of_parts, whole_number
 from dgm.wires.values import (
     INVALID_JSON,
     Ids,
@@ -45,7 +45,6 @@ from dgm.wires.values import (
     is_json,
     mend_each,
     mend_halves,
-    merge,
     record,
     records,
     texts,
@@ -92,7 +91,6 @@ _EFFORTS = {"minimal": "low", **{word: word for word in ("low", "medium", "high"
 _OUTPUT_TOKENS = 8_192
 """Output limit for a request without one; the protocol requires it."""
 _MARK: Mapping[str, str] = {"type": "ephemeral"}
-_UNKNOWN_DATE = "1970-01-01T00:00:00Z"
 
 _PIECES = {
     "text": ("text", "text_delta", "text"),
@@ -146,11 +144,7 @@ class _Fold:
         self._slots: dict[int, _Block] = {}
         self._ids: Ids | None = None
         self.spoken, self.text = False, ""
-        self.ending = self.complete = False
-
-    @property
-    def stopped(self) -> bool:
-        return self.complete or bool(self._message.get("stop_reason"))
+        self.ending = self.stopped = self.complete = False
 
     def take(self, event: JsonObject, name: str) -> bool:
         kind = event.get("type") or name
@@ -180,7 +174,7 @@ class _Fold:
         if kind == "message_delta":
             return self._message_delta(event, stopped) and sound
         sound = sound and stopped and not self.complete and bool(self._message.get("stop_reason"))
-        self.complete = True
+        self.stopped = self.complete = True
         return sound
 
     def _start(self, message: JsonObject) -> bool:
@@ -259,13 +253,6 @@ class _Fold:
         elif kind == "signature_delta":
             block.block["signature"] = texts([delta], "signature")
             sound = sound and isinstance(delta.get("signature"), str)
-        else:
-            more = {
-                name: merge(block.block.get(name), value)
-                for name, value in delta.items()
-                if value is not None
-            }
-            block.block.update({name: value for name, value in more.items() if name != "type"})
         return sound
 
     def _message_delta(self, event: JsonObject, stopped: bool) -> bool:
@@ -274,6 +261,7 @@ class _Fold:
         self._message.update(
             {name: value for name, value in delta.items() if value is not None and name != "usage"}
         )
+        self.stopped = bool(self._message.get("stop_reason"))
         # The vendor's client uses the last value, null included.
         lost = any(self._message.get(name) and not delta.get(name) for name in _ENDS)
         known = (
@@ -402,26 +390,26 @@ class _Messages(Wire):
 
         return mend_each(mend_halves(body), "messages", lambda turn: mend_each(turn, "content", mend))
 
-    def read_request(self, body: JsonObject) -> Request:
+    def read_messages(self, body: JsonObject) -> list[Message]:
         system = text_of_parts(body.get("system"), _GAP)
         messages = [Message(Role.SYSTEM, system)] if system else []
-        for turn in records(body.get("messages")):
-            messages += _read_turn(turn)
-        choice = body.get("tool_choice")
-        return Request(
-            messages=messages,
-            tools=[
-                tool_of(tool, "input_schema", instead=tool.get("type")) for tool in records(body.get("tools"))
-            ],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            stop=as_texts(body.get("stop_sequences")),
-            tool_choice=tool_choice_of(choice),
-            parallel=not record(choice).get("disable_parallel_tool_use"),
-            effort=_read_effort(body),
+        return messages + [message for turn in records(body.get("messages")) for message in _read_turn(turn)]
+
+    def read_effort(self, body: JsonObject) -> str:
+        effort, thinking = (
+            str(record(body.get("output_config")).get("effort") or ""),
+            record(body.get("thinking")),
         )
+        match thinking.get("type"):
+            case "disabled":
+                return "none"
+            case "adaptive":
+                return effort or "high"
+            case "enabled":
+                budget = whole_number(thinking.get("budget_tokens")) or 0
+                return effort or next((word for bound, word in _BUDGETS if budget < bound), "high")
+            case _:
+                return effort
 
     def write_request(self, request: Request, model: str) -> JsonObject:
         turns = _write_turns(request.messages)
@@ -478,14 +466,6 @@ class _Messages(Wire):
             error["details"] = {"error_code": code, "unsupported": ["thread"]}
         return json.dumps({"type": "error", "error": error}).encode()
 
-    def models(self, names: Sequence[str]) -> bytes:
-        data = [_describe_model(name) for name in names]
-        ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-        return json.dumps({"data": data, "has_more": False, **ends}).encode()
-
-    def one_model(self, name: str) -> bytes:
-        return json.dumps(_describe_model(name)).encode()
-
 
 MESSAGES: Wire = _Messages()
 
@@ -500,9 +480,8 @@ def _mend_block(block: JsonObject, ids: Ids) -> JsonObject:
     kind = block.get("type")
     if not isinstance(kind, str) or not kind:
         kind = fixed["type"] = _CALL if "input" in block else "thinking" if "thinking" in block else "text"
-    for name in {"text": ("text",), "thinking": ("thinking", "signature")}.get(kind, ()):
-        if not isinstance(block.get(name), str):
-            fixed[name] = ""
+    if kind in ("text", "thinking") and not isinstance(block.get(kind), str):
+        fixed[kind] = ""
     if kind == _CALL and (named := ids.take(block.get("id"))) != block.get("id"):
         fixed["id"] = named
     if kind in (_CALL, "server_tool_use") and not isinstance(block.get("input"), dict):
@@ -549,24 +528,6 @@ def _split(whole: JsonObject, sent: Sent) -> Iterator[JsonObject]:
     ended |= {name: whole[name] for name in ("stop_details", "container") if whole.get(name)}
     yield {"type": "message_delta", "delta": ended, "usage": dict(counts)}
     yield {"type": "message_stop"}
-
-
-def _read_effort(body: JsonObject) -> str:
-    """Return the effort as one word, as the module describes."""
-    effort, thinking = (
-        str(record(body.get("output_config")).get("effort") or ""),
-        record(body.get("thinking")),
-    )
-    match thinking.get("type"):
-        case "disabled":
-            return "none"
-        case "adaptive":
-            return effort or "high"
-        case "enabled":
-            budget = whole_number(thinking.get("budget_tokens")) or 0
-            return effort or next((word for bound, word in _BUDGETS if budget < bound), "high")
-        case _:
-            return effort
 
 
 def _read_turn(turn: JsonObject) -> list[Message]:
@@ -724,13 +685,3 @@ def _write_content(answer: WireAnswer) -> list[JsonObject]:
         blocks.append({"type": "text", "text": reply.text})
     calls = [(call.id, call.name, arguments_of(call.arguments)) for call in reply.calls]
     return blocks + [{"type": _CALL, "id": name, "name": tool, "input": given} for name, tool, given in calls]
-
-
-def _describe_model(name: str) -> JsonObject:
-    return {
-        "type": "model",
-        "id": name,
-        "display_name": name,
-        "created_at": _UNKNOWN_DATE,
-        "lifecycle": "active",
-    }

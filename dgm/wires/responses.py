@@ -27,12 +27,10 @@ from dgm.messages import (
 )
 from dgm.wires.neutral import (
     FAILED,
-    floating,
+    openai_fields,
     same_turn,
     schema_of,
     text_of_parts,
-    tool_choice_of,
-    tool_of,
     whole_number,
 )
 from dgm.wires.values import (
@@ -143,25 +141,10 @@ class _Fold:
         self._items: list[_Item] = []
         self._slots: dict[int, _Item] = {}
         self._named = len(records(request.get("input")))
+        self._taken: set[str] = set()
         self._calls: Ids | None = None
-        self._ended = ""
         self.spoken, self.text = False, ""
-
-    @property
-    def ending(self) -> bool:
-        return bool(self._ended)
-
-    @property
-    def complete(self) -> bool:
-        return bool(self._ended)
-
-    @property
-    def stopped(self) -> bool:
-        # A call may be missing after a completed text, and the agent would take the text as its last word.
-        items = self._items
-        return bool(self._ended) or bool(
-            items and items[-1].kind in _CALLS and all(item.done for item in items)
-        )
+        self.ending = self.stopped = self.complete = False
 
     def take(self, event: JsonObject, name: str) -> bool:
         kind = event.get("type") or name
@@ -207,12 +190,13 @@ class _Fold:
         if kind in _BEGINS:
             return sound
         RESPONSES.raise_error(response, "")
-        self._ended = "response.completed" if kind == "response.done" else kind
-        status = self._ended.removeprefix("response.")
+        ended = "response.completed" if kind == "response.done" else kind
+        self.ending = self.stopped = self.complete = True
+        status = ended.removeprefix("response.")
         if response.get("status") != status and (kind != "response.done" or not response.get("status")):
             self._response["status"], sound = status, False
-        sound = sound and kind == self._ended and isinstance(response.get("usage"), dict)
-        sound = sound and (self._ended == "response.incomplete" or all(item.done for item in self._items))
+        sound = sound and kind == ended and isinstance(response.get("usage"), dict)
+        sound = sound and (ended == "response.incomplete" or all(item.done for item in self._items))
         given = response.get("output")
         entries = records(given)
         if not isinstance(given, list) or len(entries) < len(given) or len(entries) < len(self._items):
@@ -230,16 +214,17 @@ class _Fold:
     def _new(self, given: JsonObject, index: object) -> tuple[_Item, bool]:
         """Add an item, and return whether it is as the vendor's client needs it."""
         own = given.get("id")
-        if not isinstance(own, str) or not own or any(item.item.get("id") == own for item in self._items):
+        if not isinstance(own, str) or not own or own in self._taken:
             self._named += 1
             own = f"{_PREFIXES.get(str(given.get('type')), 'item_')}dgm_{self._named}"
+        self._taken.add(own)
         if self._calls is None:
             items = records(self._request.get("input"))
             self._calls = Ids(
                 item.get("call_id") for item in items if not str(item.get("type")).endswith("_output")
             )
         read = _mend_item(given, own, self._calls.take)
-        item = _Item(len(self._items), read, given.get("id"))
+        item, self.stopped = _Item(len(self._items), read, given.get("id")), self.complete
         self._items.append(item)
         if type(index) is int:
             self._slots[index] = item
@@ -288,6 +273,8 @@ class _Fold:
         item = item or self._new(given, index)[0]
         sound = item.renew(given) and sound
         item.done = True
+        # A call may be missing after a completed text, and the agent would take the text as its last word.
+        self.stopped = item.kind in _CALLS and all(one.done for one in self._items)
         self.spoken = self.spoken or _count_chars([item.item]) > 0
         return sound
 
@@ -314,7 +301,7 @@ class _Fold:
     def _take_part(self, event: JsonObject, done: bool) -> bool:
         part = record(event.get("part"))
         item, sound = self._found(event, "message")
-        index, name = event.get("content_index"), str(part.get("type") or "output_text")
+        index, name = event.get("content_index"), str(part.get("type"))
         key, text = (name, _number(index)), texts([part], "text", "refusal")
         sound = sound and type(index) is int and isinstance(part.get(_PARTS.get(name, "type")), str)
         if done:
@@ -325,14 +312,14 @@ class _Fold:
         return sound
 
     def finish(self, *, done: bool) -> None:
-        if not self._ended:
+        if not self.complete:
             if not self._items:
                 raise UnusableReply("the stream ended before the model said anything")
             if not all(item.is_whole for item in self._items):
                 raise UnusableReply("the stream ended within the arguments of a tool call")
         if not all(item.kind not in _CALLS or _is_name(item.item.get("name")) for item in self._items):
             raise UnusableReply("a tool call of the response names no function")
-        status = self._response.get("status") if self._ended else "completed"
+        status = self._response.get("status") if self.complete else "completed"
         if status not in ("completed", "incomplete"):
             raise UnusableReply(f"the response is {status}")
         self._response["status"] = status
@@ -345,7 +332,7 @@ class _Fold:
                 "output_tokens_details": {"reasoning_tokens": used.reasoning_tokens},
                 "total_tokens": used.tokens,
             }
-        if not self._ended and not (done or self.stopped):
+        if not (done or self.stopped):
             raise UnusableReply("the stream ended without a final response", self.whole())
         if not self._items and status == "completed":
             raise UnusableReply("the response holds no output", self.whole())
@@ -384,6 +371,9 @@ class _Responses(Wire):
         number = sent.events
         for event in _split(whole):
             [(key, text)] = self.pieces(event)
+            item_done = ("response.output_item.done", event.get("output_index"), None)
+            if sent.events and (event["type"] in _BEGINS or not sent.lacks(item_done)):
+                continue
             if not sent.lacks(key):
                 if not (text and (text := sent.rest(key, text))):
                     continue
@@ -436,25 +426,16 @@ class _Responses(Wire):
 
         return mend_each(mend_halves(body), "input", mend)
 
-    def read_request(self, body: JsonObject) -> Request:
+    def read_messages(self, body: JsonObject) -> list[Message]:
         given = body.get("input")
         system = text_of_parts(body["instructions"]) if body.get("instructions") else None
         messages = [] if system is None else [Message(Role.SYSTEM, system)]
         if isinstance(given, str):
             messages.append(Message(Role.USER, given))
-        return Request(
-            messages=messages + _read_items(records(given)),
-            tools=[
-                tool_of(tool, "parameters", instead=tool.get("type")) for tool in records(body.get("tools"))
-            ],
-            model=str(body.get("model") or ""),
-            temperature=floating(body.get("temperature")),
-            max_output_tokens=self.output_limit(body),
-            top_p=floating(body.get("top_p")),
-            tool_choice=tool_choice_of(body.get("tool_choice")),
-            parallel=body.get("parallel_tool_calls") is not False,
-            effort=str(record(body.get("reasoning")).get("effort") or ""),
-        )
+        return messages + _read_items(records(given))
+
+    def read_effort(self, body: JsonObject) -> str:
+        return str(record(body.get("reasoning")).get("effort") or "")
 
     def write_request(self, request: Request, model: str) -> JsonObject:
         # The provider stores nothing.
@@ -465,27 +446,21 @@ class _Responses(Wire):
         leading = next(
             (at for at, turn in enumerate(messages) if turn.role is not Role.SYSTEM), len(messages)
         )
-        items = [item for message in messages[leading:] for item in _write_items(message)]
-        body: dict[str, Any] = {"model": model, "input": items, "store": False, "include": [ENCRYPTED]}
-        if leading:
-            body["instructions"] = "\n\n".join(message.text for message in messages[:leading])
-        if request.tools:
-            body["tools"] = [_write_tool(tool) for tool in request.tools]
-            if not request.parallel:
-                body["parallel_tool_calls"] = False
-        if request.tool_choice.startswith("tool:"):
-            body["tool_choice"] = {"type": "function", "name": request.tool_choice.removeprefix("tool:")}
-        elif request.tool_choice == "required" or (request.tool_choice == "none" and request.tools):
-            body["tool_choice"] = request.tool_choice
-        wishes = {
-            "max_output_tokens": request.max_output_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "reasoning": {"effort": request.effort} if request.effort else None,
-            "text": _write_form(request.form),
+        body = {
+            "model": model,
+            "input": [item for message in messages[leading:] for item in _write_items(message)],
+            "store": False,
+            "include": [ENCRYPTED],
         }
-        body.update({name: value for name, value in wishes.items() if value is not None})
-        return body
+        return body | openai_fields(
+            request,
+            _write_tool,
+            lambda name: {"type": "function", "name": name},
+            instructions="\n\n".join(message.text for message in messages[:leading]) if leading else None,
+            max_output_tokens=request.max_output_tokens,
+            reasoning={"effort": request.effort} if request.effort else None,
+            text=_write_form(request.form),
+        )
 
     # Answers to an agent
 
@@ -811,23 +786,6 @@ def with_plain_functions(body: JsonObject, tools: Sequence[JsonObject]) -> JsonO
         items = [item for item in records(body["input"]) if item.get("type") != "additional_tools"]
         plain["input"] = [_as_plain_call(item, names) for item in items]
     return plain
-
-
-def describe_tools(tools: Sequence[JsonObject], read: Sequence[Tool]) -> list[JsonObject]:
-    """Return the tools in the form in which a response repeats them."""
-    by_name = {tool.name: tool for tool in read}
-    described: list[JsonObject] = []
-    for name, tool in name_tools(tools).items():
-        if name in by_name:
-            schema = (
-                {"parameters": by_name[name].parameters, "strict": False}
-                if tool["type"] == "function"
-                else {}
-            )
-            space = {"namespace": tool["namespace"]} if tool.get("namespace") else {}
-            head = {"type": tool["type"], "name": tool["name"], "description": by_name[name].description}
-            described.append({**head, **schema, **space})
-    return described
 
 
 def _as_function(name: str, tool: JsonObject) -> JsonObject:

@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from dgm.domain import Usage
-from dgm.messages import JsonObject, Reply, Request, Stop, WireProtocol
+from dgm.fast_json import dump_json
+from dgm.messages import JsonObject, Message, Reply, Request, Stop, Tool, WireProtocol
+from dgm.wires.neutral import as_texts, floating, tool_choice_of
+from dgm.wires.values import record, records
 
 DONE = "[DONE]"
 """Data of the event that ends a stream of Chat Completions."""
 Key = tuple[object, ...]
 """A part of an answer that is told in pieces, or at once."""
+_UNKNOWN_DATE = "1970-01-01T00:00:00Z"
 _TOLD = ("message", "detail", "msg", "error_msg", "error_message")
 """Keys of error messages in answers of no known form."""
 
@@ -114,25 +118,16 @@ class Fold(Protocol):
     Attributes:
         spoken: some of its content has arrived: a retry would be visible.
         text: the last piece of text.
+        ending: an event has begun to tell how the answer ends.
+        stopped: the model has stopped; only an end mark may be missing.
+        complete: it has ended, and nothing that a client needs is missing.
     """
 
     spoken: bool
     text: str
-
-    @property
-    def ending(self) -> bool:
-        """An event has begun to tell how the answer ends."""
-        ...
-
-    @property
-    def stopped(self) -> bool:
-        """The model has stopped; only an end mark may be missing."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """It has ended, and nothing that a client needs is missing."""
-        ...
+    ending: bool
+    stopped: bool
+    complete: bool
 
     def take(self, event: JsonObject, name: str) -> bool:
         """Take the next event; return whether the vendor's client can read it as it is, behind those before it.
@@ -213,6 +208,10 @@ class Wire(ABC):
             ErrorInAnswer: it holds one.
         """
 
+    def render(self, whole: JsonObject, *, stream: bool) -> bytes:
+        """Return the body of a whole answer: JSON, or server-sent events."""
+        return b"".join(event.render() for event in self.split(whole)) if stream else dump_json(whole)
+
     def accept(self, whole: JsonObject, request: JsonObject) -> JsonObject:
         """Return a whole answer in a form that the vendor's client can read; the same object if it can already.
 
@@ -266,9 +265,37 @@ class Wire(ABC):
     def mended_request(self, body: JsonObject) -> JsonObject:
         """Return a body whose earlier calls strict providers accept; the same object if nothing changed."""
 
-    @abstractmethod
     def read_request(self, body: JsonObject) -> Request:
         """Return a body in neutral form, for translations, people, evidence and replays; never raises."""
+        choice = body.get("tool_choice")
+        serial = body.get("parallel_tool_calls") is False or record(choice).get("disable_parallel_tool_use")
+        return Request(
+            messages=self.read_messages(body),
+            tools=[self.read_tool(tool) for tool in records(body.get("tools"))],
+            model=str(body.get("model") or ""),
+            temperature=floating(body.get("temperature")),
+            max_output_tokens=self.output_limit(body),
+            top_p=floating(body.get("top_p")),
+            stop=as_texts(body.get("stop", body.get("stop_sequences"))),
+            tool_choice=tool_choice_of(choice),
+            parallel=not serial,
+            effort=self.read_effort(body),
+        )
+
+    @abstractmethod
+    def read_messages(self, body: JsonObject) -> list[Message]:
+        """Return the conversation of a body."""
+
+    @abstractmethod
+    def read_effort(self, body: JsonObject) -> str:
+        """Return the reasoning effort of a body; empty: the model's default."""
+
+    def read_tool(self, tool: JsonObject) -> Tool:
+        """Return one of a body's tools."""
+        inner = record(tool.get("function") or tool.get("custom")) or tool
+        name, told = inner.get("name") or tool.get("type") or "", inner.get("description") or ""
+        schema = record(inner.get("parameters") or inner.get("input_schema"))
+        return Tool(str(name), str(told), schema)
 
     @abstractmethod
     def write_request(self, request: Request, model: str) -> JsonObject:
@@ -285,15 +312,24 @@ class Wire(ABC):
         """Return a whole answer."""
 
     def render_error(self, status: int, code: str, message: str) -> bytes:
-        """Return the body of a refusal; OpenAI's, as those of the next two."""
+        """Return the body of a refusal; here in OpenAI's form."""
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
+        return dump_json({"error": {"message": message, "type": kind, "param": None, "code": code}})
 
-    def models(self, names: Sequence[str]) -> bytes:
-        """Return the body of a list of models."""
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "dgm"} for name in names]
-        return json.dumps({"object": "list", "data": data}).encode()
 
-    def one_model(self, name: str) -> bytes:
-        """Return the body that describes one model."""
-        return json.dumps({"id": name, "object": "model", "created": 0, "owned_by": "dgm"}).encode()
+def describe_model(name: str) -> JsonObject:
+    """Return what agents are told of a model, in one form for the clients of all vendors."""
+    openai = {"id": name, "object": "model", "created": 0, "owned_by": "dgm"}
+    return {
+        **openai,
+        "type": "model",
+        "display_name": name,
+        "created_at": _UNKNOWN_DATE,
+        "lifecycle": "active",
+    }
+
+
+def list_models(names: Sequence[str]) -> JsonObject:
+    """Return the list of an agent's models, in one form for the clients of all vendors."""
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return {"object": "list", "data": [describe_model(name) for name in names], "has_more": False, **ends}

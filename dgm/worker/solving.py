@@ -56,17 +56,13 @@ class UsageJournal:
         """Return none: nothing was recorded."""
         return 0, ()
 
-    def exchanges(self, action: ActionId, numbers: Collection[int]) -> Sequence[Exchange]:  # noqa: ARG002
+    def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:  # noqa: ARG002
         """Return none: nothing was recorded."""
-        return ()
+        return (), UNKNOWN
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
         """Return none: nothing was recorded."""
         return ()
-
-    def conditions(self, action: ActionId) -> Conditions:  # noqa: ARG002  (nothing was ever recorded)
-        """Return none: nothing was recorded."""
-        return UNKNOWN
 
     async def begin(self, call: BegunCall) -> None:
         """Record nothing."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dgm.domain import Usage
 from dgm.gateway.allowed import BadRequest
-from dgm.gateway.translation import ParsedCall, parse_call, parse_document, render_answer
+from dgm.gateway.translation import ParsedCall, parse_call, parse_document
 from dgm.messages import Reply, Stop, ToolCall
 from dgm.wires import CHAT, MESSAGES, RESPONSES
 from dgm.wires.wire import WireAnswer
@@ -192,8 +192,8 @@ def test_whatever_a_model_says_is_told_in_whole_events(wire, reply, thinking):
     answer = WireAnswer(
         reply, wire.prefix + "1", "m", 1, {"thinking": thinking} if wire.path == "/messages" else {}
     )
-    assert json.loads(render_answer(wire, answer, stream=False))
-    events = render_answer(wire, answer, stream=True).decode()
+    assert json.loads(wire.render(wire.write_answer(answer), stream=False))
+    events = wire.render(wire.write_answer(answer), stream=True).decode()
     assert events.endswith("\n\n")
     for event in events.removesuffix("\n\n").split("\n\n"):
         kind, _, data = event.rpartition("data: ")

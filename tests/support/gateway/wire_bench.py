@@ -12,7 +12,7 @@ from starlette.routing import Route
 from dgm.domain import Usage
 from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import read_document
-from dgm.gateway.translation import answer_id, parse_call, render_answer
+from dgm.gateway.translation import answer_id, parse_call
 from dgm.messages import CallKey, Reply, Stop, ToolCall
 from dgm.wires import CHAT, MESSAGES, RESPONSES
 from dgm.wires.wire import WireAnswer
@@ -67,7 +67,7 @@ class Table:
                 reply, answer_id(wire, CallKey(7, number)), call.request.model, 1_700_000_000, call.echo
             )
             kind = "text/event-stream" if call.stream else "application/json"
-            return Response(render_answer(wire, answer, stream=call.stream), media_type=kind)
+            return Response(wire.render(wire.write_answer(answer), stream=call.stream), media_type=kind)
 
         return endpoint
 

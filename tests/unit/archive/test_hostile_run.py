@@ -87,6 +87,34 @@ def test_a_key_that_a_configuration_lacks_is_named(folder: Path) -> None:
         run.settings()["seed"]
 
 
+def _packed(**record: object) -> bytes:
+    return zlib.compress(json.dumps({"wire": "chat", "body": {}, "kept": 0, "same": [], **record}).encode())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "text",
+        7,
+        b"",
+        b"no zlib",
+        zlib.compress(b"[]"),
+        zlib.compress(DEEP.encode()),
+        _packed(base=1),
+        _packed(base="../../../etc/passwd"),
+        _packed(base=2),
+        _packed(base=[]),
+        _packed(wire="telnet"),
+    ],
+)
+def test_a_row_that_holds_no_request_is_named(folder: Path, request_: object) -> None:
+    with Run.open(folder, write=True) as run:
+        call = ModelCalled(ActionId(0), 1, "m", "solve")
+        run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, NULL)", (request_,)))
+        with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its request cannot be read"):
+            CallReader(run.store, run.traces).request(call)
+
+
 @pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "ab", "A" * 64, "a" * 63 + "\n"])
 def test_what_is_no_digest_names_no_trace(folder: Path, digest: str) -> None:
     with pytest.raises(ArchiveCorrupt, match="is not the name of a trace"):

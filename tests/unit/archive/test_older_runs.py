@@ -91,7 +91,7 @@ def test_it_goes_on_in_the_table(wire):
     with Run.open(wire, write=True) as run:
         journal = RunJournal(run)
         asyncio.run(journal.record(PaidCall(CallKey(ActionId(2), 2), "m", "solve", request, reply, 0.1)))
-        assert [one.request for one in journal.exchanges(ActionId(2), [2])] == [request]
+        assert [one.request for one in journal.recall(ActionId(2), [2])[0]] == [request]
         assert [one.request.body["messages"][1]["content"] for one in journal.cut_calls(ActionId(1))] == [
             "Cut me off."
         ]

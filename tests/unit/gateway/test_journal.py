@@ -75,7 +75,7 @@ def stored(run):
 
 def exchanges(run):
     journal = RunJournal(run)
-    return journal.exchanges(ACTION, journal.numbers(ACTION)[1])
+    return journal.recall(ACTION, journal.numbers(ACTION)[1])[0]
 
 
 # Death

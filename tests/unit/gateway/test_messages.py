@@ -7,6 +7,7 @@ import pytest
 from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
 from dgm.wires import MESSAGES
+from dgm.wires.wire import list_models
 from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
 
@@ -337,6 +338,6 @@ def test_request_that_is_too_long_is_told_in_the_words_that_programs_know():
 def test_models_are_listed_in_the_vendors_shape():
     from anthropic.types import ModelInfo
 
-    body = json.loads(MESSAGES.models(["default", "m"]))
+    body = list_models(["default", "m"])
     assert [ModelInfo.model_validate(one).id for one in body["data"]] == ["default", "m"]
     assert (body["first_id"], body["last_id"], body["has_more"]) == ("default", "m", False)

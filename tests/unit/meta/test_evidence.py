@@ -42,7 +42,7 @@ def test_failures_are_counted_by_kind():
 
 
 def test_the_folder_has_an_index_and_a_folder_a_case():
-    files = folder([case(patch=b"diff", failures=b"FAILED")], 1000)
+    files = folder([case(patch=b"diff", failures=b"FAILED")])
     assert "lru-ttl-0/" in files["README.md"].data.decode()
     assert files["lru-ttl-0/patch.diff"].data == b"diff"
     assert files["lru-ttl-0/failed-tests.txt"].data == b"FAILED"
@@ -98,9 +98,9 @@ def test_evidence_begins_with_the_first_answer_and_says_where_the_rest_is():
 
 
 def test_prompts_are_one_file_for_all_cases():
-    files = folder([case(), case(prompts=b"You are"), case(prompts=b"You are, later")], 1000)
+    files = folder([case(), case(prompts=b"You are"), case(prompts=b"You are, later")])
     assert files["prompts.md"].data == b"You are"
-    assert "prompts.md" not in folder([case()], 1000)
+    assert "prompts.md" not in folder([case()])
 
 
 def test_a_long_system_message_between_the_turns_is_its_size():

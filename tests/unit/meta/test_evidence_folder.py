@@ -146,7 +146,7 @@ def test_a_name_with_a_per_cent_sign_stays_where_it_cannot_be_mistaken():
 def test_a_tasks_name_is_one_folder_whatever_is_in_it(task, tmp_path):
     for files in (
         evidence_folder(EvidenceContents([member(4)], [], [case(4, task)]), 1_000_000),
-        folder([case(4, task)], 1_000),
+        folder([case(4, task)]),
     ):
         write_folder(files, tmp_path / "evidence")
         (problem,) = (path for path in files if path.endswith("problem.md"))

@@ -41,6 +41,14 @@ def test_what_may_pass(status):
     assert anthropics(status, "x", "Later.") == Retry(f"{status} Later.", None, overload)
 
 
+def test_words_of_the_agent_that_are_quoted_say_nothing_of_an_account():
+    words = "your credit balance is too low"
+    refusal = read_refusal(400, said(f"not allowed: {words}"), httpx2.Headers())
+    asked = {"messages": [{"role": "user", "content": text} for text in (words[:11], words, "other words")]}
+    assert isinstance(judge_refusal(refusal, asked, WireProtocol.CHAT), TellAgent)
+    assert isinstance(judge_refusal(refusal, ASKED, WireProtocol.CHAT), UserMustAct)
+
+
 def test_how_long_to_wait_is_taken_from_the_answer():
     headers = {"Retry-After": "7"}
     fault = judged(429, said("Slow down", "rate_limit_exceeded", "requests"), **headers)

@@ -5,13 +5,22 @@ import json
 import pytest
 
 from dgm.messages import Message, Request, Role, ToolCall
-from dgm.offline.locate import Evidence, parse_problem, score_line, score_units
+from dgm.offline.locate import Evidence, gather, parse_problem, score_line, score_units
 from dgm.offline.mutate import Unit
 from dgm.offline.solve import LIST, _Situation
 from dgm.offline.talk import fold
 from tests.support.offline_talk import SOLVE, TOOLS
 
 NOTHING = parse_problem("Mend it.")
+
+
+def talk_of(*commands, problem="Mend it."):
+    """The talk after commands, each with its output."""
+    messages = [Message(Role.SYSTEM, SOLVE), Message(Role.USER, problem)]
+    for number, (command, output) in enumerate(commands):
+        call = ToolCall(str(number), "bash", json.dumps({"command": command}))
+        messages += [Message(Role.ASSISTANT, "", (call,)), Message(Role.TOOL, output, call_id=call.id)]
+    return fold(Request(messages, TOOLS))
 
 
 def unit(name, *lines, path="a.py", first=1):
@@ -49,6 +58,31 @@ def test_what_a_suspicious_function_calls_gains_from_it():
     assert scores[caller] > scores[called] > scores[other]
 
 
+FAILURE = """FAIL: test_sum (tests.test_split.Share)
+  File "/w/tests/test_split.py", line 7, in test_sum
+    self.assertEqual(share(100, 3), [34, 33, 33])
+  File "/w/shares/split.py", line 6, in share
+    return each
+ValueError: too many
+Ran 1 test
+FAILED (failures=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "failing", "frames", "messages"),
+    [
+        (FAILURE, ["tests.test_split.Share.test_sum"], [("shares/split.py", 6)], ["ValueError: too many"]),
+        (FAILURE.replace("FAIL: ", "").replace("FAILED (failures=1)", "OK"), [], [], []),
+    ],
+)
+def test_evidence_is_what_a_failing_run_shows(output, failing, frames, messages):
+    listing = "./shares/split.py\n./tests/test_split.py"
+    evidence = gather(talk_of((LIST, listing), ("python3 -m unittest", output)))
+    assert (list(evidence.failing), list(evidence.frames), evidence.messages) == (failing, frames, messages)
+    assert ("share" in evidence.tested) is bool(failing)
+
+
 @pytest.mark.parametrize(
     ("row", "evidence", "factor"),
     [
@@ -65,12 +99,6 @@ def test_a_line_that_did_not_run_or_only_reports_is_suspected_less(row, evidence
 
 
 def test_the_test_file_of_the_suspected_module_is_the_relevant_one():
-    names = ("./shares/split.py", "./tests/test_all.py", "./tests/test_split.py")
-    call = ToolCall("1", "bash", json.dumps({"command": LIST}))
-    messages = [
-        Message(Role.SYSTEM, SOLVE),
-        Message(Role.USER, "`split` goes wrong."),
-        Message(Role.ASSISTANT, "", (call,)),
-        Message(Role.TOOL, "\n".join(names), call_id="1"),
-    ]
-    assert _Situation(fold(Request(messages, TOOLS))).relevant_tests == ("tests.test_split",)
+    listing = "./shares/split.py\n./tests/test_all.py\n./tests/test_split.py"
+    situation = _Situation(talk_of((LIST, listing), problem="`split` goes wrong."))
+    assert situation.relevant_tests == ("tests.test_split",)

@@ -171,6 +171,11 @@ def test_missing_beginning_is_added():
     assert texts_of(ask_streamed(RESPONSES, completed(SAID))[0]) == ["DONE"]
 
 
+def test_the_last_event_decides_the_status():
+    theirs, ours = ask_streamed(RESPONSES, *told(SAID)[:-1], completed(SAID, status="in_progress"))
+    assert theirs.status == ours["status"] == "completed"
+
+
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n"])
 def test_missing_completed_event_is_added_where_all_items_are_done(end):
     theirs, ours = ask_streamed(RESPONSES, *told(SAID, CALL)[:-1], end=end)
