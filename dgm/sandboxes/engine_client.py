@@ -126,7 +126,7 @@ class EngineConnection:
 
         try:
             yield
-        except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+        except (docker.errors.DockerException, requests.RequestException) as error:
             reason: BaseException = error
             while (inner := reason.__cause__ or reason.__context__) is not None:
                 reason = inner
@@ -209,7 +209,7 @@ def convert_engine_errors(purpose: str) -> Iterator[None]:
         message = str(error.explanation or error)
         remedy = next((f": {remedy}" for part, remedy in _REMEDIES.items() if part in message), "")
         raise Infrastructure(f"cannot {purpose}: the Docker engine says: {message}{remedy}") from error
-    except (docker.errors.DockerException, requests.RequestException, OSError) as error:
+    except (docker.errors.DockerException, requests.RequestException) as error:
         raise Infrastructure(
             f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
         ) from error
@@ -240,6 +240,21 @@ async def hold_lock(name: str) -> AsyncIterator[None]:
     with contextlib.ExitStack() as stack:
         await asyncio.to_thread(stack.enter_context, lock_image(name))
         yield
+
+
+def helper_config(client: "DockerClient", memory: str, **more: Any) -> Any:  # noqa: ANN401  (the library's)
+    """Return the host's part of a container in which dgm prepares or examines an image: bounded, without network."""
+    from docker.types import Ulimit
+
+    return client.api.create_host_config(
+        network_mode="none",
+        security_opt=["no-new-privileges"],
+        mem_limit=memory,
+        pids_limit=256,
+        # Podman's own limits fail where root may not raise them.
+        ulimits=[Ulimit(name=name, soft=1024, hard=1024) for name in ("nofile", "nproc")],
+        **more,
+    )
 
 
 def remove_container(client: "DockerClient", ident: str) -> None:

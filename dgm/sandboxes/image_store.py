@@ -28,6 +28,7 @@ from dgm.sandboxes import podman, prepared, recipes, uses
 from dgm.sandboxes.engine_client import (
     convert_engine_errors,
     find_image,
+    helper_config,
     lock_image,
     remove_container,
 )
@@ -287,13 +288,7 @@ class ImageStore:
                 working_dir="/",
                 environment={"PATH": base.search_path},
                 use_config_proxy=False,
-                host_config=api.create_host_config(
-                    network_mode="none",
-                    mem_limit="512m",
-                    pids_limit=64,
-                    cap_drop=["ALL"],
-                    security_opt=["no-new-privileges"],
-                ),
+                host_config=helper_config(self._client, "512m", cap_drop=["ALL"]),
             )
             try:
                 api.start(made["Id"])

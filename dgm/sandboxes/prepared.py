@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dgm.bounded_reading import parse_json
 from dgm.errors import Infrastructure, UserError
-from dgm.sandboxes.engine_client import convert_engine_errors, find_image, lock_image, remove_container
+from dgm.sandboxes.engine_client import (
+    convert_engine_errors,
+    find_image,
+    helper_config,
+    lock_image,
+    remove_container,
+)
 from dgm.sandboxes.users import DOCKER
 
 if TYPE_CHECKING:
@@ -38,7 +44,7 @@ GROUP = 10001
 _PREPARE_VERSION = 3
 """Raised when ``prepare_inside.py`` changes, so that images are made again."""
 _TIMEOUT_S = 1800
-_MEMORY, _PROCESSES = "4g", 256
+_MEMORY = "4g"
 _LOG_BYTES = 20_000
 _START = """
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -127,13 +133,7 @@ def _make(client: "DockerClient", base: str, tag: str, words: list[str], labels:
         labels={LABEL: labels[LABEL]},
         # The user's proxies, which may hold passwords, would stay in the image.
         use_config_proxy=False,
-        host_config=client.api.create_host_config(
-            network_mode="none",
-            mem_limit=_MEMORY,
-            pids_limit=_PROCESSES,
-            security_opt=["no-new-privileges"],
-            init=True,
-        ),
+        host_config=helper_config(client, _MEMORY, init=True),
     )
     ident = str(container["Id"])
     try:

@@ -16,7 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Mount
-from dgm.sandboxes.engine_client import EngineConnection, find_image, lock_image, remove_container
+from dgm.sandboxes.engine_client import (
+    EngineConnection,
+    find_image,
+    helper_config,
+    lock_image,
+    remove_container,
+)
 from dgm.sandboxes.preparing import Preparation
 from dgm.sandboxes.shown_folders import pack_folder
 from dgm.sandboxes.uses import UNUSED_S, find_last_use, note_use
@@ -177,12 +183,10 @@ class VolumeStore:
             entrypoint=[],
             use_config_proxy=False,
             user="0:0",
-            host_config=api.create_host_config(
-                network_mode="none",
+            host_config=helper_config(
+                self._client,
+                "2g",
                 mounts=[VolumeMount(target, volume, type="volume") for target, volume in volumes.items()],
-                security_opt=["no-new-privileges"],
-                pids_limit=256,
-                mem_limit="2g",
             ),
         )
         try:
