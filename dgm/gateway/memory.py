@@ -66,11 +66,6 @@ class LeaseMemory:
         self._late[exchange.number] = exchange
 
     @property
-    def has_late(self) -> bool:
-        """True if an exchange of ``add_late`` is still unused."""
-        return bool(self._late)
-
-    @property
     def holds_neutral(self) -> bool:
         """Whether an exchange recorded in dgm's own form is still unused."""
         return any(isinstance(exchange.request, Request) for exchange in self._paid.values())

@@ -43,6 +43,9 @@ log = logging.getLogger(__name__)
 KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
 """Headers with the key of Anthropic's, Azure's and Google's clients."""
 SPOKEN = (CHAT, RESPONSES, MESSAGES)
+FINAL = {"x-should-retry": "false"}
+"""Headers of refusals: vendors' clients retry after a 503 unless they are told not to."""
+AWAY = ("model_unavailable", "the model cannot be reached now")
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -187,11 +190,10 @@ class Gateway:
         await lease.recall()
         try:
             return await self._answering.ask(lease, request)
-        except RequestRefused as refusal:
-            self._note(lease, BadRequest(str(refusal), refusal.code), own=refusal.own)
-            raise
-        except BadRequest as refusal:
+        except (RequestRefused, BadRequest) as refusal:
             self._note(lease, refusal)
+            if isinstance(refusal, RequestRefused):
+                raise
             raise RequestRefused(refusal.code, str(refusal)) from refusal
 
     async def check_models(self) -> None:
@@ -223,29 +225,32 @@ class Gateway:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        routes = [
-            Route(place, self._endpoint(wire, self._answering.complete), methods=["POST"])
+        completions = [
+            Route(place, self._endpoint(self._answering.complete, wire), methods=["POST"])
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(MESSAGES, self._count)
+        count = self._endpoint(self._count, MESSAGES)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
-                *routes,
+                *completions,
                 *(Route(path, self._greet, methods=["GET"]) for path in ("/", "/api/hello")),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
-                Route("/v1/models", self._list_models, methods=["GET"]),
-                Route("/v1/models/{name:path}", self._describe_model, methods=["GET"]),
-                Route("/{path:path}", self._refuse_unknown_path, methods=everything),
+                Route("/v1/models", self._endpoint(self._list_models), methods=["GET"]),
+                Route("/v1/models/{name:path}", self._endpoint(self._describe_model), methods=["GET"]),
+                Route("/{path:path}", self._endpoint(self._refuse_path), methods=everything),
             ]
         )
 
     def _endpoint(
-        self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["ASGIApp"]]
+        self, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["ASGIApp"]], only: Wire | None = None
     ) -> Callable[["HttpRequest"], Awaitable["ASGIApp"]]:
+        """Return an endpoint in one protocol; None: in that of the client."""
+
         async def endpoint(http: "HttpRequest") -> "ASGIApp":
+            wire = only or (MESSAGES if "anthropic-version" in http.headers else CHAT)
             lease = self._find_lease(http)
             if lease is None:
                 return await self._refuse_key(wire)
@@ -256,21 +261,18 @@ class Gateway:
                         return await answer(wire, lease, http)
                     finally:
                         self._note_left_out(lease, names)
-            except BadRequest as refusal:
+            except (BadRequest, RequestRefused) as refusal:
                 return await self._refuse(wire, lease, refusal)
-            except RequestRefused as refusal:
-                return await self._refuse_as_told(wire, lease, refusal)
             except (Infrastructure, ArchiveCorrupt):
-                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
+                return refusal_response(wire, 503, *AWAY)
             except JobEnded:
-                ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
-                return refusal_response(wire, ended.status, ended.code, str(ended))
+                return refusal_response(wire, 401, "invalid_api_key", "the job of this key has ended")
             except Exception as error:
                 # A fault of dgm's own says nothing about the agent, whose job fails by it.
                 log.exception("action %d: the gateway failed at a request", lease.action)
                 fault = f"the gateway failed at a request: {type(error).__name__}: {error}"
                 lease.fail(Infrastructure(fault))
-                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
+                return refusal_response(wire, 503, *AWAY)
 
         return endpoint
 
@@ -282,30 +284,24 @@ class Gateway:
 
     async def _refuse_key(self, wire: Wire) -> "Response":
         await self._strangers.slow_down()
-        return invalid_key_response(wire)
+        message = "no such key: it was never given out, or its job has ended"
+        return refusal_response(wire, 401, "invalid_api_key", message)
 
-    async def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
-        await self._note_of_agent(lease, refusal, own=refusal.own)
-        return refusal_response(wire, refusal.status, refusal.code, str(refusal))
-
-    async def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
-        """Hand on a provider's refusal: unchanged where the agent speaks the provider's protocol."""
+    async def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest | RequestRefused) -> "Response":
+        """Hand on a refusal: a provider's unchanged where the agent speaks its protocol."""
         from starlette.responses import Response
 
-        told = BadRequest(str(refusal), refusal.code, refusal.status)
-        await self._note_of_agent(lease, told, own=refusal.own)
-        if refusal.content and lease.passes(wire.protocol):
-            return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
-        return refusal_response(wire, 400, refusal.code, str(refusal))
-
-    async def _note_of_agent(self, lease: Lease, refusal: BadRequest, *, own: bool) -> None:
-        """Note a refusal that goes to the agent; it waits for those beyond the recorded ones."""
-        self._note(lease, refusal, own=own)
+        self._note(lease, refusal)
         if lease.refusals > lease.limits.refusals:
             await lease.pace.slow_down()
+        if isinstance(refusal, BadRequest):
+            return refusal_response(wire, refusal.status, refusal.code, str(refusal))
+        if refusal.content and lease.passes(wire.protocol):
+            return Response(refusal.content, refusal.status, FINAL, JSON)
+        return refusal_response(wire, 400, refusal.code, str(refusal))
 
-    def _note(self, lease: Lease, refusal: BadRequest, *, own: bool = True) -> None:
-        lease.refuse(refusal.code, str(refusal), own=own)
+    def _note(self, lease: Lease, refusal: BadRequest | RequestRefused) -> None:
+        lease.refuse(refusal.code, str(refusal), own=refusal.own)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
@@ -341,48 +337,27 @@ class Gateway:
             return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
-    async def _list_models(self, http: "HttpRequest") -> "Response":
+    async def _list_models(self, _wire: Wire, lease: Lease, _http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
         await lease.pace.slow_down()
         return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
-    async def _describe_model(self, http: "HttpRequest") -> "Response":
+    async def _describe_model(self, _wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
         name = http.path_params["name"]
-        try:
-            self._answering.check_model(name, lease)
-        except BadRequest as refusal:
-            return await self._refuse(wire, lease, refusal)
+        self._answering.check_model(name, lease)
         await lease.pace.slow_down()
         return Response(dump_json(describe_model(name)), media_type=JSON)
 
-    async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
+    async def _refuse_path(self, _wire: Wire, _lease: Lease, http: "HttpRequest") -> "Response":
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
         message = f"{place} is not offered here; there are {offered}"
         if http.url.path.startswith("/v1beta/"):
             message = f"Google's protocol is not offered ({place}); there are {offered}. {INSTEAD_OF_GEMINI}"
-        refusal = BadRequest(message, "unknown_endpoint", 404)
-        return await self._refuse(wire, lease, refusal)
-
-
-def wire_of(http: "HttpRequest") -> Wire:
-    """Return the protocol of a client, for paths that do not determine it."""
-    return MESSAGES if "anthropic-version" in http.headers else CHAT
+        raise BadRequest(message, "unknown_endpoint", 404)
 
 
 def token_of(http: "HttpRequest") -> str:
@@ -408,13 +383,4 @@ def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Respo
     """Return an error response in the words of the protocol."""
     from starlette.responses import Response
 
-    # Vendors' clients retry after a 503 unless they are told not to.
-    headers = {"x-should-retry": "false"}
-    return Response(wire.render_error(status, code, message), status, headers, JSON)
-
-
-def invalid_key_response(wire: Wire) -> "Response":
-    """Return the response to a client without a valid key."""
-    return refusal_response(
-        wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
-    )
+    return Response(wire.render_error(status, code, message), status, FINAL, JSON)

@@ -269,7 +269,8 @@ class HostedModel:
         for _ in range(REPAIRS):
             self._check_wait()
             async with AsyncExitStack() as stack:
-                body = self._fit_body(sending)
+                sending.known = self.abilities
+                body = fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
                 with sending.delivery.waiting():
                     turn = await stack.enter_async_context(self._throttle.turn(estimate_tokens(body)))
                 self._check_wait()
@@ -295,18 +296,18 @@ class HostedModel:
         try:
             response = await self._post(sending, wire.path, body)
             if response.status >= 300:
-                content = await response.read()
-                sending.refusal = response.status, mask_secret_bytes(content, self._access.secrets)
-                return self._judge_refusal(response.status, content, response.headers, (sending, body))
+                sending.refusal = response.status, await response.read()
+                return self._judge_refusal(
+                    sending, body, response.status, sending.refusal[1], response.headers
+                )
             kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
             asked, streamed = sending.request.body, kind == EVENTS
             reader = AnswerReader(wire, body, asked, self._secret_bytes, streamed=streamed)
             received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
             sending.break_off(reader, body, billed=False)
-            content = dump_json(error.body)
-            sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
-            return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
+            sending.refusal = 400, dump_json(error.body)
+            return self._judge_refusal(sending, body, error.status or 0, error.body, {})
         except UnusableReply as error:
             return self._handle_unreadable(error, sending, body)
         except Exception as error:
@@ -346,12 +347,12 @@ class HostedModel:
 
     def _judge_refusal(
         self,
+        sending: _CallInProgress,
+        body: JsonObject,
         status: int,
         content: object,
         headers: Mapping[str, str],
-        asked: tuple[_CallInProgress, JsonObject],
     ) -> Fault:
-        sending, body = asked
         return judge_refusal(
             read_refusal(status, content, headers),
             body,
@@ -392,11 +393,6 @@ class HostedModel:
             sending.delivery.take_back(Usage())
         return Retry(str(error))
 
-    def _fit_body(self, sending: _CallInProgress) -> JsonObject:
-        """Return the body to send."""
-        sending.known = self.abilities
-        return fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
-
     def _learn(self, fault: Repair, sending: _CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
         # Another call may have learned the same meanwhile.
@@ -415,7 +411,7 @@ class HostedModel:
             self.listener.learned(self.name, learned.as_record(), learned.describe())
 
     def _error_of_fault(self, fault: Fault, sending: _CallInProgress) -> Exception:
-        status, content = sending.refusal
+        status, content = sending.refusal[0], mask_secret_bytes(sending.refusal[1], self._access.secrets)
         match fault:
             case Retry(reason, sampled=True):
                 sending.samples += 1

@@ -42,9 +42,9 @@ def test_what_may_pass(status):
 
 
 def test_words_of_the_agent_that_are_quoted_say_nothing_of_an_account():
-    words = "your credit balance is too low"
+    words = "please: your credit balance is too low"
     refusal = read_refusal(400, said(f"not allowed: {words}"), httpx2.Headers())
-    asked = {"messages": [{"role": "user", "content": text} for text in (words[:11], words, "other words")]}
+    asked = {"messages": [{"role": "user", "content": text} for text in (words[:8], words, "other words")]}
     assert isinstance(judge_refusal(refusal, asked, WireProtocol.CHAT), TellAgent)
     assert isinstance(judge_refusal(refusal, ASKED, WireProtocol.CHAT), UserMustAct)
 

@@ -73,6 +73,8 @@ FAILED (failures=1)
     ("output", "failing", "frames", "messages"),
     [
         (FAILURE, ["tests.test_split.Share.test_sum"], [("shares/split.py", 6)], ["ValueError: too many"]),
+        ("EXAMPLE WRONG\nIndexError: no\n", [], [], ["IndexError: no"]),
+        ("EXAMPLE RIGHT\nIndexError: no\n", [], [], []),
         (FAILURE.replace("FAIL: ", "").replace("FAILED (failures=1)", "OK"), [], [], []),
     ],
 )
@@ -102,3 +104,4 @@ def test_the_test_file_of_the_suspected_module_is_the_relevant_one():
     listing = "./shares/split.py\n./tests/test_all.py\n./tests/test_split.py"
     situation = _Situation(talk_of((LIST, listing), problem="`split` goes wrong."))
     assert situation.relevant_tests == ("tests.test_split",)
+    assert situation.tests == "python3 -m unittest"

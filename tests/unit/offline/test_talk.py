@@ -81,7 +81,7 @@ def test_lines_behind_an_edit_are_known_of_the_file_before_it():
     view = FileView("a.py")
     view.see({1: "x = 1", 2: "y = 2"}, 4)
     view.replace("y = 2", "y = 3\nz = 4")
-    view.see({4: "p = 5", 5: "q = 6"}, 5)
+    view.see({3: "z = 4", 4: "p = 5", 5: "q = 6"}, 5)
     assert view.base == {1: "x = 1", 2: "y = 2", 3: "p = 5", 4: "q = 6"}
     assert view.lines[4] == "p = 5"
 
@@ -113,6 +113,21 @@ def test_a_viewing_tool_stands_in_for_a_shell():
     assert call is not None
     assert json.loads(call.arguments) == {"path": "b.py", "first": 3, "last": 9}
     assert seen.call("ls", "c") is None
+
+
+@pytest.mark.parametrize(
+    ("values", "window"),
+    [
+        ({}, (1, 0)),
+        ({"first": 3}, (1, 0)),
+        ({"first": 3, "last": 5}, (3, 5)),
+        ({"first": "x", "last": 5}, (1, 0)),
+    ],
+)
+def test_a_view_of_no_two_numbers_is_of_the_whole_file(values, window):
+    talk_ = fold(Request([Message(Role.USER, "")], (tool("view", "Show lines.", "path", "first", "last"),)))
+    call = ToolCall("1", "view", json.dumps({"path": "a.py", **values}))
+    assert talk_.understand(call) == show(Window("a.py", *window))
 
 
 def test_the_gap_is_what_must_still_be_read():
