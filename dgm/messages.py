@@ -176,6 +176,8 @@ class WireReply:
     status: int = 200
     own: bool = True
     """For a refusal: same as in ``RequestRefused``."""
+    whole: JsonObject | None = field(default=None, compare=False, repr=False)
+    """The answer in the form without streaming, if it is known already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ _CALL = "number model role"
 _CHILD = f"parents commit operator rationale syntax? {_COST}"
 _ACTION = "agent task attempt parents operator evidence? shown? aim? case? probes?"
 _LAYOUTS: Mapping[str, tuple[type[Event], str]] = {
-    "model_called": (ModelCalled, f"{_CALL} request reply usage seconds"),
-    "call_started": (CallStarted, f"{_CALL} request most"),
+    "model_called": (ModelCalled, f"{_CALL} request? reply? usage seconds"),
+    "call_started": (CallStarted, f"{_CALL} request? most"),
     "call_booked": (CallBooked, f"{_CALL} usage open? request?"),
     "call_refused": (CallRefused, "role status code message"),
     "model_learned": (ModelLearned, "model abilities words usage"),

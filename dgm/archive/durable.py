@@ -5,7 +5,6 @@ import fcntl
 import os
 import secrets
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from dgm.archive.lock import error_of_write
@@ -20,38 +19,18 @@ def write_durably(path: Path, data: bytes, scratch_prefix: str = ".") -> None:
         Infrastructure: the disk is full or failing; ``path`` is unchanged.
         UserError: the folder is read-only.
     """
-    write_all_durably({path: data}, scratch_prefix)
-
-
-def write_all_durably(files: Mapping[Path, bytes], scratch_prefix: str = ".") -> None:
-    """Write each file like ``write_durably``.
-
-    If it raises, some files may be replaced and others unchanged.
-
-    All files are written before the first is synced, so that the file system can commit them together.
-    """
-    path = Path()
-    drafts: dict[Path, Path] = {}
+    draft = path.with_name(scratch_prefix + secrets.token_hex(6))
     try:
-        with contextlib.ExitStack() as opened:
-            descriptors = []
-            for path, data in files.items():
-                make_folder(path.parent)
-                draft = path.with_name(scratch_prefix + secrets.token_hex(6))
-                file = opened.enter_context(draft.open("xb"))
-                drafts[path] = draft
-                file.write(data)
-                file.flush()
-                descriptors.append(file.fileno())
-            for descriptor in descriptors:
-                _sync(descriptor)
-        for path, draft in drafts.items():
-            draft.replace(path)
-        for folder in dict.fromkeys(path.parent for path in files):
-            sync_folder(folder)
+        make_folder(path.parent)
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            _sync(file.fileno())
+        draft.replace(path)
+        sync_folder(path.parent)
     except BaseException as error:
-        for draft in drafts.values():
-            draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         if isinstance(error, OSError):
             raise error_of_write(path, error) from error
         raise

@@ -25,9 +25,12 @@ from dgm.domain import (
     Verdict,
 )
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version 2 added ``CallRefused`` and ``RunPaused``, 3 ``ChildProposed``, 4 ``CallStarted``, ``CallBooked``,
-``ModelLearned``, ``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``."""
+``ModelLearned``, ``ModelNoted``, ``RunChanged`` and ``VerdictWithdrawn``, 5 the table ``calls``. Until 4, events named
+the traces of a call's request and reply; later ones leave these fields empty."""
+
+NO_TRACE = Digest("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +81,16 @@ class ActionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ModelCalled:
-    """One model call was answered and is paid; its exchange is in the traces."""
+    """One model call was answered and is paid; its exchange is in the table ``calls``."""
 
     action: ActionId
     number: int
     model: str
     role: str
     """``solve``, ``improve``, ``diagnose`` or ``probe``."""
-    request: Digest
-    reply: Digest
-    usage: Usage
+    request: Digest = NO_TRACE
+    reply: Digest = NO_TRACE
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
 
 
@@ -99,8 +102,8 @@ class CallStarted:
     number: int
     model: str
     role: str
-    request: Digest
-    most: Usage
+    request: Digest = NO_TRACE
+    most: Usage = field(default_factory=Usage)
     """The worst-case usage."""
 
 
@@ -117,7 +120,6 @@ class CallBooked:
     open: bool = False
     """True if the call was cut off with its process: ``usage`` is its worst case until its repetition is answered."""
     request: str = ""
-    """Digest of the request; set in an open booking only."""
 
 
 @dataclass(frozen=True, slots=True)

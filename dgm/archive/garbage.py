@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.event_fields import COMMIT
-from dgm.archive.events import AgentBorn, CallBooked, CallStarted, ChildProposed, ModelCalled
-from dgm.archive.exchange import base_of
+from dgm.archive.events import AgentBorn, ChildProposed
 from dgm.archive.lock import STOP_FILE
 from dgm.archive.repository import AgentRepository
 from dgm.archive.run import read_config
 from dgm.archive.store import EventStore
-from dgm.archive.traces import Traces
-from dgm.domain import Born, CommitId, Digest
+from dgm.domain import Born, CommitId
 
 TRACE = "traces that no event names"
 OBJECT = "git objects that no agent needs"
@@ -31,8 +29,10 @@ FOLDER = "folders that were not finished"
 OLD_S = 3600.0
 """Age in seconds from which an unfinished folder is assumed to belong to a dead process."""
 _DIGEST = re.compile(r'"([0-9a-f]{64})"')
-_NAMING = ("model_called", "call_started", "call_booked", "agent_born", "child_proposed")
-"""Kinds of events that name a commit, or the trace of a request, which may build on other requests."""
+_CALLS = ("model_called", "call_started", "call_booked")
+"""Kinds of events that name the trace of a request in runs before schema 5."""
+_COMMITTING = ("agent_born", "child_proposed")
+"""Kinds of events that name a commit."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{12}|tmp_(obj|pack|idx|rev)_\w+")
 _DRAFT = re.compile(r"\.(?P<run>.+)\.(new|[0-9a-f]{12})|\..+\.dgm\.[a-z0-9_]{8}")
 _PARTS = frozenset(
@@ -82,9 +82,9 @@ def find_leftovers(folder: Path) -> Sequence[Leftover]:
     """
     read_config(folder / "run.json")
     with EventStore.open(folder / "events.db", write=False) as store:
-        named, requests, commits = _find_named(store)
+        named, commits = _find_named(store)
     return [
-        *_find_unused_traces(folder, named, requests),
+        *_find_unused_traces(folder, named),
         *_find_unused_objects(folder / "agents.git", commits),
         *_find_unfinished_files(folder),
     ]
@@ -141,38 +141,29 @@ def _measure_path(path: Path) -> tuple[int, float]:
     return total, newest
 
 
-def _find_named(store: EventStore) -> tuple[set[str], set[str], set[CommitId]]:
-    """Return the traces, those of them that are requests, and the commits that events name."""
-    named: set[str] = set()
-    requests: set[str] = set()
+def _find_named(store: EventStore) -> tuple[set[str] | None, set[CommitId]]:
+    """Return the traces that events name, and the commits.
+
+    No traces if some are requests, as in older runs: those may build on requests that no event names.
+    """
+    named: set[str] | None = set()
     commits: set[CommitId] = set()
     for row in store.rows():
-        named.update(_DIGEST.findall(row[4]))
-        if row[2] in _NAMING:
+        digests = _DIGEST.findall(row[4])
+        if digests and row[2] in _CALLS:
+            named = None
+        elif named is not None:
+            named.update(digests)
+        if row[2] in _COMMITTING:
             match store.decoded(row).event:
-                case (
-                    ModelCalled(request=request) | CallStarted(request=request) | CallBooked(request=request)
-                ):
-                    requests.add(request)
                 case AgentBorn(commit=commit) | ChildProposed(outcome=Born(commit=commit)):
                     commits.add(CommitId(commit))
-    return named, requests - {""}, commits
+    return named, commits
 
 
-def _find_unused_traces(folder: Path, named: set[str], requests: set[str]) -> Iterator[Leftover]:
-    stored = dict(_find_stored_traces(folder / "traces"))
-    unnamed = {digest: path for digest, path in stored.items() if digest not in named}
-    if not unnamed:
-        return
-    # A request that an event names may build on one that no event names.
-    traces, seen, waiting = Traces(folder / "traces"), set(requests), list(requests)
-    while waiting:
-        base = base_of(traces.get(Digest(waiting.pop())))
-        if base and base not in seen:
-            seen.add(base)
-            waiting.append(base)
-    for digest, path in unnamed.items():
-        if digest not in seen:
+def _find_unused_traces(folder: Path, named: set[str] | None) -> Iterator[Leftover]:
+    for digest, path in _find_stored_traces(folder / "traces"):
+        if named is not None and digest not in named:
             yield Leftover(path, TRACE, disk_bytes(path))
 
 

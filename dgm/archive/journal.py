@@ -1,77 +1,101 @@
-"""Reader of the paid model exchanges of a run, from its log and traces.
+"""The recorded model calls of a run: their requests and replies in the table ``calls`` of its log.
 
-Exchanges with a provider are kept as the JSON that was sent and received. Exchanges of models without a wire protocol
-(the offline model, plug-ins), and all of runs before 0.2, are kept in dgm's own form. ``read_request`` and
-``read_reply`` return dgm's form for both, for people, evidence and exports.
+Each row belongs to the events of one call, and is written in their transaction. Runs before schema 5 have no rows:
+their events name traces, which hold the same JSON.
 """
 
+import sqlite3
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dgm.archive.events import ModelCalled, RunStarted
-from dgm.archive.exchange import decode_reply, decode_request
-from dgm.archive.run import Run
-from dgm.archive.traces import Traces
-from dgm.archive.wire_exchange import decode_wire_reply, decode_wire_request, is_wire
-from dgm.bounded_reading import parse_json
-from dgm.domain import ActionId, Digest
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled
+from dgm.archive.exchange import (
+    AnyReply,
+    AnyRequest,
+    Record,
+    complete,
+    decode_reply,
+    dump,
+    encode_reply,
+    parse_request,
+    read_request,
+    request_record,
+    shorten,
+)
+from dgm.archive.store import EventStore
+from dgm.archive.traces import MAX_BYTES, Traces, inflate
+from dgm.domain import Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.messages import CutCall, Exchange, Reply, Request, WireReply, WireRequest
+from dgm.messages import Reply, Request, WireReply, WireRequest
 from dgm.wires import WIRES, whole_of
 
-_DECODED = 64
-"""Number of decoded requests that are kept while an action's calls are read: the bases of the next ones."""
-MAX_LINKS = 1_000
-"""Maximum number of requests that a recorded request builds on; the gateway ends a chain far earlier."""
+AnyCall = ModelCalled | CallStarted | CallBooked
+Place = Digest | tuple[int, int]
+"""The place of a request: action and number of its call, or the trace of an older run."""
+UNANSWERED_BYTES = 4_000_000
+"""Bytes of one action's refused and failed requests that are stored; the repetition of a later one is asked again."""
+_LINKS = 32
+"""Number of requests that may build on each other before one is stored whole."""
+_KEPT = 64
+"""Number of whole requests that a writer or a reader keeps, on which others build."""
 
 
-def exchanges(run: Run, action: ActionId) -> Sequence[Exchange]:
-    """Return the answered exchanges of an action, in the order of its calls; raises like ``read_reply``."""
-    return [
-        Exchange(call.number, read_recorded_request(run, call.request), read_recorded_reply(run, call.reply))
-        for call in run.store.calls(action)
-    ]
+class CallReader:
+    """Reads the calls of one run; fast in the order of an action's calls."""
 
+    def __init__(self, store: EventStore, traces: Traces) -> None:
+        self._store = store
+        self._traces = traces
+        self._whole: OrderedDict[Place, Record] = OrderedDict()
 
-def cut_calls(run: Run, action: ActionId) -> Sequence[CutCall]:
-    """Return the action's calls that the death of a process cut off and that have no answer since."""
-    return [
-        CutCall(
-            number,
-            read_recorded_request(run, Digest(booked.request)),
-            booked.model,
-            booked.role,
-            booked.usage,
-        )
-        for (whose, number), booked in sorted(run.tree.model_calls.cut.items())
-        if whose == action
-    ]
+    def request(self, call: AnyCall) -> AnyRequest:
+        """Return the request of a call in its recorded form.
 
+        Raises:
+            ArchiveCorrupt: it is missing or damaged.
+        """
+        with _naming(call, "request"):
+            return read_request(self._whole_record(_place_of(call, call.request)))
 
-def read_kernels(run: Run) -> Sequence[str]:
-    """Return the kernel releases of the run's sessions."""
-    sessions = (item.event for item in run.store.select("kind = 'run_started'"))
-    return [event.kernel for event in sessions if isinstance(event, RunStarted)]
+    def reply(self, call: ModelCalled) -> AnyReply:
+        """Return the reply of a call in its recorded form; raises like ``request``."""
+        with _naming(call, "reply"):
+            return decode_reply(self._load(_place_of(call, call.reply), "reply"))
 
+    def exchange(self, call: ModelCalled) -> tuple[Request, Reply]:
+        """Return request and reply in dgm's form, for people, evidence and exports; raises like ``request``."""
+        request, reply = self.request(call), self.reply(call)
+        body = request.body if isinstance(request, WireRequest) else {}
+        if isinstance(request, WireRequest):
+            request = WIRES[request.protocol].read_request(body)
+        return request, reply if isinstance(reply, Reply) else reply_of(reply, body)
 
-def read_reply(run: Run, digest: Digest, request: Digest | None = None) -> Reply:
-    """Return a recorded reply in dgm's form.
+    def _whole_record(self, place: Place) -> Record:
+        found = self._whole.get(place)
+        if found is None:
+            found = parse_request(self._load(place, "request"))
+            base = found.get("base")
+            if base is not None:
+                of = (place[0], int(base)) if isinstance(place, tuple) else Digest(str(base))
+                found = complete(found, self._whole_record(of))
+            self._whole[place] = found
+            if len(self._whole) > _KEPT:
+                self._whole.popitem(last=False)
+        return found
 
-    Args:
-        run: the run.
-        digest: the trace that a ``ModelCalled`` names.
-        request: the trace of the request; without it a few values are estimated less accurately.
-
-    Raises:
-        ArchiveCorrupt: a trace is missing, damaged or not a reply.
-    """
-    reply = read_recorded_reply(run, digest)
-    if isinstance(reply, Reply):
-        return reply
-    asked = read_recorded_request(run, request) if request else None
-    body = asked.body if isinstance(asked, WireRequest) else {}
-    return reply_of(reply, body)
+    def _load(self, place: Place, what: str) -> bytes:
+        """Return the JSON of a request or a reply."""
+        if not isinstance(place, tuple):
+            return self._traces.get(place)
+        found = self._store.query("SELECT request, reply FROM calls WHERE action = ? AND number = ?", place)
+        packed = found[0][what == "reply"] if found else None
+        if packed is None:
+            raise LookupError(f"call {place[1]} has none")
+        return b"".join(inflate([packed], MAX_BYTES))
 
 
 def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
@@ -82,78 +106,97 @@ def reply_of(reply: WireReply, body: Mapping[str, Any]) -> Reply:
     return Reply(read.text, read.calls, read.stop, reply.usage, read.reasoning, read.native, read.error)
 
 
-def read_request(run: Run, digest: Digest) -> Request:
-    """Return a recorded request in dgm's form; raises like ``read_reply``."""
-    request = read_recorded_request(run, digest)
-    return request if isinstance(request, Request) else WIRES[request.protocol].read_request(request.body)
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A stored request, on which a later one may build."""
+
+    number: int
+    record: Record
+    size: int
+    links: int
+    """Number of other requests that must be read to read this one."""
 
 
-def read_calls(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[tuple[ModelCalled, Request, Reply]]:
-    """Yield an action's calls with their whole requests and their replies in dgm's form.
+class CallWriter:
+    """Writes the rows of one run's calls, each in the transaction of its events (``Run.commit``)."""
 
-    Raises:
-        ArchiveCorrupt: a trace is missing, damaged or of another kind; the calls before it have been yielded.
-    """
-    decoded: OrderedDict[str, Request | WireRequest] = OrderedDict()
-    for call in calls:
-        request = _decode_request(traces, call.request, decoded)
-        reply = _decode_reply(traces, call.reply)
-        decoded[call.request] = request
-        if len(decoded) > _DECODED:
-            decoded.popitem(last=False)
-        if isinstance(reply, WireReply):
-            reply = reply_of(reply, request.body if isinstance(request, WireRequest) else {})
-        if isinstance(request, WireRequest):
-            request = WIRES[request.protocol].read_request(request.body)
-        yield call, request, reply
+    def __init__(
+        self, pack: Callable[[bytes], bytes] = zlib.compress, unanswered_bytes: int = UNANSWERED_BYTES
+    ) -> None:
+        """Create a writer that builds on no request yet.
+
+        Args:
+            pack: compresses the JSON of a request or a reply.
+            unanswered_bytes: bytes of one action's refused and failed requests that are stored.
+        """
+        self._pack = pack
+        self._unanswered_bytes = unanswered_bytes
+        self._last: OrderedDict[int, _Stored] = OrderedDict()
+        self._begun: dict[tuple[int, int], _Stored] = {}
+        self._unanswered: dict[int, int] = {}
+
+    def begin(self, log: sqlite3.Connection, action: int, number: int, request: AnyRequest) -> None:
+        """Write the request of a call that is not answered yet."""
+        record, base = request_record(request), self._last.get(action)
+        short = shorten(record, base.record, base.number) if base and base.links < _LINKS else record
+        data = self._pack(dump(short).encode())
+        # Replaced is only the row of an unanswered call: the log has no second answer of a call.
+        log.execute(
+            "INSERT OR REPLACE INTO calls(action, number, request) VALUES (?, ?, ?)", (action, number, data)
+        )
+        links = base.links + 1 if base and "base" in short else 0
+        self._begun[action, number] = _Stored(number, record, len(data), links)
+
+    def answer(
+        self, log: sqlite3.Connection, action: int, number: int, request: AnyRequest, reply: AnyReply
+    ) -> None:
+        """Write the reply of a call, which need not have begun."""
+        if (action, number) not in self._begun:
+            self.begin(log, action, number, request)
+        if reply.error:
+            self.fail(log, action, number)
+        else:
+            self._last[action] = self._begun.pop((action, number))
+            self._last.move_to_end(action)
+            if len(self._last) > _KEPT:
+                self._last.popitem(last=False)
+        log.execute(
+            "UPDATE calls SET reply = ? WHERE action = ? AND number = ?",
+            (self._pack(encode_reply(reply)), action, number),
+        )
+
+    def fail(self, log: sqlite3.Connection, action: int, number: int) -> None:
+        """Keep the request of a refused or failed call; beyond the bound, an empty one that equals no other."""
+        stored = self._begun.pop((action, number), None)
+        if stored is None:
+            return
+        self._unanswered[action] = self._unanswered.get(action, 0) + stored.size
+        if self._unanswered[action] > self._unanswered_bytes:
+            request = read_request(stored.record)
+            nothing = replace(request, body={}) if isinstance(request, WireRequest) else Request(())
+            data = self._pack(dump(request_record(nothing)).encode())
+            log.execute(
+                "UPDATE calls SET request = ? WHERE action = ? AND number = ?", (data, action, number)
+            )
+
+    def forget(self) -> None:
+        """Build on nothing that was written so far: a transaction failed."""
+        self._last.clear()
+        self._begun.clear()
 
 
-def read_recorded_reply(run: Run, digest: Digest) -> Reply | WireReply:
-    """Return a recorded reply in its recorded form; raises like ``read_reply``."""
-    return _decode_reply(run.traces, digest)
+def _place_of(call: AnyCall, digest: str) -> Place:
+    return Digest(digest) if digest else (call.action, call.number)
 
 
-def read_recorded_request(run: Run, digest: Digest) -> Request | WireRequest:
-    """Return a recorded request, composed from the traces that it builds on; raises like ``read_reply``."""
-    return _decode_request(run.traces, digest, {})
-
-
-def _decode_reply(traces: Traces, digest: Digest) -> Reply | WireReply:
+@contextmanager
+def _naming(call: AnyCall, what: str) -> Iterator[None]:
+    """Raise any fault of a record as ``ArchiveCorrupt``."""
     try:
-        data = traces.get(digest)
-        record = parse_json(data)
-        return decode_wire_reply(record) if is_wire(record) else decode_reply(data)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _wrong_kind(digest, "reply", error) from error
-
-
-def _decode_request(
-    traces: Traces, digest: Digest, decoded: Mapping[str, Request | WireRequest]
-) -> Request | WireRequest:
-    """Return a request; ``decoded``: requests by their traces, which are not read again."""
-    try:
-        waiting: list[tuple[bytes, Mapping[str, Any]]] = []
-        following: str | None = digest
-        while following and following not in decoded:
-            if len(waiting) > MAX_LINKS:
-                raise ArchiveCorrupt(f"trace {digest} builds on more than {MAX_LINKS} other requests")
-            data = traces.get(Digest(str(following)))
-            waiting.append((data, parse_json(data)))
-            following = waiting[-1][1].get("base")
-        request = decoded[following] if following else None
-        while waiting:
-            data, record = waiting.pop()
-            if is_wire(record):
-                request = decode_wire_request(record, request if isinstance(request, WireRequest) else None)
-            else:
-                request = decode_request(data, request if isinstance(request, Request) else None)
-        assert request is not None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _wrong_kind(digest, "request", error) from error
-    return request
-
-
-def _wrong_kind(digest: Digest, what: str, error: Exception) -> ArchiveCorrupt:
-    if isinstance(error, ArchiveCorrupt):
-        return error
-    return ArchiveCorrupt(f"trace {digest} is not a {what}: {error!r}")
+        yield
+    except ArchiveCorrupt:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+        raise ArchiveCorrupt(
+            f"action {call.action}, call {call.number}: its {what} cannot be read: {error!r}"
+        ) from error

@@ -1,13 +1,14 @@
 """A run as one folder: configuration, events, agents and traces, opened, written and followed together.
 
-Data is written before the event that names it. The process that writes appends every event here and nowhere else, so
-its tree always agrees with the log.
+Data is written before the event that names it, or in its transaction. The process that writes appends every event here
+and nowhere else, so its tree always agrees with the log.
 """
 
 import json
 import platform
 import shutil
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +28,7 @@ from dgm.archive.events import (
 from dgm.archive.fold import fold
 from dgm.archive.repository import AgentRepository
 from dgm.archive.snapshots import write_folder
-from dgm.archive.store import EventStore
+from dgm.archive.store import EventStore, Write
 from dgm.archive.traces import Traces
 from dgm.archive.tree import Tree
 from dgm.bounded_reading import read_json
@@ -52,6 +53,8 @@ class Run:
         self.repository = AgentRepository(folder / "agents.git")
         self.traces = Traces(folder / "traces")
         self._lock = threading.Lock()
+        self._folding = threading.Lock()
+        self._unfolded: deque[Recorded] = deque()
 
     @classmethod
     def create(cls, folder: Path, config: Mapping[str, Any]) -> Self:
@@ -109,11 +112,22 @@ class Run:
 
     def append_many(self, events: Sequence[Event]) -> Sequence[Recorded]:
         """Make all of the events durable in one commit, or none, then fold them; raises like ``append``."""
-        with self._lock:
-            recorded = self.store.append_many(events)
-            for item in recorded:
-                self.tree.apply(item)
+        recorded = self.commit(events)
+        self.fold_committed()
         return recorded
+
+    def commit(self, events: Sequence[Event], write: Write | None = None) -> Sequence[Recorded]:
+        """Make events durable like ``EventStore.append_many``, in any thread; the tree gets them when it folds next."""
+        with self._lock:
+            recorded = self.store.append_many(events, write)
+            self._unfolded.extend(recorded)
+        return recorded
+
+    def fold_committed(self) -> None:
+        """Fold what was committed since the last time into the tree, in the order of the log."""
+        with self._folding:
+            while self._unfolded:
+                self.tree.apply(self._unfolded.popleft())
 
     def follow(self, most: int | None = None) -> Sequence[Recorded]:
         """Fold the events appended since the last call and return them.

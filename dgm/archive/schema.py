@@ -1,4 +1,4 @@
-"""The layout of ``events.db``: one append-only table, and views for people with an ordinary SQL shell.
+"""The layout of ``events.db``: append-only events, the calls' exchanges, and views for people with an SQL shell.
 
 A log may come from a stranger. ``check_schema`` refuses any other table, trigger or index. Its views are never used:
 ``VIEWS`` are made anew in each connection, in front of those in the file.
@@ -79,6 +79,17 @@ INDICES = (
 """Indices that let an outline of a long run be read without the log itself. Runs from an older dgm get them with their
 next event."""
 
+_CALLS = """
+CREATE TABLE calls(
+    action INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    request BLOB NOT NULL,
+    reply BLOB,
+    PRIMARY KEY(action, number)
+);
+"""
+"""Requests and replies as compressed JSON (``exchange``). Whatever else is known of a call is in its events."""
+
 SCHEMA = f"""
 CREATE TABLE events(
     seq INTEGER PRIMARY KEY,
@@ -95,6 +106,7 @@ CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
     BEGIN SELECT raise(ABORT, 'events are append-only'); END;
+{_CALLS.strip()}
 {_AGENTS.strip()}
 {_EVALUATIONS.strip()}
 {_SPEND.strip()}
@@ -111,12 +123,14 @@ UPGRADE = (
     "DROP VIEW main.spend",
     _SPEND,
     *INDICES,
+    _CALLS.replace("TABLE", "TABLE IF NOT EXISTS"),
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
-"""Statements that migrate the tables of a log of schema 1 to 3 to schema 4, with the first new event."""
+"""Statements that migrate the tables of a log of schema 1 to 4 to schema 5, with the first new event."""
 
 VIEWS = "".join((_AGENTS, _EVALUATIONS, _SPEND)).replace("CREATE VIEW", "CREATE TEMP VIEW")
 """SQL that makes the views in a connection alone."""
+_TABLES = ("events", "calls")
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
@@ -134,7 +148,7 @@ def check_schema(connection: sqlite3.Connection) -> None:
         if kind == "view":
             expected = (kind, name) in known
         else:
-            expected = table == "events" and _squeeze(str(sql)) in known.get((kind, name), ())
+            expected = table in _TABLES and _squeeze(str(sql)) in known.get((kind, name), ())
         if not expected:
             raise ArchiveCorrupt(f"not the schema of a log: {kind} {str(name)[:60]!r} is not dgm's")
         tables.add(name)
@@ -150,7 +164,7 @@ def _known_objects() -> dict[tuple[str, str], set[str]]:
     try:
         connection.executescript(SCHEMA)
         for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
-            found[kind, name] = {_squeeze(sql)}
+            found[kind, name] = {_squeeze(str(sql))}
     finally:
         connection.close()
     found["index", "graded_once"].add(_GRADED_ONCE_BEFORE_4)

@@ -40,19 +40,29 @@ _WITHDRAWALS_SINCE = 4
 """First schema whose logs may hold withdrawn verdicts; older logs lack the index of them."""
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM events"
 _COLUMNS = "SELECT seq, at, kind, action, body FROM events"
+Write = Callable[[sqlite3.Connection], None]
+"""Writes to another table of the log, in a transaction."""
 
 
 class EventStore:
     """The log of one run. ``with EventStore.open(…) as store`` closes it."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None, clock: Callable[[], float]
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        clock: Callable[[], float],
+        writer: sqlite3.Connection | None = None,
+        lock: WriterLock | None = None,
     ) -> None:
         self._path = path
         self._connection = connection
+        self._writer = writer or connection
+        """Another connection: a thread may commit, and wait for the disk, while others read."""
         self._lock = lock
         self._clock = clock
         self._limit = StepLimit(path, connection)
+        self._write_limit = StepLimit(path, writer) if writer else self._limit
         self._is_current = False
         """True once an event was written: the log then has the tables and indices of this version."""
         with self._statement():
@@ -69,11 +79,12 @@ class EventStore:
             Infrastructure: the disk is full.
         """
         if not write:
-            return cls(path, open_to_read(path), None, clock)
+            return cls(path, open_to_read(path), clock)
         lock = WriterLock(path.with_suffix(".lock"))
         try:
             with translate_errors(path):
-                return cls(path, open_to_write(path), lock, clock)
+                writer = open_to_write(path)
+                return cls(path, open_to_read(path), clock, writer, lock)
         except DgmError:
             lock.close()
             raise
@@ -92,21 +103,23 @@ class EventStore:
         """
         return self.append_many((event,))[0]
 
-    def append_many(self, events: Iterable[Event]) -> Sequence[Recorded]:
-        """Make all of the events durable in one commit, or none; raises like ``append``."""
+    def append_many(self, events: Iterable[Event], write: Write | None = None) -> Sequence[Recorded]:
+        """Make all of the events durable in one commit with what ``write`` does, or none; raises like ``append``."""
         recorded = [Recorded(self._last + n, self._clock(), event) for n, event in enumerate(events, 1)]
         rows = [(item.seq, item.at, *encode(item.event)) for item in recorded]
-        with self._statement():
+        with self._statement(self._write_limit):
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._writer.execute("BEGIN IMMEDIATE")
                 if not self._is_current:
-                    upgrade(self._connection)
-                self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
-                self._connection.execute("COMMIT")
+                    upgrade(self._writer)
+                self._writer.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+                if write:
+                    write(self._writer)
+                self._writer.execute("COMMIT")
                 self._is_current = True
-            except sqlite3.Error:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
                 raise
         self._last += len(rows)
         return recorded
@@ -252,7 +265,7 @@ class EventStore:
     ) -> Sequence[tuple[Any, ...]]:
         """Return the rows of a SQL query.
 
-        It may use the table ``events`` and the views ``agents``, ``evaluations`` and ``spend``.
+        It may use the tables ``events`` and ``calls``, and the views ``agents``, ``evaluations`` and ``spend``.
 
         Raises:
             UserError: this log cannot answer the query.
@@ -280,14 +293,15 @@ class EventStore:
             raise ArchiveCorrupt(f"{self._path}: event {seq}: {error}") from error
 
     @contextmanager
-    def _statement(self) -> Iterator[None]:
-        self._limit.restart()
+    def _statement(self, limit: StepLimit | None = None) -> Iterator[None]:
+        (limit or self._limit).restart()
         with translate_errors(self._path):
             yield
 
     def close(self) -> None:
         """Close the file and let the next writer in."""
         self._connection.close()
+        self._writer.close()
         if self._lock:
             self._lock.close()
 

@@ -1,4 +1,4 @@
-"""The bulk data of a run, content-addressed and compressed: model exchanges, transcripts, patches, test logs.
+"""The bulk data of a run, content-addressed and compressed: transcripts, patches, test logs.
 
 An event names a trace by the SHA-256 of its bytes. So equal traces are stored once, and damage is detected. A trace is
 on disk before ``put`` returns; only then may an event name it.
@@ -6,12 +6,12 @@ on disk before ``put`` returns; only then may an event name it.
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dgm.archive.durable import sync_folder, write_all_durably
+from dgm.archive.durable import sync_folder, write_durably
 from dgm.archive.event_fields import DIGEST
 from dgm.bounded_reading import open_file, parse_json, refuse_odd_values
 from dgm.domain import Digest
@@ -39,25 +39,15 @@ class Traces:
             Infrastructure: the disk is full or failing.
             UserError: the run is read-only.
         """
-        return self.put_all([data if limit is None else shorten_data(data, limit)])[0]
-
-    def put_all(self, traces: Iterable[bytes]) -> Sequence[Digest]:
-        """Store several whole traces faster than one by one; raises like ``put``."""
-        digests: list[Digest] = []
-        new: dict[Path, bytes] = {}
-        for data in traces:
-            digest = name_of(data)
-            digests.append(digest)
-            path = self._path(digest)
-            if path in new:
-                continue
-            if path.exists():
-                # The process that wrote it may not have synced the folder yet.
-                sync_folder(path.parent)
-            else:
-                new[path] = zlib.compress(data)
-        write_all_durably(new)
-        return digests
+        data = data if limit is None else shorten_data(data, limit)
+        digest = name_of(data)
+        path = self._path(digest)
+        if path.exists():
+            # The process that wrote it may not have synced the folder yet.
+            sync_folder(path.parent)
+        else:
+            write_durably(path, zlib.compress(data))
+        return digest
 
     def get(self, digest: Digest) -> bytes:
         """Return the data stored under ``digest``.

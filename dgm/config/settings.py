@@ -182,8 +182,8 @@ class ProviderSettings(Section):
     """Environment variable that holds the key; default ``OPENAI_API_KEY`` or ``ANTHROPIC_API_KEY``. Keys themselves
     are never settings."""
     api: Literal["responses", "chat", "messages"] | None = None
-    """The protocol. Default at OpenAI: ``responses`` (or ``chat``); at Azure, Bedrock and Vertex: by the model's name.
-    Anthropic is always asked by ``messages``, a compatible server by ``chat``."""
+    """The protocol. Default at OpenAI: the agent's own, ``chat`` or ``responses``; at Azure, Bedrock and Vertex: by the
+    model's name. Anthropic is always asked by ``messages``, a compatible server by ``chat``."""
     region: str | None = None
     """Bedrock, such as ``us-east-1``, default: ``AWS_REGION``, else the profile's; Vertex, such as ``europe-west1`` or
     ``global``, default: ``GOOGLE_CLOUD_LOCATION``."""

@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import read_calls
-from dgm.archive.traces import Traces
+from dgm.archive.journal import CallReader
 from dgm.bounded_reading import parse_json
 from dgm.conversations import Thread, collect_threads
 from dgm.domain import Usage
@@ -114,7 +113,7 @@ def _results_of(step: Step) -> Sequence[Mapping[str, str]]:
 
 
 def build_document(
-    traces: Traces, calls: Iterable[tuple[float, ModelCalled]], head: Mapping[str, Any]
+    reader: CallReader, calls: Iterable[tuple[float, ModelCalled]], head: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the trajectory of one evaluation's calls; no steps if there are no calls.
 
@@ -122,20 +121,19 @@ def build_document(
     has the number of its own in ``extra.thread``.
 
     Args:
-        traces: of the run.
+        reader: of the run's calls.
         calls: the answered calls with their times, in their order.
         head: further keys of the document: ``session_id``, ``agent`` and ``extra``.
 
     Raises:
-        ArchiveCorrupt: a trace is missing, damaged or of another kind.
+        ArchiveCorrupt: a request or a reply is missing or damaged.
     """
     done = {
         call.number: (datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds"), call)
         for seconds, call in calls
     }
     events = [call for _, call in done.values()]
-    read = read_calls(traces, events)
-    threads = collect_threads((call.number, request, reply) for call, request, reply in read)
+    threads = collect_threads((call.number, *reader.exchange(call)) for call in events)
     steps = _Steps()
     for number, thread in enumerate(threads, 1):
         steps.add_thread(thread, done, {"thread": number} if len(threads) > 1 else {})

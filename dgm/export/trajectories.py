@@ -13,6 +13,7 @@ from typing import Any
 
 from dgm.archive.events import ModelCalled, TaskGraded
 from dgm.archive.identity import identity_of
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.bounded_reading import refuse_odd_values
 from dgm.domain import ActionId, Agent, Evaluation
@@ -121,8 +122,9 @@ def _files_of(run: Run, action: ActionId, done: Evaluation) -> Iterator[_File]:
         yield _File("", "")
         return
     calls.sort(key=lambda item: item[1].number)
+    reader = CallReader(run.store, run.traces)
     with refuse_odd_values(f"{run.folder}: model calls of action {action}"):
-        document = build_document(run.traces, calls, _head_of(run, action, done, calls[-1][1].model))
+        document = build_document(reader, calls, _head_of(run, action, done, calls[-1][1].model))
     yield _File("dgm", VERSION, _dump(document, indent=1) + b"\n")
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dgm.gateway.leaving_out import describe_media, leave_out
-from dgm.gateway.translation.wire import NO_THREADS, BadRequest
 from dgm.messages import JsonObject, WireProtocol
+from dgm.wires.messages import NO_THREADS
 
 MAX_BODY_DEPTH = 64
 """Maximum nesting of a request: not every JSON library can write deeper values."""
@@ -62,6 +62,24 @@ REASONS = _invert(TABLE["refused"])
 """Map of refused key or type to the reason."""
 BETA_REASONS = _invert(TABLE["refused_betas"])
 PROVIDER_SIDE, STORED, UNPRICED = REASONS["web_search"], REASONS["file_id"], REASONS["speed"]
+
+
+class BadRequest(Exception):
+    """The error for a request that breaks the protocol, or that asks for something not offered.
+
+    Attributes:
+        code: the protocol's error code.
+        status: the HTTP status to answer with.
+        own: whether the agent is at fault; as in ``RequestRefused``.
+    """
+
+    def __init__(
+        self, message: str, code: str = "invalid_request", status: int = 400, *, own: bool = True
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.own = own
 
 
 @dataclass(frozen=True, slots=True)

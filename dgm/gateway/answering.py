@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from dgm.archive.journal import reply_of
 from dgm.fast_json import dump_json
 from dgm.gateway import allowed
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.call import AnswerCut, AnyReply, Call, ModelCaller
 from dgm.gateway.lease import DRY_RUN, Lease
 from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import AnyRequest, Ledger
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import DEFAULT
-from dgm.gateway.translation import responses
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, ParsedCall, Wire, WireAnswer
+from dgm.gateway.translation import ParsedCall, answer_id, parse_call, parse_document
 from dgm.messages import JsonObject, Reply, Request, WireProtocol, WireReply, WireRequest
 from dgm.models.pricing import FREE
-from dgm.wires import WIRES, whole_of
+from dgm.wires import RESPONSES, WIRES, whole_of
 from dgm.wires.values import records
+from dgm.wires.wire import Wire, WireAnswer
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -59,7 +59,7 @@ class CompletionHandler:
             JobEnded: the job ended before the call was sent.
         """
         raw = await lease.pace.read(http, lease.limits.body_bytes)
-        if lease.role != DRY_RUN and wire.protocol is lease.protocol and not lease.memory.holds_neutral:
+        if lease.passes(wire.protocol):
             return await self._pass(wire, lease, http, raw)
         return await self._translate(wire, lease, http, raw)
 
@@ -72,8 +72,8 @@ class CompletionHandler:
             )
             self.check_model(str(request.body.get("model") or DEFAULT), lease)
             named = {**request.body, "model": lease.names.native}
-            limit = self._limit_output(lease, WIRES[wire.protocol].output_limit(named))
-            request = replace(request, body=WIRES[wire.protocol].limited(named, limit))
+            limit = self._limit_output(lease, wire.output_limit(named))
+            request = replace(request, body=wire.limited(named, limit))
         with ExitStack() as stack:
             call = self._caller.open(lease, request)
             stack.enter_context(call.listening(lease))
@@ -123,24 +123,24 @@ class CompletionHandler:
             return Response(status_code=499)
         call, reply = answered
         assert call.key is not None
-        answer_id = wire.answer_id(call.key)
-        goes_on = wire is responses.WIRE
-        lease.memory.remember(answer_id, parsed.inherited(whole), reply, goes_on=goes_on)
-        answer = WireAnswer(reply, answer_id, asked.model, int(time.time()), parsed.echo)
-        if parsed.stream:
-            return Response(b"".join(wire.render_stream(answer, parsed.stream_usage)), media_type=EVENTS)
-        return Response(wire.render(answer), media_type=JSON)
+        name = answer_id(wire, call.key)
+        # Only in Responses may a call name the answer that it continues.
+        lease.memory.remember(name, parsed.inherited(whole), reply, goes_on=wire is RESPONSES)
+        answer = WireAnswer(reply, name, asked.model, int(time.time()), parsed.echo)
+        content = wire.render(wire.write_answer(answer), stream=parsed.stream)
+        return Response(content, media_type=EVENTS if parsed.stream else JSON)
 
     def _rehearse(self, wire: Wire, lease: Lease, http: "HttpRequest", raw: bytes) -> ParsedCall:
         """Read a request of a dry run, and note what it shows."""
         with collect_left_out() as names:
             request = build_request(wire.protocol, raw, http.headers, lease.memory)
         lease.rehearsed.left_out.update(names)
-        call = wire.rehearsed(WIRES[wire.protocol].read_request(request.body), request.body)
+        named = replace(wire.read_request(request.body), model=str(request.body.get("model") or DEFAULT))
+        call = ParsedCall(named, bool(request.body.get("stream")))
         if any(item.get("type") == "additional_tools" for item in records(request.body.get("input"))):
             # Codex offers its tools there, in a form that only a translation reads.
             with contextlib.suppress(BadRequest):
-                call = wire.parse(request.body)
+                call = parse_call(wire, request.body)
         tokens = estimate_input(request.body)
         lease.rehearsed.note(wire, read_document(wire, raw), tokens, request, call.request)
         return call
@@ -168,16 +168,14 @@ class CompletionHandler:
 
     def _write(self, lease: Lease, request: Request) -> AnyRequest:
         """Return a question in the form in which the model is asked, or was asked when it was recorded."""
-        protocol, plain = lease.protocol, replace(request, form=None)
-        if protocol is None or lease.role == DRY_RUN or lease.memory.holds(plain):
+        plain = replace(request, form=None)
+        if lease.protocol is None or lease.role == DRY_RUN or lease.memory.holds(plain):
             return plain
-        raw = _write_raw(lease, protocol, plain)
-        if request.form and not lease.memory.holds(raw):
-            formed = _write_raw(lease, protocol, request)
-            # A recording has no settings of the provider's: the request is the recorded one.
-            wanted = lease.wire_model is not None and lease.wire_model.takes_form
-            return formed if wanted or lease.memory.holds(formed) else raw
-        return raw
+        protocols = dict.fromkeys((lease.protocol, *lease.memory.protocols))
+        forms = (plain, request) if request.form else (plain,)
+        raws = [_write_raw(lease, protocol, one) for protocol in protocols for one in forms]
+        wanted = len(forms) > 1 and lease.wire_model is not None and lease.wire_model.takes_form
+        return next(filter(lease.memory.holds, raws), raws[1 if wanted else 0])
 
     def check_model(self, asked: str, lease: Lease) -> None:
         """Refuse a name that does not stand for the lent model, and note the name of another one that does.
@@ -261,7 +259,7 @@ def read_call(wire: Wire, raw: bytes, lease: Lease, *, one_price: bool) -> Parse
     """
     body = read_document(wire, raw, one_price=one_price)
     try:
-        return wire.parse(body)
+        return parse_call(wire, body)
     except BadRequest as refusal:
         if lease.protocol is None:
             raise
@@ -286,11 +284,8 @@ def convert_reply(reply: WireReply, request: WireRequest) -> WireReply:
     wanted = bool(request.body.get("stream"))
     if reply.stream == wanted or reply.error:
         return reply
-    whole = whole_of(reply, request.body)
-    if not wanted:
-        return replace(reply, content=dump_json(whole), stream=False)
-    events = b"".join(event.render() for event in WIRES[reply.protocol].split(whole))
-    return replace(reply, content=events, stream=True)
+    content = WIRES[reply.protocol].render(whole_of(reply, request.body), stream=wanted)
+    return replace(reply, content=content, stream=wanted)
 
 
 def estimate_input(body: Mapping[str, Any]) -> int:

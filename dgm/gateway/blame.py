@@ -10,7 +10,6 @@ import json
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, PluginFault
 from dgm.gateway.ledger import AnyRequest
-from dgm.gateway.translation import chat, messages, responses
 from dgm.messages import (
     LEFT_OPEN,
     NO_TOOLS,
@@ -19,7 +18,6 @@ from dgm.messages import (
     Request,
     RequestRefused,
     Role,
-    WireProtocol,
     WireReply,
     WireRequest,
 )
@@ -41,8 +39,6 @@ QUESTION_OUTPUT = 64
 QUESTION_S = 60.0
 """Maximum seconds for the neutral question."""
 
-_WIRES = {wire.protocol: wire for wire in (chat.WIRE, responses.WIRE, messages.WIRE)}
-
 
 def neutral_request(model: LentModel, output_tokens: int) -> AnyRequest:
     """Return a tiny ordinary request to a model, in its own protocol."""
@@ -53,15 +49,17 @@ def neutral_request(model: LentModel, output_tokens: int) -> AnyRequest:
     return WireRequest(model.protocol, WIRES[model.protocol].write_request(request, model.own_name))
 
 
-def refuse_failed(failure: Exception, protocol: WireProtocol | None) -> RequestRefused:
-    """Return the refusal of a request that failed ``TRIES`` times; ``protocol``: of the model, None: dgm's own form."""
+def refuse_failed(failure: Exception, request: AnyRequest) -> RequestRefused:
+    """Return the refusal of a request that failed ``TRIES`` times."""
     words = f"the request failed {TRIES} times while its model answered another one: {failure}"
-    return make_refusal(FAILED, " ".join(words.split())[:500], protocol)
+    return make_refusal(FAILED, " ".join(words.split())[:500], request)
 
 
-def make_refusal(code: str, words: str, protocol: WireProtocol | None) -> RequestRefused:
-    """Return a refusal with a body in the words of the protocol."""
-    content = _WIRES[protocol].render_error(400, code, words) if protocol else b""
+def make_refusal(code: str, words: str, request: AnyRequest) -> RequestRefused:
+    """Return the refusal of a request, with a body in the words of its protocol."""
+    content = b""
+    if isinstance(request, WireRequest):
+        content = WIRES[request.protocol].render_error(400, code, words)
     return RequestRefused(code, words, content=content)
 
 
@@ -70,7 +68,7 @@ def reply_of_refusal(request: AnyRequest, refusal: RequestRefused) -> Reply | Wi
     if isinstance(request, Request):
         return Reply(str(refusal), error=refusal.code, usage=Usage(calls=1))
     if refusal.code in OWN_WORDS and not refusal.content:
-        refusal = make_refusal(refusal.code, str(refusal), request.protocol)
+        refusal = make_refusal(refusal.code, str(refusal), request)
     content = refusal.content if len(refusal.content) <= REFUSAL_BYTES else b""
     content = content or str(refusal).encode("utf-8", "replace")[:REFUSAL_BYTES]
     return WireReply(

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest

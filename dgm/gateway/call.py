@@ -24,9 +24,9 @@ from dgm.errors import (
     ProviderWaits,
 )
 from dgm.gateway import blame
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.lease import DRY_RUN, JobEnded, Lease
 from dgm.gateway.ledger import AnyRequest, Ledger, WorstCase
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import (
     LEFT_OPEN,
     BegunCall,
@@ -408,7 +408,7 @@ class ModelCaller:
                 failure = error if isinstance(error, Infrastructure) else blame.as_infrastructure(error)
                 log.warning("action %d, call %d: only it fails: %s", lease.action, call.ordinal, failure)
             call.start_again()
-        refusal = blame.refuse_failed(failure, lease.protocol)
+        refusal = blame.refuse_failed(failure, call.request)
         call.key, reply = await self._record_refusal(lease, call.request, refusal)
         return reply
 
@@ -503,7 +503,7 @@ class ModelCaller:
         """Record a lease's open calls as refused for good; their answers are still awaited and paid."""
         for call in lease.billed_calls():
             if isinstance(call.request, WireRequest):
-                refusal = blame.make_refusal(LEFT_OPEN, words, lease.protocol)
+                refusal = blame.make_refusal(LEFT_OPEN, words, call.request)
                 await self._record_refusal(lease, call.request, refusal)
                 lease.refuse(refusal.code, words)
 
@@ -529,6 +529,7 @@ class ModelCaller:
             if lease.asked_at < began:
                 lease.asked_at = time.monotonic()
                 recorded = isinstance(lease.model, RecordedModel)
+                await lease.recall()
                 lease.model_answers = (
                     lease.memory.has_answer(blame.QUESTION) if recorded else await self._ask_neutrally(lease)
                 )

@@ -8,19 +8,20 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dgm.conversations import ConversationBuilder, Thread
 from dgm.domain import ActionId, Usage
-from dgm.errors import Infrastructure
+from dgm.errors import DgmError
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.bodies import Pace
 from dgm.gateway.ledger import AnyRequest, MeasuredRequest, WorstCase
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
-from dgm.gateway.translation.wire import BadRequest, Wire
+from dgm.gateway.translation import parse_call
 from dgm.messages import (
     Exchange,
     JsonObject,
@@ -32,14 +33,17 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.protocols import DryCalls, LentModel, WireModel
-from dgm.volatile_text import UNKNOWN, Conditions
+from dgm.volatile_text import Conditions
 from dgm.wires import WIRES, whole_of
+from dgm.wires.wire import Wire
 
 if TYPE_CHECKING:
     from dgm.gateway.call import Call
 
 DRY_RUN = "dry-run"
 """The role of rehearsals: calls cost nothing and are not journaled, so no number clashes with a paid one."""
+Recorded = Callable[[], tuple[Sequence[Exchange], Conditions]]
+"""Reads the answers that earlier attempts of an action paid for, and what is known of their conditions."""
 SPENT = "action_limit_exceeded"
 """Error code of a call that a limit of its action forbids."""
 
@@ -99,7 +103,7 @@ class RehearsedCalls:
         if self._untranslatable.setdefault(wire.protocol, ""):
             return
         try:
-            wire.parse(body)
+            parse_call(wire, body)
         except BadRequest as refusal:
             self._untranslatable[wire.protocol] = str(refusal)
 
@@ -147,15 +151,14 @@ class Lease:
             agent.
     """
 
-    def __init__(  # noqa: PLR0913  (three have their usual value)
+    def __init__(
         self,
         action: ActionId,
         role: str,
         model: LentModel,
         limits: CallLimits,
-        paid: Sequence[Exchange] = (),
         names: ModelNames | None = None,
-        then: Conditions = UNKNOWN,
+        recorded: Recorded | None = None,
     ) -> None:
         self.action = action
         self.role = role
@@ -172,14 +175,16 @@ class Lease:
         self.foreign = 0
         self.last_words = ""
         self.rehearsed = RehearsedCalls()
-        self.failure: Infrastructure | None = None
+        self.failure: DgmError | None = None
         self.turns = asyncio.Semaphore(limits.concurrent)
         self.pace = Pace()
         self.reached = False
         self.asking = asyncio.Lock()
         self.asked_at = -math.inf
         self.model_answers = False
-        self.memory = LeaseMemory(paid, then)
+        self.memory = LeaseMemory()
+        self._recorded = recorded
+        self._recalling = asyncio.Lock()
         self.heard: set[int] = set()
         self._ended = False
         self.measured: MeasuredRequest | None = None
@@ -190,10 +195,34 @@ class Lease:
         self._admitted = 0
         self._calls: list[tuple[Call, float]] = []
 
+    async def recall(self) -> None:
+        """Read, in a thread, what earlier attempts of the action paid for; call it before a request is answered.
+
+        Raises:
+            ArchiveCorrupt: a record is missing or damaged; the lease has failed.
+        """
+        async with self._recalling:
+            if self._recorded is None:
+                return
+            try:
+                paid, then = await asyncio.to_thread(self._recorded)
+                await asyncio.to_thread(self.memory.recall, paid, then)
+            except DgmError as error:
+                self.fail(error)
+                raise
+            self._recorded = None
+
     @property
     def protocol(self) -> WireProtocol | None:
         """The protocol in which the model is asked, or was when it was recorded; None: dgm's own form."""
-        return self.wire_model.protocol if self.wire_model else self.memory.protocol
+        return self.wire_model.protocol if self.wire_model else next(iter(self.memory.protocols), None)
+
+    def passes(self, protocol: WireProtocol) -> bool:
+        """Return whether requests in a protocol pass unchanged: the model speaks it, and recorded ones did."""
+        recorded = self.memory.protocols
+        if self.role == DRY_RUN or self.memory.holds_neutral or (recorded and protocol not in recorded):
+            return False
+        return protocol in (self.wire_model.protocols if self.wire_model else recorded)
 
     @property
     def takes_tools(self) -> bool:
@@ -330,7 +359,7 @@ class Lease:
             return ""
         return f"all {self.refusals} model calls were refused: {self.last_words}"
 
-    def fail(self, failure: Infrastructure) -> None:
+    def fail(self, failure: DgmError) -> None:
         """Record a failure, unless an earlier one is recorded."""
         self.failure = self.failure or failure
 

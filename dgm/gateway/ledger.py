@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dgm.archive.wire_exchange import TURNS
+from dgm.archive.exchange import TURNS
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
 from dgm.fast_json import dump_json
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Request, WireRequest
 from dgm.wires import WIRES
 

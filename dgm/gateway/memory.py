@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.normal_form import NormalForms, own_request
-from dgm.gateway.translation.wire import BadRequest
-from dgm.gateway.withheld import is_withheld, stands_for
 from dgm.messages import (
     CUT_SHORT,
     LEFT_OPEN,
@@ -21,7 +20,7 @@ from dgm.messages import (
     WireReply,
     WireRequest,
 )
-from dgm.volatile_text import UNKNOWN, Conditions
+from dgm.volatile_text import Conditions
 from dgm.wires import whole_of
 
 KEPT = 64
@@ -32,19 +31,16 @@ class LeaseMemory:
     """The memory of one lease; it ends with the lease.
 
     Attributes:
-        protocol: of the recorded raw exchanges; None where there are none.
+        protocols: of the recorded raw exchanges.
     """
 
-    def __init__(self, paid: Sequence[Exchange] = (), then: Conditions = UNKNOWN) -> None:
-        """Take the recorded exchanges of earlier attempts of the action, and what is known of them."""
-        self._conditions = then | Conditions.now()
+    def __init__(self) -> None:
+        self._conditions = Conditions.now()
         self._forms = NormalForms(self._conditions)
         self._keys: dict[int, bytes] = {}
-        self.protocol: WireProtocol | None = None
+        self.protocols: dict[WireProtocol, None] = {}
         self._paid: dict[int, Exchange] = {}
         self._late: dict[int, Exchange] = {}
-        for exchange in paid:
-            self.add(exchange)
         self._natives: dict[str, Native] = {}
         self._answers: dict[str, tuple[Message, ...]] = {}
         self._raw: list[tuple[WireRequest, WireReply]] = []
@@ -56,16 +52,18 @@ class LeaseMemory:
         if exchange.reply.error != CUT_SHORT:
             self._paid[exchange.number] = exchange
         if isinstance(exchange.request, WireRequest):
-            self.protocol = exchange.request.protocol
+            self.protocols[exchange.request.protocol] = None
+
+    def recall(self, paid: Sequence[Exchange], then: Conditions) -> None:
+        """Add the recorded exchanges of earlier attempts; their normal forms take time, so it is done in a thread."""
+        self._learn(then)
+        for exchange in paid:
+            self.add(exchange)
+            self._keys[exchange.number] = self._forms.normal_form(exchange.request)
 
     def add_late(self, exchange: Exchange) -> None:
         """Add an exchange that was paid for during the job and that the agent has not received."""
         self._late[exchange.number] = exchange
-
-    @property
-    def has_late(self) -> bool:
-        """True if an exchange of ``add_late`` is still unused."""
-        return bool(self._late)
 
     @property
     def holds_neutral(self) -> bool:
@@ -76,7 +74,8 @@ class LeaseMemory:
     def offers_tools(self) -> bool:
         """A recorded raw request offers tools, or none is recorded whole."""
         raw = [each.request for each in self._paid.values() if isinstance(each.request, WireRequest)]
-        whole = [request.body for request in raw if not is_withheld(request)]
+        # A body of at most one key stands for a request that was too large to be recorded.
+        whole = [request.body for request in raw if len(request.body) > 1]
         return not whole or any(body.get("tools") or body.get("functions") for body in whole)
 
     def holds(self, request: AnyRequest) -> bool:
@@ -122,10 +121,6 @@ class LeaseMemory:
         forms, same, wanted = self._current_forms(), [], b""
         for exchange in exchanges:
             if type(exchange.request) is not type(request):
-                continue
-            if is_withheld(exchange.request):
-                if stands_for(exchange.request, request):
-                    same.append(exchange)
                 continue
             wanted = wanted or forms.normal_form(request)
             if exchange.number not in self._keys:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 
 DEFAULT = "default"
 """A name that always stands for the lent model."""

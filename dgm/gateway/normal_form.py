@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from dgm.gateway.withheld import SET_HERE, is_withheld, stands_for
 from dgm.messages import Message, Request, WireRequest
 from dgm.volatile_text import UNKNOWN, Conditions, Masks
 from dgm.wires import WIRES
@@ -16,6 +15,15 @@ SHOWN = 60
 """Characters of each side to show in a difference."""
 CONTENT = frozenset(("arguments", "input", "input_schema", "parameters", "schema"))
 """Keys of objects whose keys are the model's or a tool's, not the protocol's."""
+SET_HERE = frozenset(
+    (
+        *("model", "max_tokens", "max_completion_tokens", "max_output_tokens", "stream", "stream_options"),
+        *("store", "include", "metadata", "client_metadata", "user", "safety_identifier", "seed"),
+        *("prompt_cache_key", "prompt_cache_retention"),
+        *("id", "call_id", "tool_call_id", "tool_use_id"),
+    )
+)
+"""Keys that the gateway sets, that identify the caller, or that hold a provider's ids."""
 
 AnyRequest = Request | WireRequest
 Fact = tuple[str, str]
@@ -46,8 +54,6 @@ class NormalForms:
         """Return whether two requests in one form, dgm's own or a provider's, ask the same."""
         if type(one) is not type(other):
             return False
-        if is_withheld(one) or is_withheld(other):
-            return one == other or stands_for(one, other) or stands_for(other, one)
         return one == other or self.normal_form(one) == self.normal_form(other)
 
     def first_difference(self, one: AnyRequest, other: AnyRequest) -> str | None:
@@ -55,9 +61,6 @@ class NormalForms:
 
         A request in dgm's own form and a raw one are compared in dgm's form.
         """
-        if is_withheld(one) or is_withheld(other):
-            same = self.are_same(one, other)
-            return None if same else "one is recorded by its digest alone, and is not the other"
         if isinstance(one, WireRequest) and isinstance(other, WireRequest):
             if one.protocol is not other.protocol:
                 return f"protocol: {one.protocol} against {other.protocol}"

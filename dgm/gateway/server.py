@@ -10,11 +10,14 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dgm.domain import ActionId
-from dgm.errors import Infrastructure
+from dgm.errors import ArchiveCorrupt, Infrastructure
+from dgm.fast_json import dump_json
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import JSON, CompletionHandler
 from dgm.gateway.bodies import Pace
 from dgm.gateway.call import ModelCaller
@@ -23,12 +26,11 @@ from dgm.gateway.leaving_out import LEFT_OUT, collect_left_out
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.model_names import ModelNames
 from dgm.gateway.sockets import SocketServer
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.wire import BadRequest, Wire
 from dgm.messages import Reply, Request, RequestRefused
 from dgm.models.choose import Drawing
 from dgm.protocols import Checked, Journal, LentModel
-from dgm.volatile_text import UNKNOWN
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import Wire, describe_model, list_models
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -40,7 +42,10 @@ log = logging.getLogger(__name__)
 
 KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
 """Headers with the key of Anthropic's, Azure's and Google's clients."""
-SPOKEN = (chat.WIRE, responses.WIRE, messages.WIRE)
+SPOKEN = (CHAT, RESPONSES, MESSAGES)
+FINAL = {"x-should-retry": "false"}
+"""Headers of refusals: vendors' clients retry after a 503 unless they are told not to."""
+AWAY = ("model_unavailable", "the model cannot be reached now")
 MOST_LEFT_OUT = 50
 """Maximum number of names of parts left out that are noted for one job; an agent can make up many."""
 MOST_LOST_S = 1800.0
@@ -150,21 +155,18 @@ class Gateway:
             heard: numbers of calls that an earlier lease of the same attempt was answered; they are not served again,
                 and this lease adds its own.
             kind: role of the model whose names a dry run has; those of the lent one if there is none.
-
-        Raises:
-            ArchiveCorrupt: a paid reply is damaged.
         """
-        paid = () if role == DRY_RUN else self._journal.exchanges(action)
-        cut = () if role == DRY_RUN else self._journal.cut_calls(action)
-        last = max([0, *(one.number for one in paid), *(one.number for one in cut)])
+        last, answered = (0, ()) if role == DRY_RUN else self._journal.numbers(action)
         known: set[int] = set() if heard is None else heard
-        fresh = [exchange for exchange in paid if exchange.number not in known]
+        recorded = partial(self._journal.recall, action, set(answered) - known)
         model = self.models[self._rules.drawing.model_for(action, role)]
         named = (
             self.models.get(self._rules.drawing.model_for(action, kind), model) if role == DRY_RUN else model
         )
-        then = UNKNOWN if role == DRY_RUN else self._journal.conditions(action)
-        lease = Lease(action, role, model, limits or self.limits, fresh, self._rules.names_of(named), then)
+        names = self._rules.names_of(named)
+        lease = Lease(
+            action, role, model, limits or self.limits, names, None if role == DRY_RUN else recorded
+        )
         lease.heard = known
         self.caller.enter(lease, last)
         self._leases[lease.token] = lease
@@ -185,13 +187,13 @@ class Gateway:
                 (``action_limit_exceeded``).
             Infrastructure: the model failed, or the run's budget has no room for the call.
         """
+        await lease.recall()
         try:
             return await self._answering.ask(lease, request)
-        except RequestRefused as refusal:
-            self._note(lease, BadRequest(str(refusal), refusal.code), own=refusal.own)
-            raise
-        except BadRequest as refusal:
+        except (RequestRefused, BadRequest) as refusal:
             self._note(lease, refusal)
+            if isinstance(refusal, RequestRefused):
+                raise
             raise RequestRefused(refusal.code, str(refusal)) from refusal
 
     async def check_models(self) -> None:
@@ -223,53 +225,54 @@ class Gateway:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        routes = [
-            Route(place, self._endpoint(wire, self._answering.complete), methods=["POST"])
+        completions = [
+            Route(place, self._endpoint(self._answering.complete, wire), methods=["POST"])
             for wire in SPOKEN
             for place in places_of(wire)
         ]
-        count = self._endpoint(messages.WIRE, self._count)
+        count = self._endpoint(self._count, MESSAGES)
         everything = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         return Starlette(
             routes=[
-                *routes,
+                *completions,
                 *(Route(path, self._greet, methods=["GET"]) for path in ("/", "/api/hello")),
                 Route("/v1/messages/count_tokens", count, methods=["POST"]),
                 Route("/v1/dgm/clock", self._clock, methods=["GET"]),
-                Route("/v1/models", self._list_models, methods=["GET"]),
-                Route("/v1/models/{name:path}", self._describe_model, methods=["GET"]),
-                Route("/{path:path}", self._refuse_unknown_path, methods=everything),
+                Route("/v1/models", self._endpoint(self._list_models), methods=["GET"]),
+                Route("/v1/models/{name:path}", self._endpoint(self._describe_model), methods=["GET"]),
+                Route("/{path:path}", self._endpoint(self._refuse_path), methods=everything),
             ]
         )
 
     def _endpoint(
-        self, wire: Wire, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["ASGIApp"]]
+        self, answer: Callable[[Wire, Lease, "HttpRequest"], Awaitable["ASGIApp"]], only: Wire | None = None
     ) -> Callable[["HttpRequest"], Awaitable["ASGIApp"]]:
+        """Return an endpoint in one protocol; None: in that of the client."""
+
         async def endpoint(http: "HttpRequest") -> "ASGIApp":
+            wire = only or (MESSAGES if "anthropic-version" in http.headers else CHAT)
             lease = self._find_lease(http)
             if lease is None:
                 return await self._refuse_key(wire)
             try:
                 with lease.request(), collect_left_out() as names:
+                    await lease.recall()
                     try:
                         return await answer(wire, lease, http)
                     finally:
                         self._note_left_out(lease, names)
-            except BadRequest as refusal:
+            except (BadRequest, RequestRefused) as refusal:
                 return await self._refuse(wire, lease, refusal)
-            except RequestRefused as refusal:
-                return await self._refuse_as_told(wire, lease, refusal)
-            except Infrastructure:
-                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
+            except (Infrastructure, ArchiveCorrupt):
+                return refusal_response(wire, 503, *AWAY)
             except JobEnded:
-                ended = BadRequest("the job of this key has ended", "invalid_api_key", 401)
-                return refusal_response(wire, ended.status, ended.code, str(ended))
+                return refusal_response(wire, 401, "invalid_api_key", "the job of this key has ended")
             except Exception as error:
                 # A fault of dgm's own says nothing about the agent, whose job fails by it.
                 log.exception("action %d: the gateway failed at a request", lease.action)
                 fault = f"the gateway failed at a request: {type(error).__name__}: {error}"
                 lease.fail(Infrastructure(fault))
-                return refusal_response(wire, 503, "model_unavailable", "the model cannot be reached now")
+                return refusal_response(wire, 503, *AWAY)
 
         return endpoint
 
@@ -281,30 +284,24 @@ class Gateway:
 
     async def _refuse_key(self, wire: Wire) -> "Response":
         await self._strangers.slow_down()
-        return invalid_key_response(wire)
+        message = "no such key: it was never given out, or its job has ended"
+        return refusal_response(wire, 401, "invalid_api_key", message)
 
-    async def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest) -> "Response":
-        await self._note_of_agent(lease, refusal, own=refusal.own)
-        return refusal_response(wire, refusal.status, refusal.code, str(refusal))
-
-    async def _refuse_as_told(self, wire: Wire, lease: Lease, refusal: RequestRefused) -> "Response":
-        """Hand on a provider's refusal: unchanged where the agent speaks the provider's protocol."""
+    async def _refuse(self, wire: Wire, lease: Lease, refusal: BadRequest | RequestRefused) -> "Response":
+        """Hand on a refusal: a provider's unchanged where the agent speaks its protocol."""
         from starlette.responses import Response
 
-        told = BadRequest(str(refusal), refusal.code, refusal.status)
-        await self._note_of_agent(lease, told, own=refusal.own)
-        if refusal.content and wire.protocol is lease.protocol:
-            return Response(refusal.content, refusal.status, {"x-should-retry": "false"}, JSON)
-        return refusal_response(wire, 400, refusal.code, str(refusal))
-
-    async def _note_of_agent(self, lease: Lease, refusal: BadRequest, *, own: bool) -> None:
-        """Note a refusal that goes to the agent; it waits for those beyond the recorded ones."""
-        self._note(lease, refusal, own=own)
+        self._note(lease, refusal)
         if lease.refusals > lease.limits.refusals:
             await lease.pace.slow_down()
+        if isinstance(refusal, BadRequest):
+            return refusal_response(wire, refusal.status, refusal.code, str(refusal))
+        if refusal.content and lease.passes(wire.protocol):
+            return Response(refusal.content, refusal.status, FINAL, JSON)
+        return refusal_response(wire, 400, refusal.code, str(refusal))
 
-    def _note(self, lease: Lease, refusal: BadRequest, *, own: bool = True) -> None:
-        lease.refuse(refusal.code, str(refusal), own=own)
+    def _note(self, lease: Lease, refusal: BadRequest | RequestRefused) -> None:
+        lease.refuse(refusal.code, str(refusal), own=refusal.own)
         if lease.role != DRY_RUN and lease.refusals <= lease.limits.refusals:
             self._journal.refuse(lease.action, lease.role, refusal.status, refusal.code, str(refusal))
 
@@ -337,51 +334,30 @@ class Gateway:
 
         lease = self._find_lease(http)
         if lease is None:
-            return await self._refuse_key(chat.WIRE)
+            return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
-    async def _list_models(self, http: "HttpRequest") -> "Response":
+    async def _list_models(self, wire: Wire, lease: Lease, _http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
         await lease.pace.slow_down()
-        return Response(wire.models(lease.names.listed), media_type=JSON)
+        return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
-    async def _describe_model(self, http: "HttpRequest") -> "Response":
+    async def _describe_model(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
         name = http.path_params["name"]
-        try:
-            self._answering.check_model(name, lease)
-        except BadRequest as refusal:
-            return await self._refuse(wire, lease, refusal)
+        self._answering.check_model(name, lease)
         await lease.pace.slow_down()
-        return Response(wire.one_model(name), media_type=JSON)
+        return Response(dump_json(describe_model(name)), media_type=JSON)
 
-    async def _refuse_unknown_path(self, http: "HttpRequest") -> "Response":
-        wire = wire_of(http)
-        lease = self._find_lease(http)
-        if lease is None:
-            return await self._refuse_key(wire)
+    async def _refuse_path(self, _wire: Wire, _lease: Lease, http: "HttpRequest") -> "Response":
         offered = ", ".join(f"/v1{wire.path}" for wire in SPOKEN)
         place = f"{http.method} {http.url.path[:80]}"
         message = f"{place} is not offered here; there are {offered}"
         if http.url.path.startswith("/v1beta/"):
             message = f"Google's protocol is not offered ({place}); there are {offered}. {INSTEAD_OF_GEMINI}"
-        refusal = BadRequest(message, "unknown_endpoint", 404)
-        return await self._refuse(wire, lease, refusal)
-
-
-def wire_of(http: "HttpRequest") -> Wire:
-    """Return the protocol of a client, for paths that do not determine it."""
-    return messages.WIRE if "anthropic-version" in http.headers else chat.WIRE
+        raise BadRequest(message, "unknown_endpoint", 404)
 
 
 def token_of(http: "HttpRequest") -> str:
@@ -398,22 +374,13 @@ def places_of(wire: Wire) -> Sequence[str]:
     What the path calls a deployment is not looked at: the model is the one in the body.
     """
     own = "/v1" + wire.path
-    if wire is chat.WIRE:
+    if wire is CHAT:
         return own, "/openai" + own, "/openai/deployments/{deployment}" + wire.path
-    return (own, "/openai" + own, "/openai" + wire.path) if wire is responses.WIRE else (own,)
+    return (own, "/openai" + own, "/openai" + wire.path) if wire is RESPONSES else (own,)
 
 
 def refusal_response(wire: Wire, status: int, code: str, message: str) -> "Response":
     """Return an error response in the words of the protocol."""
     from starlette.responses import Response
 
-    # Vendors' clients retry after a 503 unless they are told not to.
-    headers = {"x-should-retry": "false"}
-    return Response(wire.render_error(status, code, message), status, headers, JSON)
-
-
-def invalid_key_response(wire: Wire) -> "Response":
-    """Return the response to a client without a valid key."""
-    return refusal_response(
-        wire, 401, "invalid_api_key", "no such key: it was never given out, or its job has ended"
-    )
+    return Response(wire.render_error(status, code, message), status, FINAL, JSON)

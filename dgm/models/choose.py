@@ -159,7 +159,7 @@ def _open_hosted(
         section.stream,
         section.tools,
         section.reasoning_effort,
-        provider.kind.stored_by_default.get(connection.protocol, {}),
+        provider.kind.stored_by_default,
         Prices.load(settings).reply_limit(name, output_tokens),
         output_tokens is None,
         provider.takes_form(own_name),

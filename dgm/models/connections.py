@@ -63,13 +63,16 @@ class ConnectionPlan:
     is_vertex: bool = False
     """Whether the model's name stands in the path of a message, as Vertex wants it."""
     extras: Extras = field(default_factory=Extras)
+    also: tuple[WireProtocol, ...] = ()
+    """Further protocols that the model speaks at the same address."""
 
 
 class Connection:
     """A connection to one model of one provider.
 
     Attributes:
-        protocol: the protocol of its requests.
+        protocol: the usual protocol of its requests.
+        protocols: all that it carries.
         base_url: without its query; the paths of ``post`` and ``get`` are below it.
         secrets: secrets that no message may hold.
         key_env: environment variable of the key; empty: there is no key, or not in one variable.
@@ -84,6 +87,7 @@ class Connection:
             UserError: a variable of the environment names a proxy that cannot be used.
         """
         self.protocol = plan.protocol
+        self.protocols = (plan.protocol, *plan.also)
         self.base_url = plan.base_url.rstrip("/")
         self.key_env = plan.key_env
         self.list_path = plan.list_path

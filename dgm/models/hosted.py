@@ -5,10 +5,9 @@ The request is sent as JSON, changed only as ``abilities`` says. ``faults`` deci
 """
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -18,6 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from dgm.domain import Usage
 from dgm.errors import Infrastructure, ProviderRefuses, ProviderWaits
+from dgm.fast_json import dump_json
 from dgm.messages import NO_TOOLS, JsonObject, RequestRefused, WireProtocol, WireReply, WireRequest
 from dgm.models.abilities import Abilities
 from dgm.models.check import (
@@ -44,12 +44,12 @@ from dgm.models.faults import (
 )
 from dgm.models.keys import mask_secret_bytes
 from dgm.models.pricing import REPLY_TOKENS
-from dgm.models.receiving import AnswerReceiver, ReceivedAnswer, render_whole
+from dgm.models.receiving import EVENTS, AnswerReader, ReceivedAnswer, receive
 from dgm.models.refusals import read_refusal
 from dgm.models.throttle import LONGEST_WAIT_S, Throttle
 from dgm.protocols import Checked, Delivery, ModelListener, Sleep
 from dgm.wires import WIRES
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply, Wire
 
 if TYPE_CHECKING:
     import aiohttp
@@ -97,8 +97,8 @@ class Access:
     """Whether agents call tools; decides the question of the check."""
     reasoning_effort: str | None = None
     """Effort that is added to requests that name none."""
-    always: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of every request, whatever the agent asks for."""
+    always: Mapping[WireProtocol, Mapping[str, Any]] = field(default_factory=dict)
+    """Protocol → keys of every request, whatever the agent asks for."""
     output_tokens: int = REPLY_TOKENS
     """Output limit of the check, equal to that of agents."""
     half_context: bool = False
@@ -130,19 +130,19 @@ class _CallInProgress:
     refusal: tuple[int, bytes] = (400, b"")
     """Status and body of the last refusal."""
 
-    def break_off(self, receiving: AnswerReceiver, *, billed: bool = True) -> None:
+    def break_off(self, reader: AnswerReader | None, body: JsonObject, *, billed: bool = True) -> None:
         """Take back the bytes that were handed on, and count the received part as billed.
 
         Args:
-            receiving: the received part of the answer.
+            reader: the received part of the answer, if there is one.
+            body: the request's body, as it was sent.
             billed: whether the input counts if nothing arrived: the provider did not say that it failed.
         """
-        reader = receiving.reader
-        came = reader.whole() if reader is not None and reader.spoken else {}
+        came = reader.spoken if reader is not None else {}
         if not came and not billed:
             self.delivery.take_back(Usage())
             return
-        usage = receiving.wire.usage(came, receiving.body)
+        usage = WIRES[self.request.protocol].usage(came, body)
         self.delivery.take_back(replace(usage, calls=0, output_tokens=usage.output_tokens if came else 0))
 
 
@@ -179,6 +179,7 @@ class HostedModel:
         self.name = name
         self.own_name = own_name
         self.protocol: WireProtocol = connection.protocol
+        self.protocols: Collection[WireProtocol] = connection.protocols
         self.abilities = Abilities()
         self.listener: ModelListener = NullListener()
         self._connection = connection
@@ -268,7 +269,8 @@ class HostedModel:
         for _ in range(REPAIRS):
             self._check_wait()
             async with AsyncExitStack() as stack:
-                body = self._fit_body(sending)
+                sending.known = self.abilities
+                body = fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
                 with sending.delivery.waiting():
                     turn = await stack.enter_async_context(self._throttle.turn(estimate_tokens(body)))
                 self._check_wait()
@@ -287,25 +289,25 @@ class HostedModel:
 
     async def _ask(self, sending: _CallInProgress, body: JsonObject) -> WireReply | Fault:
         """Send one request; return the answer or the fault."""
-        wire = WIRES[self.protocol]
-        asked = sending.request.body
-        receiving = AnswerReceiver(
-            wire, body, asked, sending.delivery, self._access.timeout_s, self._secret_bytes
-        )
+        wire = WIRES[sending.request.protocol]
+        reader: AnswerReader | None = None
         sending.sent = False
         response: aiohttp.ClientResponse | None = None
         try:
             response = await self._post(sending, wire.path, body)
             if response.status >= 300:
-                content = await response.read()
-                sending.refusal = response.status, mask_secret_bytes(content, self._access.secrets)
-                return self._judge_refusal(response.status, content, response.headers, (sending, body))
-            received = await receiving.take(response)
+                sending.refusal = response.status, await response.read()
+                return self._judge_refusal(
+                    sending, body, response.status, sending.refusal[1], response.headers
+                )
+            kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+            asked, streamed = sending.request.body, kind == EVENTS
+            reader = AnswerReader(wire, body, asked, self._secret_bytes, streamed=streamed)
+            received = await receive(response, reader, sending.delivery, self._access.timeout_s)
         except ErrorInAnswer as error:
-            sending.break_off(receiving, billed=False)
-            content = json.dumps(error.body).encode()
-            sending.refusal = (400, mask_secret_bytes(content, self._access.secrets))
-            return self._judge_refusal(error.status or 0, error.body, {}, (sending, body))
+            sending.break_off(reader, body, billed=False)
+            sending.refusal = 400, dump_json(error.body)
+            return self._judge_refusal(sending, body, error.status or 0, error.body, {})
         except UnusableReply as error:
             return self._handle_unreadable(error, sending, body)
         except Exception as error:
@@ -313,7 +315,7 @@ class HostedModel:
             if fault is None:
                 raise
             if sending.sent:
-                sending.break_off(receiving)
+                sending.break_off(reader, body)
                 if isinstance(error, TimeoutError):
                     return Retry(f"no progress of the answer for {self._access.timeout_s:g} s")
             sending.proxy_failed = not sending.sent and bool(self._connection.proxy)
@@ -323,7 +325,7 @@ class HostedModel:
         finally:
             if response is not None:
                 response.close()
-        return self._make_reply(received, body)
+        return self._make_reply(wire, received, body)
 
     async def _post(self, sending: _CallInProgress, path: str, body: JsonObject) -> "aiohttp.ClientResponse":
         """Send one request while its beginning becomes durable; its last byte waits for that."""
@@ -345,50 +347,51 @@ class HostedModel:
 
     def _judge_refusal(
         self,
+        sending: _CallInProgress,
+        body: JsonObject,
         status: int,
         content: object,
         headers: Mapping[str, str],
-        asked: tuple[_CallInProgress, JsonObject],
     ) -> Fault:
-        sending, body = asked
         return judge_refusal(
             read_refusal(status, content, headers),
             body,
-            self.protocol,
+            sending.request.protocol,
             secrets=self._access.secrets,
             form_optional=sending.request.form_optional and sending.known.forms,
         )
 
-    def _make_reply(self, received: ReceivedAnswer, body: JsonObject) -> WireReply:
-        wire = WIRES[self.protocol]
+    def _make_reply(self, wire: Wire, received: ReceivedAnswer, body: JsonObject) -> WireReply:
         usage = wire.usage(received.whole, body)
         limit = wire.output_limit(body)
         if limit is not None and usage.output_tokens > limit * wire.choices(body):
             self.listener.overran(self.name, limit, usage.output_tokens)
-        return WireReply(self.protocol, received.content, received.stream, usage, wire.stop(received.whole))
+        return WireReply(
+            wire.protocol,
+            received.content,
+            received.stream,
+            usage,
+            wire.stop(received.whole),
+            whole=received.whole,
+        )
 
     def _handle_unreadable(
         self, error: UnusableReply, sending: _CallInProgress, body: JsonObject
     ) -> WireReply | Fault:
         """Retry after an incomplete answer; accept the same form the second time, because the server means it."""
-        wire = WIRES[self.protocol]
+        wire = WIRES[sending.request.protocol]
         whole = error.reply_whole
         if whole is not None:
             if sending.unreadable:
                 sending.delivery.take_back(Usage())
-                return self._make_reply(
-                    render_whole(wire, whole, stream=bool(sending.request.body.get("stream"))), body
-                )
+                stream = bool(sending.request.body.get("stream"))
+                received = ReceivedAnswer(wire.render(whole, stream=stream), stream, whole)
+                return self._make_reply(wire, received, body)
             sending.unreadable += 1
             sending.delivery.take_back(replace(wire.usage(whole, body), calls=0))
         else:
             sending.delivery.take_back(Usage())
         return Retry(str(error))
-
-    def _fit_body(self, sending: _CallInProgress) -> JsonObject:
-        """Return the body to send."""
-        sending.known = self.abilities
-        return fit_body(sending.request, sending.room, sending.known, self.own_name, self._access)
 
     def _learn(self, fault: Repair, sending: _CallInProgress) -> bool:
         """Learn from a refusal; return whether a retry can give another result."""
@@ -408,7 +411,7 @@ class HostedModel:
             self.listener.learned(self.name, learned.as_record(), learned.describe())
 
     def _error_of_fault(self, fault: Fault, sending: _CallInProgress) -> Exception:
-        status, content = sending.refusal
+        status, content = sending.refusal[0], mask_secret_bytes(sending.refusal[1], self._access.secrets)
         match fault:
             case Retry(reason, sampled=True):
                 sending.samples += 1
@@ -478,7 +481,11 @@ def fit_body(
         access: the settings.
     """
     wire = WIRES[request.protocol]
-    body: dict[str, Any] = {**known.drop_form(request), "model": own_name, **access.always}
+    body: dict[str, Any] = {
+        **known.drop_form(request),
+        "model": own_name,
+        **access.always.get(request.protocol, {}),
+    }
     for changes in (access.changes, known):
         if "stream" in changes.settings:
             body["stream"] = changes.settings["stream"]
@@ -492,7 +499,7 @@ def fit_body(
     fitted = known.apply(access.changes.apply(asked))
     wished = wire.output_limit(fitted)
     if room is None:
-        room = known.room(len(json.dumps(fitted, ensure_ascii=False)) * 2 // 7)
+        room = known.room(len(dump_json(fitted)) * 2 // 7 if known.context is not None else 0)
     if access.half_context and known.context is not None:
         half = max(known.context // 2, 1)
         room = half if room is None else min(room, half)
@@ -505,7 +512,7 @@ def estimate_tokens(body: JsonObject) -> int:
     """Return the estimated maximum tokens of a request: a quarter of its characters, and all its output."""
     wires = WIRES.values()
     output = next((limit for wire in wires if (limit := wire.output_limit(body)) is not None), 0)
-    return len(json.dumps(body)) // CHARACTERS_PER_TOKEN + output
+    return len(dump_json(body)) // CHARACTERS_PER_TOKEN + output
 
 
 async def _settle(task: "asyncio.Future[None]") -> None:

@@ -133,6 +133,8 @@ _CLOUD_VARIABLES = (
     Variable("GOOGLE_CLOUD_PROJECT", "Project of Vertex AI, where providers.vertex.project does not say it."),
     Variable("GOOGLE_CLOUD_LOCATION", "Region of Vertex AI, where providers.vertex.region does not say it."),
 )
+_RESPONSES_ONLY = re.compile(r"codex|-pro\b|deep-research|computer-use")
+"""Names of OpenAI's models that Chat Completions does not serve."""
 _OWN = ("base_url", "key_env", "extra_headers", "extra_body", "project")
 """Settings that determine where requests go, and which variables of the environment go with them."""
 
@@ -274,6 +276,7 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
     elif kind is VERTEX and own_address and route.protocol is MESSAGES:
         url = f"{url.rstrip('/')}/projects/{places['project']}/locations/{places['region']}"
     url = url.rstrip("/").removesuffix("/v1") if route.protocol is MESSAGES else url.rstrip("/")
+    follows_agent = kind is OPENAI and not provider.settings.api and not _RESPONSES_ONLY.search(own_name)
     plan = ConnectionPlan(
         route.protocol,
         url,
@@ -287,6 +290,7 @@ def open_connection(provider: Provider, own_name: str) -> Connection:
         is_vendor=kind.is_vendor,
         is_vertex=kind is VERTEX and route.protocol is MESSAGES,
         extras=read_extras(provider.settings, provider.section),
+        also=(CHAT,) if follows_agent else (),
     )
     return Connection(plan, provider.settings)
 

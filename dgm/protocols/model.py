@@ -1,6 +1,6 @@
 """Models and the journal of their answers."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -120,6 +120,9 @@ class WireModel(Protocol):
     own_name: str
     """The provider's name for the model."""
     protocol: WireProtocol
+    """The protocol of dgm's own questions, and of agents whose own protocol it does not speak."""
+    protocols: Collection[WireProtocol]
+    """All protocols that it speaks: an agent is passed through in its own."""
 
     @property
     def takes_tools(self) -> bool:
@@ -174,16 +177,16 @@ LentModel = Model | WireModel
 class Journal(Protocol):
     """The gateway's store of paid calls."""
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """Return the answered calls of the action, in the order of its calls."""
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
+        """Return the highest number of the action's calls, or 0, and the numbers of those that are answered."""
+        ...
+
+    def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:
+        """Return answered calls of an action in order, and its calls' days and kernels; used in a thread."""
         ...
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:
         """Return the action's calls that the death of a process cut off."""
-        ...
-
-    def conditions(self, action: ActionId) -> Conditions:
-        """Return the days and kernels under which the action's calls were made."""
         ...
 
     async def begin(self, call: BegunCall) -> None:

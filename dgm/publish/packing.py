@@ -11,18 +11,21 @@ import itertools
 import os
 import re
 import sqlite3
+import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dgm import __version__
 from dgm.archive.event_fields import parse_body
-from dgm.archive.exchange import base_of
+from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.history import find_unborn
+from dgm.archive.journal import CallReader, CallWriter
 from dgm.archive.lock import error_of_write
+from dgm.archive.log_file import MAX_ROW_BYTES
 from dgm.archive.objects import make_repository
 from dgm.archive.repository import AgentRepository, read_files
 from dgm.archive.run import Run
@@ -36,8 +39,9 @@ from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe_files, writ
 from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
 _HOLDOUT = "holdout"
-_ASKING = ("model_called", "call_started", "call_booked")
-"""Kinds of events that name the trace of a request, which may build on other requests."""
+_CALLS = ("model_called", "call_started", "call_booked")
+_CALL_TRACES = re.compile(r',"(request|reply)":"[0-9a-f]{64}"')
+"""Names of the traces of a call, which runs before schema 5 have; the copy has the calls in their table."""
 _ALWAYS_ALIKE = ("--threads=1", "--no-reuse-delta", "--no-reuse-object")
 
 
@@ -133,8 +137,8 @@ class _RunCopier:
             named = {f"agents/{agent}": commit for agent, commit in enumerate(agents)}
             waiting = {f"waiting/{action}": child.commit for action, child in find_unborn(run).items()}
             self._check_sources(run.name, {**named, **waiting})
-            rows = itertools.islice(run.store.rows(), run.tree.seq)
-            _write_log(self._draft / "events.db", (self._row(row, run.traces) for row in rows))
+            rows = (self._row(row, run.traces) for row in itertools.islice(run.store.rows(), run.tree.seq))
+            _write_log(self._draft / "events.db", rows, lambda log: self._write_calls(run, log))
             events = run.tree.seq
         self._write_repository({**named, **waiting})
         traces = len(set(self._names.values()))
@@ -142,31 +146,30 @@ class _RunCopier:
 
     def _row(self, row: Row, traces: Traces) -> Row:
         seq, at, kind, action, body = row
-        named = _traces_of(parse_body(body))
-        asks = kind in _ASKING
+        if kind in _CALLS:
+            body = _CALL_TRACES.sub("", body)
         clean = self._scrubber.clean(body.encode()).decode()
-        for key, digest in named:
-            renamed = self._rename(digest, traces, chained=asks and key == "request")
-            clean = clean.replace(f'"{digest}"', f'"{renamed}"')
+        for digest in _traces_of(parse_body(body)):
+            if digest not in self._names:
+                self._names[digest] = self._keep(self._scrubber.clean(traces.get(digest)))
+            clean = clean.replace(f'"{digest}"', f'"{self._names[digest]}"')
         return seq, at, kind, action, clean
 
-    def _rename(self, digest: Digest, traces: Traces, *, chained: bool) -> Digest:
-        """Write the cleaned trace after the traces that it builds on; return its new name."""
-        waiting: list[tuple[Digest, bytes]] = []
-        following: Digest | None = digest
-        while following and following not in self._names:
-            data = traces.get(following)
-            waiting.append((following, data))
-            following = base_of(data) if chained else None
-        while waiting:
-            name, data = waiting.pop()
-            clean = self._scrubber.clean(data)
-            base = base_of(data) if chained else None
-            if base:
-                # In canonical JSON, "base" is the first key.
-                clean = clean.replace(f'"{base}"'.encode(), f'"{self._names[base]}"'.encode(), 1)
-            self._names[name] = self._keep(clean)
-        return self._names[digest]
+    def _write_calls(self, run: Run, log: sqlite3.Connection) -> None:
+        reader = CallReader(run.store, run.traces)
+        writer = CallWriter(self._pack_call, unanswered_bytes=sys.maxsize)
+        calls, until = run.tree.model_calls, run.tree.seq
+        unanswered: list[CallStarted | CallBooked] = [*calls.open.values(), *calls.cut.values()]
+        for call in unanswered:
+            writer.begin(log, call.action, call.number, reader.request(call))
+        for item in run.store.select("kind = 'model_called' AND seq <= ?", (until,)):
+            if isinstance(paid := item.event, ModelCalled):
+                writer.answer(log, paid.action, paid.number, reader.request(paid), reader.reply(paid))
+
+    def _pack_call(self, data: bytes) -> bytes:
+        """Leave a cleaned request or reply uncompressed, unless a reader would refuse so large a row."""
+        clean = self._scrubber.clean(data)
+        return zlib.compress(clean, 0 if len(clean) < MAX_ROW_BYTES / 2 else -1)
 
     def _keep(self, data: bytes) -> Digest:
         """Store a trace uncompressed: compressing the whole pack finds what traces have in common."""
@@ -209,23 +212,23 @@ class _RunCopier:
         (repository / "objects" / "pack" / f"pack-{packed[-20:].hex()}.pack").write_bytes(packed)
 
 
-def _write_log(path: Path, rows: Iterator[Row]) -> None:
+def _write_log(path: Path, rows: Iterator[Row], write_calls: Callable[[sqlite3.Connection], None]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         connection.execute("BEGIN")
         connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+        write_calls(connection)
         connection.execute("COMMIT")
         connection.execute("VACUUM")
 
 
-def _traces_of(body: Mapping[str, Any]) -> list[tuple[str, Digest]]:
-    """Return the traces that an event's body names, as pairs of key and digest."""
-    named = [(key, body[key]) for key in ("request", "reply") if key in body]
+def _traces_of(body: Mapping[str, Any]) -> list[Digest]:
+    """Return the traces that an event's body names."""
     traces = body.get("traces", {})
-    named += traces.items() if isinstance(traces, dict) else ()
-    return [(key, Digest(value)) for key, value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
+    named = [*traces.values()] if isinstance(traces, dict) else []
+    return [Digest(value) for value in named if re.fullmatch(r"[0-9a-f]{64}", str(value))]
 
 
 def _cannot_publish(where: str, line: int, needle: ScrubPattern) -> UserError:

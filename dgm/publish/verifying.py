@@ -8,15 +8,13 @@ from pathlib import Path
 from dgm.archive.events import (
     AgentBorn,
     AgentStillborn,
-    CallBooked,
-    CallStarted,
     ChildProposed,
     ModelCalled,
     Recorded,
     TaskGraded,
 )
 from dgm.archive.history import find_unborn
-from dgm.archive.journal import read_reply, read_request
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import Agent, Born, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
@@ -56,20 +54,23 @@ def verify_named(name: str) -> Mapping[str, int]:
 def _verify_folder(folder: Path) -> Mapping[str, int]:
     with Run.open(folder) as run:
         checked: set[Digest] = set()
+        reader = CallReader(run.store, run.traces)
         exchanges = 0
         for recorded in run.store.read():
             event = recorded.event
             with _add_place(f"named by event {recorded.seq}"):
-                if isinstance(event, ModelCalled | CallStarted | CallBooked) and event.request:
-                    read_request(run, Digest(event.request))
                 if isinstance(event, ModelCalled):
-                    read_reply(run, event.reply)
+                    reader.request(event)
+                    reader.reply(event)
                     exchanges += 1
             for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
                     with _add_place(f"the {name} of event {recorded.seq}"):
                         run.traces.check(digest)
                     checked.add(digest)
+        for cut in run.tree.model_calls.cut.values():
+            with _add_place("counted at its worst case"):
+                reader.request(cut)
         # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
         for path in stored:

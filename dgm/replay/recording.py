@@ -17,35 +17,23 @@ from dgm.config import Settings
 from dgm.domain import ActionId, CommitId, Digest, Snapshot, Usage
 from dgm.errors import ArchiveCorrupt, DgmError
 from dgm.gateway.journal import RunJournal
-from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
+from dgm.messages import BegunCall, CutCall, PaidCall
 from dgm.models.builtin import RecordedModel
 from dgm.models.choose import drawing_of, names_by_role
 from dgm.protocols import Model
 from dgm.search.duplicate_index import map_contents
 from dgm.search.orders import ExpandOrder
 from dgm.search.run_controller import RunController
-from dgm.volatile_text import Conditions
 
 ROLES = ("solve", "improve", "diagnose", "probe")
 
 
-class ReplayJournal:
-    """The journal of a replay (``dgm.protocols.Journal``): it finds paid calls and records nothing."""
-
-    def __init__(self, run: Run) -> None:
-        self._journal = RunJournal(run)
-
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:
-        """Return the recorded answers to the action; raise as ``RunJournal.exchanges``."""
-        return self._journal.exchanges(action)
+class ReplayJournal(RunJournal):
+    """The journal of a replay: it finds paid calls and records nothing."""
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing is asked again)
         """Return none: a replay repeats no call."""
         return ()
-
-    def conditions(self, action: ActionId) -> Conditions:
-        """Return the conditions under which the action's calls were made."""
-        return self._journal.conditions(action)
 
     async def begin(self, call: BegunCall) -> None:
         """Refuse the call: a replay asks no model; raise as ``record``."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from dgm.archive.durable import write_all_durably
+from dgm.archive.durable import write_durably
 from dgm.domain import AgentId, Verdict
 from dgm.report.curve import CurvePoint
 from dgm.report.drawing import Axes, SvgDrawing, round_ticks, short_number, stairs_path
@@ -201,5 +201,6 @@ def write_figures(report: RunReport, folder: Path) -> Sequence[Path]:
     drawn = {name: figure(report) for name, figure in FIGURES.items()}
     about = f"run {report.run['run']}, policy {report.run['policy']}, seed {report.run['seed']}"
     files = {folder / f"{name}.svg": drawing.file(about) for name, drawing in drawn.items() if drawing}
-    write_all_durably(files)
+    for path, data in files.items():
+        write_durably(path, data)
     return list(files)

@@ -15,7 +15,7 @@ from dgm.archive.events import (
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.journal import read_reply
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import ActionId, Evaluate, Verdict
@@ -77,12 +77,13 @@ def _find_void_calls(run: Run, events: Sequence[Recorded]) -> tuple[list[int], s
 
     A refusal that a change of the settings may end is not recorded as an answer: its call is booked at nothing.
     """
+    reader = CallReader(run.store, run.traces)
     void: list[int] = []
     refused, booked, why = False, False, ""
     for item in events:
         match item.event:
-            case ModelCalled(number=number, reply=reply):
-                error = read_reply(run, reply).error
+            case ModelCalled(number=number) as call:
+                error = reader.reply(call).error
                 refused, booked = bool(error) and error not in OF_ONE_REQUEST, False
                 void += [number] if refused else []
             case CallBooked():

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dgm.archive.history import evaluations_of
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import ActionId, Agent, Evaluation
 from dgm.errors import UserError
@@ -64,7 +65,7 @@ def transcript_record(run: Run, action: ActionId, evaluation: Evaluation) -> dic
         for other, each in evaluations_of(run, evaluation.agent).items()
         if each.task == evaluation.task
     ]
-    transcript = read_transcript(run.traces, run.store.calls(action))
+    transcript = read_transcript(CallReader(run.store, run.traces), run.store.calls(action))
     if transcript.fault is not None:
         raise transcript.fault
     return {

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import read_calls
-from dgm.archive.traces import Traces
+from dgm.archive.journal import CallReader
 from dgm.conversations import ConversationBuilder, Thread, Turn
 from dgm.errors import ArchiveCorrupt
 
@@ -22,13 +21,13 @@ class Transcript:
     """Reason why the calls after those cannot be read."""
 
 
-def read_transcript(traces: Traces, calls: Sequence[ModelCalled]) -> Transcript:
+def read_transcript(reader: CallReader, calls: Sequence[ModelCalled]) -> Transcript:
     """Return the conversations of the calls, up to the first one that cannot be read."""
     conversations, done = ConversationBuilder(), dict[int, ModelCalled]()
     fault: Exception | None = None
     try:
-        for call, request, reply in read_calls(traces, calls):
-            conversations.add(request, reply, call.number)
+        for call in calls:
+            conversations.add(*reader.exchange(call), call.number)
             done[call.number] = call
     except (ArchiveCorrupt, ValueError, LookupError, TypeError) as error:
         fault = error

@@ -3,9 +3,10 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from dgm.messages import JsonObject, Message, Tool, ToolCall
+from dgm.messages import JsonObject, Message, Request, Tool, ToolCall
 
 FAILED = "The tool failed:\n"
 """Prefix of a failed tool's result; OpenAI's protocols have no mark for failure."""
@@ -80,17 +81,32 @@ def tool_choice_of(value: object) -> str:
     return f"tool:{name}" if isinstance(name, str) and name else "auto"
 
 
-def tool_of(described: JsonObject, schema: str, *, instead: object) -> Tool:
-    """Return a tool in neutral form.
+def openai_fields(
+    request: Request,
+    write_tool: Callable[[Tool], JsonObject],
+    named: Callable[[str], JsonObject],
+    **more: object,
+) -> dict[str, Any]:
+    """Return the fields of a body that OpenAI's protocols share.
 
     Args:
-        described: its name and description.
-        schema: the field of ``described`` that holds its parameters.
-        instead: the name for a tool without one.
+        request: the request.
+        write_tool: writes a tool.
+        named: writes the choice of one tool by its name.
+        more: further fields; None is left out.
     """
-    parameters = described.get(schema)
-    name, description = described.get("name") or instead or "", described.get("description") or ""
-    return Tool(str(name), str(description), parameters if isinstance(parameters, dict) else {})
+    kind, _, name = request.tool_choice.partition(":")
+    # Omit the default: some reasoning models refuse the word itself.
+    choice = kind if kind == "required" or (kind == "none" and request.tools) else None
+    fields = {
+        "tools": [write_tool(tool) for tool in request.tools] or None,
+        "parallel_tool_calls": None if request.parallel or not request.tools else False,
+        "tool_choice": named(name) if kind == "tool" else choice,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        **more,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def schema_of(tool: Tool) -> JsonObject:

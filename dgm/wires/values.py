@@ -1,27 +1,32 @@
-"""Odd values in other programs' JSON: counts of tokens, half surrogate pairs, arguments that are no text."""
+"""Odd values in other programs' JSON: counts of tokens, half surrogate pairs, arguments that are no text, pieces."""
 
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
+
+import orjson
 
 from dgm.domain import Usage
 from dgm.messages import JsonObject
-from dgm.wires.json_scan import measure_nesting
 
 INVALID_JSON = "INVALID_JSON"
 """Key under which a model sees its own malformed arguments again: strict providers require an object."""
 MAX_NESTING = 64
 """Maximum nesting of a call's arguments that are read as JSON: not every JSON library can write deeper nesting."""
-REPLACEMENT = "\ufffd"
 
 _CHARACTERS_PER_TOKEN = 4
 _NOT_READ = ("model", "stream", "stream_options", "metadata", "user")
 """Keys of a request that the model does not read."""
 _HALF = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_REPLACED = frozenset(("role", "id", "type", "name", "index", "format", "signature", "object", "expires_at"))
+"""Fields whose later value replaces the earlier one."""
+
+
+# Numbers of tokens
 
 
 def count(value: object) -> int:
@@ -82,10 +87,12 @@ def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, w
         read: ``prompt`` or ``input``: the protocol's word for tokens that were read.
         wrote: ``completion`` or ``output``: its word for tokens that were written.
     """
-    counts = whole.get("usage")
-    given: Mapping[str, Any] = counts if isinstance(counts, Mapping) else {}
+    given = record(whole.get("usage") or record(whole.get("x_groq")).get("usage"))
     details, thought = given.get(f"{read}_tokens_details"), given.get(f"{wrote}_tokens_details")
-    into = count_of(given, f"{read}_tokens") or _split_by_cache(given)
+    into = count_of(given, f"{read}_tokens") or (
+        # DeepSeek may give the input only as cached and uncached tokens.
+        count_of(given, "prompt_cache_hit_tokens") + count_of(given, "prompt_cache_miss_tokens")
+    )
     out, total = count_of(given, f"{wrote}_tokens"), count_of(given, "total_tokens")
     reasoning = max(count_of(thought, "reasoning_tokens"), count_of(given, "reasoning_tokens"))
     if total > out and not into:
@@ -115,9 +122,17 @@ def openai_usage(whole: JsonObject, request: JsonObject, said: int, read: str, w
     )
 
 
-def _split_by_cache(counts: Mapping[str, Any]) -> int:
-    """Return the input if it is given only as cached and uncached tokens (DeepSeek)."""
-    return count_of(counts, "prompt_cache_hit_tokens") + count_of(counts, "prompt_cache_miss_tokens")
+# Texts
+
+
+def records(value: object) -> Sequence[JsonObject]:
+    """Return the objects of a list; empty for any other value."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def record(value: object) -> JsonObject:
+    """Return an object; empty for any other value."""
+    return value if isinstance(value, dict) else {}
 
 
 def texts(parts: object, *keys: str) -> str:
@@ -130,63 +145,70 @@ def texts(parts: object, *keys: str) -> str:
     return "".join(part[key] for part in records for key in keys if isinstance(part.get(key), str))
 
 
-def has_half(value: object) -> bool:
-    """Return whether a string of the value holds half a surrogate pair; fast, because it checks every chunk."""
-    if isinstance(value, str):
-        return not value.isascii() and _HALF.search(value) is not None
-    if isinstance(value, dict):
-        return any(map(has_half, value.values()))
-    if isinstance(value, list):
-        return any(map(has_half, value))
-    return False
-
-
 def mend_text(text: str) -> str:
-    """Return the text with pairs of halves joined, and single halves replaced."""
+    """Return the text with the halves of surrogate pairs joined, and single halves replaced."""
     if text.isascii() or not _HALF.search(text):
         return text
-    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return _HALF.sub(REPLACEMENT, joined)
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401  (any JSON)
+    """Return the value with every string changed; the same object if nothing changed."""
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            changed = {change(name): map_texts(inner, change) for name, inner in value.items()}
+            same = changed.keys() == value.keys() and all(changed[name] is value[name] for name in value)
+            if same:
+                return value
+            return Written(changed, change(value.text)) if isinstance(value, Written) else changed
+        case list():
+            entries = [map_texts(inner, change) for inner in value]
+            return value if all(new is old for new, old in zip(entries, value, strict=True)) else entries
+        case _:
+            return value
 
 
 def mend_halves(value: Any) -> Any:  # noqa: ANN401  (any JSON)
     """Return the value without half surrogate pairs; the same object if it holds none."""
-    if not has_half(value):
-        return value
-    match value:
-        case str():
-            return mend_text(value)
-        case dict():
-            return {mend_text(name): mend_halves(inner) for name, inner in value.items()}
-        case _:
-            return [mend_halves(inner) for inner in value]
+    return map_texts(value, mend_text) if _has_half(value) else value
 
 
-class SurrogateBuffer:
-    """A buffer that holds the first half of a surrogate pair back until its text continues."""
+def _has_half(value: object) -> bool:
+    """Return whether a string of the value holds half a surrogate pair; fast, because it checks every request."""
+    if isinstance(value, str):
+        return not value.isascii() and _HALF.search(value) is not None
+    if isinstance(value, dict):
+        return any(map(_has_half, value.values()))
+    return isinstance(value, list) and any(map(_has_half, value))
 
-    def __init__(self) -> None:
-        self._held: dict[tuple[object, ...], str] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
+def is_nested_deeper(value: object, limit: int) -> bool:
+    """Return whether a JSON value is nested in more than ``limit`` levels."""
+    level = [value]
+    while level and limit >= 0:
+        limit -= 1
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
 
-    def join(self, key: tuple[object, ...], text: str) -> str:
-        """Return the next piece of the text ``key`` without halves; hold a first half at its end."""
-        if not text:
-            return text
-        text = self._held.pop(key, "") + text
-        if "\ud800" <= text[-1] <= "\udbff":
-            self._held[key] = text[-1]
-            text = text[:-1]
-        return mend_text(text)
 
-    def left(self, *prefix: object) -> list[tuple[object, ...]]:
-        """Return the keys that begin with ``prefix`` and whose text never continued, and forget their halves."""
-        keys = [key for key in self._held if key[: len(prefix)] == prefix]
-        for key in keys:
-            del self._held[key]
-        return keys
+# Arguments of calls
+
+
+class Written(dict[str, Any]):
+    """Arguments of a call, with the text that the model wrote."""
+
+    def __init__(self, value: Mapping[str, Any], text: str) -> None:
+        """Take the arguments and their text."""
+        super().__init__(value)
+        self.text = text
 
 
 def is_json(text: str) -> bool:
@@ -199,16 +221,9 @@ def is_json(text: str) -> bool:
 
 
 def _parse_strictly(text: str) -> object:
-    """Return the value of a JSON text; raise ``ValueError`` for deep nesting and for numbers that JSON lacks."""
-    if measure_nesting(text) > MAX_NESTING:
+    value = orjson.loads(text.encode("utf-8", "surrogatepass"))
+    if is_nested_deeper(value, MAX_NESTING):
         raise ValueError("nested too deep")
-    return json.loads(text, parse_constant=_parse_finite, parse_float=_parse_finite)
-
-
-def _parse_finite(written: str) -> float:
-    value = float(written)
-    if not math.isfinite(value):
-        raise ValueError(f"{written} is no number of JSON")
     return value
 
 
@@ -216,13 +231,15 @@ def arguments_text(arguments: object) -> str:
     """Return a call's arguments as text; some servers send an object, or nothing instead of empty arguments."""
     if isinstance(arguments, str):
         return arguments
+    if isinstance(arguments, Written):
+        return arguments.text
     return json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
 
 
 def arguments_of(text: object) -> dict[str, Any]:
     """Return a call's arguments as an object, whatever the model wrote."""
-    if isinstance(text, Mapping):
-        return dict(text)
+    if isinstance(text, dict):
+        return text
     if text is None or (isinstance(text, str) and not text.strip()):
         return {}
     try:
@@ -231,7 +248,8 @@ def arguments_of(text: object) -> dict[str, Any]:
         value = INVALID_JSON
     if value is None:
         return {}
-    return value if isinstance(value, dict) else {INVALID_JSON: text}
+    value = value if isinstance(value, dict) else {INVALID_JSON: text}
+    return Written(value, text) if isinstance(text, str) else value
 
 
 def mend_arguments(arguments: object) -> object:
@@ -254,26 +272,90 @@ class Ids:
     def take(self, given: object) -> str:
         """Return the id ``given``, or a new one if it is missing or taken."""
         name = given if isinstance(given, str) and given and given not in self._taken else ""
-        name = mend_text(name) or next(made for made in self._made if made not in self._taken)
+        name = name or next(made for made in self._made if made not in self._taken)
         self._taken.add(name)
         return name
 
-    def reserve(self, given: Iterable[object]) -> None:
-        """Reserve these ids, so that no other call gets one."""
-        self._made = itertools.filterfalse({*given}.__contains__, self._made)
 
-
-def mend_each(owner: JsonObject, name: str, mend: Callable[[Any], Any]) -> JsonObject:
-    """Return an object with every entry of its list ``name`` corrected; the same object if nothing changed."""
+def mend_each(owner: JsonObject, name: str, mend: Callable[[JsonObject], JsonObject]) -> JsonObject:
+    """Return an object with every record of its list ``name`` corrected; the same object if nothing changed."""
     given = owner.get(name)
     if not isinstance(given, list):
         return owner
-    mended = [mend(entry) for entry in given]
+    mended = [mend(entry) if isinstance(entry, dict) else entry for entry in given]
     if all(new is old for new, old in zip(mended, given, strict=True)):
         return owner
     return {**owner, name: mended}
 
 
-def records(value: object) -> Sequence[JsonObject]:
-    """Return the objects of a list; empty for any other value."""
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+# Pieces
+
+
+class Growing:
+    """The fields of a message that comes in pieces: texts and lists grow, records are merged, the rest is replaced."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[Any]] = {}
+
+    def add(self, delta: JsonObject, leave: Sequence[str] = ()) -> None:
+        """Add a delta's fields except those in ``leave``; null changes nothing."""
+        for name, value in delta.items():
+            if value is not None and name not in leave:
+                self._pieces.setdefault(name, []).append(value)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._pieces
+
+    def fields(self) -> dict[str, Any]:
+        """Return all fields so far."""
+        return {name: _join(name, pieces) for name, pieces in self._pieces.items()}
+
+
+def _join(name: str, pieces: Sequence[Any]) -> Any:  # noqa: ANN401  (any JSON)
+    if name in _REPLACED:
+        return pieces[-1]
+    if all(type(piece) is str for piece in pieces):
+        return "".join(pieces)
+    return reduce(merge, pieces, [] if isinstance(pieces[0], list) else None)
+
+
+def merge(old: Any, new: Any) -> Any:  # noqa: ANN401  (any JSON)
+    """Return a value continued by a further piece."""
+    match old, new:
+        case str(), str():
+            return old + new
+        case list(), str():
+            return merge(old, [{"type": "text", "text": new}])
+        case str(), list():
+            return merge([{"type": "text", "text": old}], new)
+        case list(), list():
+            entries = list(old)
+            for entry in new:
+                if entries and _continues(entries[-1], entry):
+                    entries[-1] = merge(entries[-1], entry)
+                else:
+                    entries.append(entry)
+            return entries
+        case dict(), dict():
+            more = {
+                name: value if old.get(name) is None or name in _REPLACED else merge(old[name], value)
+                for name, value in new.items()
+                if value is not None
+            }
+            return {**old, **more}
+        case _:
+            return new
+
+
+def _continues(last: object, entry: object) -> bool:
+    """Return whether an entry of a list continues the last one: a part with the same index and type, or plain text."""
+    if not (isinstance(last, dict) and isinstance(entry, dict)) or last.get("type") != entry.get("type"):
+        return False
+    kind = entry.get("type")
+    if not isinstance(kind, str) or not kind:
+        return False
+    if "index" in entry or "index" in last:
+        return bool(last.get("index") == entry.get("index"))
+    if kind in ("text", "thinking"):
+        return isinstance(entry.get(kind), str | list) and not entry.get("annotations")
+    return kind in ("reasoning.text", "reasoning.summary")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from dgm.archive.journal import read_reply, read_request
+from dgm.archive.journal import CallReader
 from dgm.domain import ActionId, Digest, Evaluation, Snapshot, Tally
 from dgm.meta.evidence import (
     EvidenceContents,
@@ -71,9 +71,9 @@ class BriefBuilder:
         if not brief.evidence:
             return {}
         run = self.by.run
-        heard_calls = [call for call in run.store.calls(action) if call.number in heard]
-        answered = [call for call in heard_calls if not read_reply(run, call.reply).error]
-        said = [read_request(run, call.request) for call in answered]
+        reader = CallReader(run.store, run.traces)
+        exchanged = [reader.exchange(call) for call in run.store.calls(action) if call.number in heard]
+        said = [request for request, reply in exchanged if not reply.error]
         return {"reading": self.by.keep_whole(record_reading(brief.evidence, brief.parents[0].source, said))}
 
     def _folder(self, about: EvidenceContents, own: list[Case]) -> Snapshot:

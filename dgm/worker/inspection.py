@@ -150,7 +150,8 @@ def find_difference(job: Job, recorded: Work, repeated: Work) -> str:
         Exchange(number, request, WireReply(request.protocol, b"", stream=False, usage=Usage()))
         for number, request in enumerate(before, 1)
     ]
-    memory = LeaseMemory(paid, Conditions.at(*(time.time() + days * DAY_S for days in (-1, 0, 1))))
+    memory = LeaseMemory()
+    memory.recall(paid, Conditions.at(*(time.time() + days * DAY_S for days in (-1, 0, 1))))
     memory.begin_job((*read_contract(job.source).volatile, ZONE_NAME), job.problem)
     for number, request in enumerate(after, 1):
         if memory.take(request, number) is None:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,17 +52,17 @@ class UsageJournal:
     def __init__(self) -> None:
         self.usage = Usage()
 
-    def exchanges(self, action: ActionId) -> Sequence[Exchange]:  # noqa: ARG002  (nothing was ever recorded)
+    def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:  # noqa: ARG002  (nothing was recorded)
         """Return none: nothing was recorded."""
-        return ()
+        return 0, ()
+
+    def recall(self, action: ActionId, numbers: Collection[int]) -> tuple[Sequence[Exchange], Conditions]:  # noqa: ARG002
+        """Return none: nothing was recorded."""
+        return (), UNKNOWN
 
     def cut_calls(self, action: ActionId) -> Sequence[CutCall]:  # noqa: ARG002  (nothing was ever recorded)
         """Return none: nothing was recorded."""
         return ()
-
-    def conditions(self, action: ActionId) -> Conditions:  # noqa: ARG002  (nothing was ever recorded)
-        """Return none: nothing was recorded."""
-        return UNKNOWN
 
     async def begin(self, call: BegunCall) -> None:
         """Record nothing."""

@@ -8,7 +8,7 @@ import pytest
 
 from dgm import assemble
 from dgm.archive.events import ActionStarted, ModelCalled
-from dgm.archive.journal import read_request
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.config import BudgetSettings, Settings
 from dgm.domain import ActionId, AgentId, Born, Entry, Evaluate, Expand, Verdict
@@ -103,7 +103,7 @@ def hidden(text):
 def asked(run: Run, action: ActionId):
     """Every request of an action as text, tools included."""
     for call in run.store.calls(action):
-        request = read_request(run, call.request)
+        request, _ = CallReader(run.store, run.traces).exchange(call)
         yield call.role, json.dumps([repr(request.messages), repr(request.tools)])
 
 
@@ -123,7 +123,7 @@ def test_no_request_holds_a_word_of_them(played):
     seen = set()
     for item in run.store.read():
         if isinstance(item.event, ModelCalled):
-            text = repr(read_request(run, item.event.request))
+            text = repr(CallReader(run.store, run.traces).exchange(item.event)[0])
             assert hidden(text) == [], f"call {item.event.number} of action {item.event.action}"
             seen |= {item.event.role} if marked.SEEN in text else set()
     assert {"solve", "diagnose"} <= seen

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.archive.exchange import decode_reply, encode_reply
+from dgm.archive.exchange import encode_reply
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import Verdict
 from dgm.paths import asset
@@ -46,7 +47,7 @@ def first_call_with_tools(run, action):
     """The first model call of an action whose reply runs a tool, with its event's number."""
     for recorded in run.store.events_of_action(action):
         if type(recorded.event).__name__ == "ModelCalled":
-            reply = decode_reply(run.traces.get(recorded.event.reply))
+            reply = CallReader(run.store, run.traces).reply(recorded.event)
             if reply.calls:
                 return recorded.seq, recorded.event, reply
     raise AssertionError("no reply with a tool call")
@@ -143,15 +144,16 @@ def test_another_patch_is_a_divergence_with_both_verdicts(dgm, copy):
     }
 
 
-def test_one_changed_byte_of_a_trace_is_found_and_named(dgm, copy):
+def test_one_changed_byte_of_a_call_is_found_and_named(dgm, copy):
     with Run.open(copy) as run:
         _, event, _ = first_call_with_tools(run, run.tree.agents[1].action)
-    path = copy / "traces" / event.reply[:2] / f"{event.reply[2:]}.z"
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(bytes(data))
+    where = "WHERE action = ? AND number = ?", (event.action, event.number)
+    with closing(sqlite3.connect(copy / "events.db")) as log, log:
+        data = bytearray(log.execute(f"SELECT reply FROM calls {where[0]}", where[1]).fetchone()[0])
+        data[len(data) // 2] ^= 1
+        log.execute(f"UPDATE calls SET reply = ? {where[0]}", (bytes(data), *where[1]))
     done = dgm("replay", "tampered", "lineage", "1", code=2)
-    assert event.reply in done.stderr
+    assert f"action {event.action}, call {event.number}: its reply" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.events import AgentStillborn, CallStarted, ModelCalled, TaskGraded
-from dgm.archive.journal import read_recorded_request, read_reply
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import Evaluation
 from dgm.gateway.blame import QUESTION
@@ -41,14 +41,15 @@ class Record:
         """Read a run's log."""
         with Run.open(folder) as run:
             found = cls(suite=str(run.config["versions"]["benchmark"]))
+            reader = CallReader(run.store, run.traces)
             for recorded in run.store.read():
                 match recorded.event:
-                    case ModelCalled(action, _, role=role, request=asked, reply=digest):
-                        request = read_recorded_request(run, asked)
+                    case ModelCalled(action, _, role=role) as call:
+                        request = reader.request(call)
                         assert isinstance(request, WireRequest)
                         if request.body["messages"][-1]["content"] == QUESTION:
                             continue
-                        reply = read_reply(run, digest, asked)
+                        _, reply = reader.exchange(call)
                         found.calls.append(Call(action, role, request.body["messages"], reply))
                     case TaskGraded(_, outcome):
                         found.graded.append(outcome)

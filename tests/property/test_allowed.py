@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.gateway import allowed
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_document
 from dgm.messages import WireProtocol
 from tests.property.test_wires import JSON, WELL_FORMED, nearly
 

@@ -1,181 +1,266 @@
-"""Whatever JSON a provider sends, it is an answer or none; nothing else falls out, and it can be sent back."""
+"""Laws of answers: whatever JSON a provider sends in whatever pieces, clients can read it, or it is no answer."""
 
-import contextlib
 import copy
+import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.messages import Message, Request, Role, WireProtocol
-from dgm.wires import WIRES
-from dgm.wires.events import DONE, ErrorInAnswer, UnusableReply
+from dgm.domain import Usage
+from dgm.messages import Message, Request, Role, WireReply
+from dgm.models.receiving import AnswerReader
+from dgm.wires import WIRES, whole_of
+from dgm.wires.stream import parse_event
+from dgm.wires.values import mend_halves
+from dgm.wires.wire import DONE, ErrorInAnswer, UnusableReply
+from tests.support.wires import chat_script, messages_script, responses_script
+from tests.support.wires.vendors import BODIES, CHAT, MESSAGES, RESPONSES, passed, sse
+
+pytestmark = pytest.mark.slow
 
 USER = Message(Role.USER, "Go.")
-TURN_OF_USER = {"role": "user", "content": "Go."}
-BODIES = {
-    WireProtocol.CHAT: {"model": "m", "messages": [TURN_OF_USER]},
-    WireProtocol.RESPONSES: {"model": "m", "input": [TURN_OF_USER]},
-    WireProtocol.MESSAGES: {"model": "m", "messages": [TURN_OF_USER], "max_tokens": 9},
+DETAIL = {"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0}
+COUNTS = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10}
+WHOLES = {
+    CHAT: {
+        **chat_script.chunk(),
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "message": {**chat_script.MESSAGE, "reasoning_details": [DETAIL]},
+                "finish_reason": "tool_calls",
+            }
+        ],
+        "usage": COUNTS,
+    },
+    RESPONSES: responses_script.response(
+        responses_script.THOUGHT, responses_script.SAID, responses_script.CALL
+    ),
+    MESSAGES: messages_script.message(
+        messages_script.THINKING, messages_script.TEXT, messages_script.CALL, reason="tool_use"
+    ),
 }
-CALL = {"index": 0, "id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
-DETAIL = {"type": "reasoning.text", "text": "Hm.", "signature": None, "index": 0}
-TURN = {
-    "role": "assistant", "content": "Hi.", "refusal": None, "reasoning_content": "Hm.", "reasoning_details": [DETAIL],
-    "function_call": None, "tool_calls": [CALL],
-}  # fmt: skip
-USAGE = {
-    "prompt_tokens": 5,
-    "completion_tokens": 5,
-    "total_tokens": 10,
-    "prompt_tokens_details": {"cached_tokens": 1},
-}
-CHUNKS = [
-    {"choices": [{"index": 0, "delta": TURN, "finish_reason": None}], "usage": None},
-    {"choices": [{"index": 0, "delta": {"tool_calls": [{**CALL, "id": None}]}, "finish_reason": None}]},
-    {"choices": [{"index": 0, "delta": {"reasoning_details": [DETAIL]}, "finish_reason": "tool_calls"}]},
-    {"choices": [], "usage": USAGE},
-]
-WHOLE = {"choices": [{"index": 0, "message": TURN, "finish_reason": "tool_calls"}], "usage": USAGE}
-RESPONSE = {
-    "object": "response",
-    "status": "completed",
-    "incomplete_details": {"reason": "max_output_tokens"},
-    "output": [
-        {"type": "reasoning", "id": "r", "summary": [{"type": "s", "text": "Hm."}], "encrypted_content": "x"},
-        {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi."}]},
-        {"type": "function_call", "id": "f", "call_id": "c", "name": "bash", "arguments": "{}"},
+STREAMS = {
+    CHAT: [
+        chat_script.chunk({"role": "assistant", "content": "Hä", "reasoning_details": [DETAIL]}),
+        chat_script.chunk({"content": "llo"}),
+        chat_script.call(0, "bash", '{"a"', "a"),
+        chat_script.piece(0, arguments=":1}"),
+        chat_script.call(1, "bash", "", "b"),
+        chat_script.chunk(finish="tool_calls"),
+        {**chat_script.chunk(), "choices": [], "usage": COUNTS},
     ],
-    "usage": {"input_tokens": 5, "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 3}},
-}  # fmt: skip
-JUNK = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-3, 3),
-    st.floats(),
-    st.sampled_from(["", "x", "stop", "call_0", "incomplete"]),
-    st.lists(st.one_of(st.none(), st.integers(), st.text(max_size=2)), max_size=2),
-    st.dictionaries(st.sampled_from(["type", "id", "text", "name"]), st.integers(), max_size=2),
+    RESPONSES: responses_script.told(responses_script.THOUGHT, responses_script.SAID, responses_script.CALL),
+    MESSAGES: messages_script.told(
+        messages_script.THINKING, messages_script.TEXT, messages_script.CALL, reason="tool_use"
+    ),
+}
+ODD = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        2.5,
+        1e400,
+        "",
+        "x",
+        "\ud83d",
+        "😀",
+        [],
+        ["x"],
+        [None],
+        {},
+        {"x": 1},
+        [{"type": 1}],
+    ]
 )
+CUTS = st.lists(st.integers(0, 10_000), max_size=8)
 
 
 def places(value, path=()):
-    """Every place in a piece of JSON."""
-    yield path
+    """The paths of all values within a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, part in inner:
-        yield from places(part, (*path, name))
+    for name, one in inner:
+        yield (*path, name)
+        yield from places(one, (*path, name))
 
 
 @st.composite
 def spoiled(draw, valid):
-    """The valid JSON with one to three places replaced."""
-    value = {"root": copy.deepcopy(valid)}
-    for _ in range(draw(st.integers(1, 3))):
-        path = draw(st.sampled_from([path for path in places(value) if path]))
+    """The valid JSON with up to three places replaced or removed."""
+    value = copy.deepcopy(valid)
+    for _ in range(draw(st.integers(0, 3))):
+        path = draw(st.sampled_from([*places(value)] or [()]))
         inside = value
         for name in path[:-1]:
             inside = inside[name]
-        inside[path[-1]] = draw(JUNK)
-    return value["root"]
+        if path and draw(st.booleans()):
+            del inside[path[-1]]
+        elif path:
+            inside[path[-1]] = copy.deepcopy(draw(ODD))
+    return value
 
 
-def sound(reply):
-    """Whether a reply is one that can be journaled and sent on."""
-    texts = [
-        reply.text,
-        reply.reasoning,
-        *(part for c in reply.calls for part in (c.id, c.name, c.arguments)),
-    ]
-    used = reply.usage
-    return (
-        all(isinstance(text, str) for text in texts)
-        and all(call.id and call.name for call in reply.calls)
-        and len({call.id for call in reply.calls}) == len(reply.calls)
-        and used.input_tokens > 0
-        and used.output_tokens > 0
-        and 0 <= used.cached_tokens + used.written_tokens <= used.input_tokens
-        and 0 <= used.reasoning_tokens <= used.output_tokens
-    )
+def spoiled_streams(protocol):
+    return spoiled(STREAMS[protocol]).map(lambda events: [one for one in events if isinstance(one, dict)])
 
 
-def sent_back(reply):
-    return Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native)
-
-
-MESSAGE = {
-    "type": "message",
-    "id": "m",
-    "role": "assistant",
-    "content": [
-        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
-        {"type": "text", "text": "Hi."},
-        {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}},
-    ],
-    "stop_reason": "tool_use",
-    "usage": {"input_tokens": 5, "output_tokens": 5},
-}
-WHOLES = {
-    WireProtocol.CHAT: WHOLE,
-    WireProtocol.RESPONSES: RESPONSE,
-    WireProtocol.MESSAGES: MESSAGE,
-}
-SPOILED = st.sampled_from(list(WireProtocol)).flatmap(
-    lambda protocol: st.tuples(st.just(protocol), spoiled(WHOLES[protocol]))
-)
-
-
-def accept(protocol, whole):
-    """What is made of a whole answer that passed its check."""
-    wire, body = WIRES[protocol], BODIES[protocol]
-    mended = wire.mended(whole, body)
-    reply = wire.read_reply(mended, body)
-    assert sound(reply)
-    assert wire.write_request(Request((USER, sent_back(reply), USER)), "m")
-    assert all(event.render() for event in wire.split(mended))
-    assert wire.stop(mended) == reply.stop
-
-
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(SPOILED)
-def test_any_whole_answer_is_one_or_none(drawn):
-    protocol, whole = drawn
-    if isinstance(whole, dict):
-        with contextlib.suppress(UnusableReply, ErrorInAnswer):
-            WIRES[protocol].check(whole)
-            accept(protocol, whole)
-
-
-def read_stream(protocol, events):
-    reader = WIRES[protocol].reader(BODIES[protocol])
+def events_of(protocol, events):
+    """The events as bytes, each named by its type."""
+    text = ""
     for event in events:
-        if isinstance(event, dict):
-            reader.take(event, str(event.get("type") or ""))
-    reader.finish(done=True)
-    return reader.whole()
+        if isinstance(name := event.get("type"), str) and protocol is not CHAT:
+            text += f"event: {name}\n"
+        text += f"data: {json.dumps(event)}\n\n"
+    return (text + ("data: [DONE]\n\n" if protocol is CHAT else "")).encode("utf-8", "replace")
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(spoiled(CHUNKS))
-def test_any_stream_of_completions_is_an_answer_or_none(chunks):
-    with contextlib.suppress(UnusableReply, ErrorInAnswer):
-        accept(WireProtocol.CHAT, read_stream(WireProtocol.CHAT, chunks if isinstance(chunks, list) else []))
+def read(protocol, content, cuts=()):
+    """The answer and what was handed on before its end; None where it is no answer."""
+    try:
+        return passed(protocol, content, cuts=cuts)
+    except (UnusableReply, ErrorInAnswer):
+        return None
 
 
-@pytest.mark.slow
-@settings(max_examples=200, deadline=None)
-@given(
-    st.sampled_from([WireProtocol.RESPONSES, WireProtocol.MESSAGES]).flatmap(
-        lambda protocol: st.tuples(st.just(protocol), spoiled(events_of(protocol)))
+def check_sound(protocol, whole):
+    """A whole answer can be counted, journaled, told to another agent, and sent back to its provider."""
+    wire, body = WIRES[protocol], BODIES[protocol]
+    reply = wire.read_reply(whole, body)
+    json.dumps(whole, ensure_ascii=False).encode()
+    assert all(isinstance(text, str) for text in (reply.text, reply.reasoning))
+    assert all(call.id and call.name and isinstance(call.arguments, str) for call in reply.calls)
+    assert len({call.id for call in reply.calls}) == len(reply.calls)
+    used = reply.usage
+    assert min(used.input_tokens, used.output_tokens) > 0
+    assert 0 <= used.cached_tokens + used.written_tokens <= used.input_tokens
+    assert 0 <= used.reasoning_tokens <= used.output_tokens
+    said = Message(Role.ASSISTANT, reply.text, reply.calls, native=reply.native)
+    assert wire.write_request(Request((USER, said, USER)), "m")
+
+
+@pytest.mark.parametrize("protocol", list(STREAMS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_pieces_of_any_stream_give_the_same_answer(protocol, data):
+    content = events_of(protocol, data.draw(spoiled_streams(protocol)))
+    assert read(protocol, content, data.draw(CUTS)) == read(protocol, content)
+
+
+@pytest.mark.parametrize("protocol", list(STREAMS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_an_agent_is_told_the_answer_that_is_counted_and_can_read_all_of_it(protocol, data):
+    events = data.draw(spoiled_streams(protocol))
+    found = read(protocol, events_of(protocol, events))
+    if events == STREAMS[protocol]:
+        assert found is not None
+    if found is None:
+        return
+    answer, _ = found
+    check_sound(protocol, answer.whole)
+    again = WIRES[protocol].fold({**BODIES[protocol], "stream": True})
+    told = whole_of(WireReply(protocol, answer.content, True, Usage()), BODIES[protocol])
+    assert (
+        WIRES[protocol].read_reply(told, BODIES[protocol]).text
+        == WIRES[protocol].read_reply(answer.whole, {}).text
     )
+    kept, _ = passed(protocol, answer.content)
+    assert kept.content == answer.content
+    assert again.spoken is False
+
+
+@pytest.mark.parametrize("protocol", list(WHOLES))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_whole_answer_is_one_or_none(protocol, data):
+    whole = data.draw(spoiled(WHOLES[protocol]))
+    wire, body = WIRES[protocol], BODIES[protocol]
+    reader = AnswerReader(wire, body, body, streamed=False)
+    reader.feed(json.dumps(whole).encode())
+    try:
+        answer = reader.end()
+    except (UnusableReply, ErrorInAnswer):
+        assert whole != WHOLES[protocol]
+        return
+    check_sound(protocol, answer.whole)
+    assert wire.accept(answer.whole, body) == answer.whole
+
+
+@pytest.mark.parametrize("protocol", list(WHOLES))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_split_answer_is_folded_to_the_same(protocol, data):
+    wire, body = WIRES[protocol], BODIES[protocol]
+    try:
+        sent = json.dumps(data.draw(spoiled(WHOLES[protocol]))).encode()
+        whole = wire.accept(mend_halves(parse_event(sent)[0]), body)
+    except (UnusableReply, ErrorInAnswer):
+        return
+    fold = wire.fold(body)
+    sound = [fold.take(event.data, event.name) for event in wire.split(whole) if event.data != DONE]
+    assert all(sound) and fold.complete
+    first, second = (wire.read_reply(one, body) for one in (fold.whole(), whole))
+    assert replace(first, native=None) == replace(second, native=None)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.sampled_from(["x", *(name for one in WHOLES for name in [one])]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "choices",
+                    "delta",
+                    "index",
+                    "item",
+                    "content",
+                    "part",
+                    "message",
+                    "tool_calls",
+                    "function",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
 )
-def test_any_stream_of_events_is_an_answer_or_none(drawn):
-    protocol, events = drawn
-    with contextlib.suppress(UnusableReply, ErrorInAnswer):
-        accept(protocol, read_stream(protocol, events if isinstance(events, list) else []))
 
 
-def events_of(protocol):
-    return [event.data for event in WIRES[protocol].split(WHOLES[protocol]) if event.data != DONE]
+@pytest.mark.parametrize("protocol", list(STREAMS))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_fold_raises_its_errors_only(protocol, data):
+    kinds = [str(event.get("type")) for event in STREAMS[protocol]]
+    event = data.draw(
+        st.dictionaries(st.sampled_from(["delta", "index", "output_index", "item", "choices"]), JSON)
+    )
+    fold = WIRES[protocol].fold(BODIES[protocol])
+    try:
+        for one in (*STREAMS[protocol][: data.draw(st.integers(0, 3))], event):
+            name = data.draw(st.sampled_from(kinds))
+            fold.take(
+                {"type": name, **one} if protocol is not CHAT else one, name if protocol is not CHAT else ""
+            )
+        fold.finish(done=True)
+    except (UnusableReply, ErrorInAnswer):
+        pass
+    assert isinstance(fold.whole(), dict)
+    assert json.dumps(fold.whole())
+
+
+def test_nothing_is_an_answer_by_mistake():
+    for protocol in STREAMS:
+        assert read(protocol, sse({}, end="")) is None

@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.domain import Usage
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest, ParsedCall, WireAnswer
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import ParsedCall, parse_call, parse_document
 from dgm.messages import Reply, Stop, ToolCall
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import WireAnswer
 
 pytestmark = pytest.mark.slow
 
-WIRES = (chat.WIRE, responses.WIRE, messages.WIRE)
+WIRES = (CHAT, RESPONSES, MESSAGES)
 WORDS = st.sampled_from(
     (
         *("type", "role", "content", "text", "input", "messages", "tools", "function", "name", "arguments"),
@@ -159,7 +160,7 @@ REPLIES = st.builds(
 def parsed_or_refused(wire, body):
     """The call, or the words of its refusal; anything else is raised."""
     try:
-        return wire.parse(parse_document(body))
+        return parse_call(wire, parse_document(body))
     except BadRequest as refusal:
         error = json.loads(wire.render_error(refusal.status, refusal.code, str(refusal)))
         return error["error"]["message"]
@@ -181,7 +182,7 @@ def test_whatever_arrives_is_parsed_or_refused_in_one_line(wire, data):
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.path)
 def test_well_formed_request_is_parsed(wire):
-    assert wire.parse(WELL_FORMED[wire.path]).request.tool_choice == "tool:f"
+    assert parse_call(wire, WELL_FORMED[wire.path]).request.tool_choice == "tool:f"
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.path)
@@ -191,8 +192,8 @@ def test_whatever_a_model_says_is_told_in_whole_events(wire, reply, thinking):
     answer = WireAnswer(
         reply, wire.prefix + "1", "m", 1, {"thinking": thinking} if wire.path == "/messages" else {}
     )
-    assert json.loads(wire.render(answer))
-    events = b"".join(wire.render_stream(answer, True)).decode()
+    assert json.loads(wire.render(wire.write_answer(answer), stream=False))
+    events = wire.render(wire.write_answer(answer), stream=True).decode()
     assert events.endswith("\n\n")
     for event in events.removesuffix("\n\n").split("\n\n"):
         kind, _, data = event.rpartition("data: ")

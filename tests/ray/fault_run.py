@@ -31,7 +31,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dgm.archive.events import CallBooked, ModelCalled
-from dgm.archive.journal import read_recorded_request
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.sandboxes.scratch import list_sandboxes
 from tests.e2e.killing import audit
@@ -312,10 +312,11 @@ def read_paid(folder: Path, heard: Path) -> Paid:
     numbers: dict[tuple[int, str], list[int]] = {}
     cut = 0
     with Run.open(folder) as run:
+        reader = CallReader(run.store, run.traces)
         for recorded in run.store.read():
             match recorded.event:
-                case ModelCalled(action, number, request=digest):
-                    request = read_recorded_request(run, digest)
+                case ModelCalled(action, number) as call:
+                    request = reader.request(call)
                     body = json.dumps(getattr(request, "body", str(request)), sort_keys=True)
                     numbers.setdefault((action, body), []).append(number)
                 case CallBooked():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled, ModelLearned
-from dgm.archive.journal import read_recorded_request
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.messages import WireRequest
 from tests.support.streaming_provider import conversation
@@ -36,12 +36,13 @@ class Log:
         tokens: Counter[str] = Counter()
         checks = 0
         with Run.open(folder) as run:
+            reader = CallReader(run.store, run.traces)
             for recorded in run.store.read():
                 match recorded.event:
-                    case CallStarted(action, number, request=digest):
-                        started[action, number] = _asked(run, digest)
-                    case ModelCalled(action, number, request=digest, usage=usage):
-                        answered[action, number] = _asked(run, digest)
+                    case CallStarted(action, number) as call:
+                        started[action, number] = _asked(reader, call)
+                    case ModelCalled(action, number, usage=usage) as call:
+                        answered[action, number] = _asked(reader, call)
                         tokens[answered[action, number]] += usage.tokens
                     case CallBooked(action, number, usage=usage):
                         bookings.append(recorded.event)
@@ -51,6 +52,6 @@ class Log:
         return cls(started, answered, bookings, tokens, checks)
 
 
-def _asked(run: Run, digest: str) -> str:
-    request = read_recorded_request(run, digest)
+def _asked(reader: CallReader, call: CallStarted | ModelCalled) -> str:
+    request = reader.request(call)
     return conversation(request.body) if isinstance(request, WireRequest) else str(request)

@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.archive.journal import exchanges, reply_of
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
-from dgm.domain import ActionId
-from dgm.messages import Reply, Request, WireReply, WireRequest
-from dgm.wires import WIRES
+from dgm.messages import Reply, Request
 from tests.support.program import PATIENCE_S, Program
 from tests.support.wire_server import Kind, Rule, Script
 
@@ -130,16 +128,8 @@ def count(run: Path, what: str) -> int:
 
 def read_exchanges(run: Run, action: int) -> list[tuple[Request, Reply]]:
     """What an action asked and was answered, in dgm's own form, in the order of its calls."""
-    found = []
-    for exchange in exchanges(run, ActionId(action)):
-        asked, said = exchange.request, exchange.reply
-        if isinstance(asked, WireRequest):
-            assert isinstance(said, WireReply)
-            said = reply_of(said, asked.body)
-            asked = WIRES[asked.protocol].read_request(asked.body)
-        assert isinstance(said, Reply)
-        found.append((asked, said))
-    return found
+    reader = CallReader(run.store, run.traces)
+    return [reader.exchange(call) for call in run.store.calls(action)]
 
 
 ANSWERED = "spend where kind = 'model_called' or (kind = 'model_learned' and input_tokens > 0)"

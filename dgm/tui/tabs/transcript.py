@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from dgm.analysis.lookups import read_births
 from dgm.archive.events import AgentBorn, ModelCalled
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
+from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
 from dgm.conversations import Thread, Turn
-from dgm.domain import AgentId
+from dgm.domain import ActionId, AgentId
 from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text
 from dgm.show.making import making_lines
@@ -45,11 +47,11 @@ def load(reader: RunReader, agent: AgentId) -> Load:
             who = root_text(born)
             said = f"{who[0].upper()}{who[1:]}: no operator made it."
             return WrappedBody([make_line(said), (), *paragraph_lines(born.rationale)])
-        calls = reader.ask(lambda store: store.calls(born.action))
+        calls, transcript = reader.ask(lambda store: _read(store, traces, born.action))
         parts: list[Body] = [WrappedBody(list(_head_lines(born, aim)))]
         if folded:
             parts.append(load_or_explain("what is kept of its making", lambda: _making_body(reader, agent)))
-        parts += _call_bodies(traces, calls)
+        parts += _call_bodies(transcript, calls)
         if "log" in born.cost.traces:
             log = load_or_explain("trace log", lambda: RawBody(traces.get(born.cost.traces["log"])))
             parts += [LineBody([(), heading_line("output of the operator's program")]), log]
@@ -75,8 +77,12 @@ def _making_body(reader: RunReader, agent: AgentId) -> Body:
     return WrappedBody([(), *reader.ask_tree(ask)])
 
 
-def _call_bodies(traces: Traces, calls: Sequence[ModelCalled]) -> Iterator[Body]:
-    transcript = read_transcript(traces, calls)
+def _read(store: EventStore, traces: Traces, action: ActionId) -> tuple[Sequence[ModelCalled], Transcript]:
+    calls = store.calls(action)
+    return calls, read_transcript(CallReader(store, traces), calls)
+
+
+def _call_bodies(transcript: Transcript, calls: Sequence[ModelCalled]) -> Iterator[Body]:
     for number, thread in enumerate(transcript.threads, 1):
         yield WrappedBody(list(_thread_lines(number, thread, transcript)))
     if transcript.fault is not None:

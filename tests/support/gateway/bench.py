@@ -29,15 +29,16 @@ class MemoryJournal:
         self.taught = []
         self.then = UNKNOWN
 
-    def exchanges(self, action):
-        keys = sorted((key for key in self.paid if key.action == action), key=lambda key: key.number)
-        return [Exchange(key.number, self.paid[key].request, self.paid[key].reply) for key in keys]
+    def numbers(self, action):
+        answered = {key.number for key in self.paid if key.action == action}
+        return max([0, *answered, *(cut.number for cut in self.cut_calls(action))]), answered
+
+    def recall(self, action, numbers):
+        keys = [CallKey(action, number) for number in sorted(numbers)]
+        return [Exchange(key.number, self.paid[key].request, self.paid[key].reply) for key in keys], self.then
 
     def cut_calls(self, action):
         return [call for call in self.cut if action == ACTION]
-
-    def conditions(self, action):
-        return self.then
 
     async def begin(self, call):
         assert call.key not in self.paid, f"{call.key} begins after it was paid"

@@ -10,12 +10,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dgm.domain import Usage
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import read_document
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.wire import BadRequest, WireAnswer
+from dgm.gateway.translation import answer_id, parse_call
 from dgm.messages import CallKey, Reply, Stop, ToolCall
+from dgm.wires import CHAT, MESSAGES, RESPONSES
+from dgm.wires.wire import WireAnswer
 
-WIRES = (chat.WIRE, responses.WIRE, messages.WIRE)
+WIRES = (CHAT, RESPONSES, MESSAGES)
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 USED = Usage(1, 100, 30, 0.0, 60, 10, 20)
 SAID = Reply("Done.", usage=USED)
@@ -32,7 +34,9 @@ SILENT = Reply("", stop=Stop.REFUSAL, usage=USED)
 
 def parse(wire, body):
     """What the gateway reads of a request that is to be translated."""
-    return wire.parse(read_document(wire, body if isinstance(body, bytes) else json.dumps(body).encode()))
+    return parse_call(
+        wire, read_document(wire, body if isinstance(body, bytes) else json.dumps(body).encode())
+    )
 
 
 class Table:
@@ -60,13 +64,10 @@ class Table:
             number = len(self.calls)
             reply = self.replies[min(number, len(self.replies)) - 1]
             answer = WireAnswer(
-                reply, wire.answer_id(CallKey(7, number)), call.request.model, 1_700_000_000, call.echo
+                reply, answer_id(wire, CallKey(7, number)), call.request.model, 1_700_000_000, call.echo
             )
-            if call.stream:
-                return Response(
-                    b"".join(wire.render_stream(answer, call.stream_usage)), media_type="text/event-stream"
-                )
-            return Response(wire.render(answer), media_type="application/json")
+            kind = "text/event-stream" if call.stream else "application/json"
+            return Response(wire.render(wire.write_answer(answer), stream=call.stream), media_type=kind)
 
         return endpoint
 

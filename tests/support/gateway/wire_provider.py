@@ -87,8 +87,9 @@ class Provider:
     takes_tools = True
     takes_form = False
 
-    def __init__(self, *answers, protocol=WireProtocol.CHAT):
+    def __init__(self, *answers, protocol=WireProtocol.CHAT, also=()):
         self.protocol = protocol
+        self.protocols = (protocol, *also)
         self.answers = answers or (whole(),)
         self.asked = []
 

@@ -122,7 +122,7 @@ class Script:
     proxy = ""
 
     def __init__(self, *steps, protocol=WireProtocol.CHAT, pages=None):
-        self.protocol = protocol
+        self.protocol, self.protocols = protocol, (protocol,)
         self.steps = list(steps)
         self.pages = pages or {}
         self.bodies, self.headers, self.at, self.places = [], [], [], []

@@ -39,6 +39,8 @@ def make_settings(protocol: str, url: str, *, usd: Mapping[str, float] = USD, **
     section, model = MODELS[protocol]
     base = url if protocol == "messages" else f"{url}/v1"
     hosted = {"base_url": base, "backoff_s": 0.01, "tries": 3, "timeout_s": 20.0}
+    if protocol == "responses":
+        hosted["api"] = protocol  # Else agents that speak Chat would be passed through.
     return {
         "model": model,
         "models": {"prices": {model: dict(usd)}},

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
+from dgm.archive.exchange import AnyReply, AnyRequest
+from dgm.archive.journal import CallWriter
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -54,6 +56,7 @@ class RunBuilder:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        self.calls = CallWriter()
 
     def begin(self, what: Action) -> ActionId:
         """Start an action."""
@@ -71,8 +74,24 @@ class RunBuilder:
         traces: tuple[Digest, Digest] = (NOTHING, NOTHING),
         seconds: float = 0.0,
     ) -> None:
-        """Record an answered model call; ``traces`` are those of its request and its reply."""
+        """Record an answered model call; ``traces`` are those of its request and its reply, as in older runs."""
         self.run.append(ModelCalled(action, number, model, role, *traces, usage, seconds))
+
+    def record_exchange(
+        self,
+        action: ActionId,
+        number: int,
+        request: AnyRequest,
+        reply: AnyReply,
+        model: str = "offline",
+        role: str = "solve",
+        usage: Usage = Usage(),  # noqa: B008  (frozen)
+        seconds: float = 0.0,
+    ) -> None:
+        """Record an answered model call with what was asked and answered."""
+        called = ModelCalled(action, number, model, role, usage=usage, seconds=seconds)
+        self.run.commit([called], lambda log: self.calls.answer(log, action, number, request, reply))
+        self.run.fold_committed()
 
     def commit(self, files: Mapping[str, Entry], parents: Sequence[int] = ()) -> str:
         """Commit the source of a child of agents."""

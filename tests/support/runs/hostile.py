@@ -18,7 +18,6 @@ from dgm.archive.events import (
     RunPaused,
     RunStopped,
 )
-from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -76,12 +75,11 @@ CONTRACT = b'[agent]\ncommand = ["python3", "agent.py"]\ncheck = ["python3", "ag
 _USAGE = Usage(1, 1000, 100, 0.01, 250, 50, 60)
 _RAW = "\n".join(KINDS[:8]).encode() + b"\n\xff\xfe\x00\x1b[31m\n" + b"l" * 3_000 + b"\n"
 """Of the traces: not even UTF-8."""
+_REQUEST = Request((Message(Role.USER, ALL),), model=MODEL)
 _STAGE = {"stage": ALL, "seconds": 0.5, "result": "failed", "reason": ALL, "note": ALL}
 _SOUND = {
     "circumstances": b'{"exit_code": 1}',
     "vetting": json.dumps({"stages": [_STAGE]}).encode(),
-    "request": encode_request(Request((Message(Role.USER, ALL),), model=MODEL)),
-    "reply": encode_reply(Reply(ALL)),
     "patch": b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,90 +1,90 @@\n a\n" + _RAW,
 }
 """Traces that dgm itself reads: hostile texts in the right form."""
@@ -130,8 +128,7 @@ class HostileRun(RunBuilder):
     def start(self, what: Action) -> ActionId:
         """An action with one model call."""
         action = self.begin(what)
-        asked = self.cost("request", "reply").traces
-        self.record_call(action, 1, MODEL, ROLE, _USAGE, (asked["request"], asked["reply"]), 0.5)
+        self.record_exchange(action, 1, _REQUEST, Reply(ALL), MODEL, ROLE, _USAGE, 0.5)
         return action
 
     def born(self, parents: tuple[int, ...], rationale: str) -> AgentId:
@@ -209,14 +206,13 @@ def examined(run: Run) -> None:
     """Gives a hostile run an examination of its seed and its last agent on the same hostile tasks, ended."""
     with create_run(run.folder / "holdout", run.config, Budget(), TASKS) as exam:
         made = RunBuilder(exam)
-        request, reply = exam.traces.put_all([_SOUND["request"], _SOUND["reply"]])
         for agent in (run.tree.agents[0], run.tree.agents[-1]):
             commit = exam.repository.commit(run.repository.source(agent.commit), ())
             exam.append(exam.birth(Born((), "candidate", commit, agent.commit), ActionId(0)))
         for task in TASKS:
             for agent in (AgentId(0), AgentId(1)):
                 action = made.begin(Evaluate(agent, task))
-                made.record_call(action, 1, MODEL, ROLE, _USAGE, (request, reply), 0.5)
+                made.record_exchange(action, 1, _REQUEST, Reply(ALL), MODEL, ROLE, _USAGE, 0.5)
                 made.record_verdict(
                     action, agent, task, Verdict.RESOLVED if agent else Verdict.UNRESOLVED, ALL
                 )

@@ -1,11 +1,10 @@
 """Runs made by code, small but with everything that a pack has to carry."""
 
+from functools import partial
 from pathlib import Path
 
-from dgm.archive.events import CallBooked, CallStarted, ModelCalled
-from dgm.archive.exchange import RequestBase, encode_reply, encode_request
+from dgm.archive.events import CallBooked, CallStarted
 from dgm.archive.run import Run
-from dgm.archive.wire_exchange import WireBase, encode_wire_reply, encode_wire_request
 from dgm.domain import (
     SEED,
     Budget,
@@ -44,13 +43,9 @@ def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
     made = RunBuilder(run)
     action = made.begin(Evaluate(SEED, TaskId(task)))
     messages = [Message(Role.USER, f"mend {task}: {said}")]
-    base = None
     for number in range(calls):
         request = Request(tuple(messages), (), "offline")
-        asked = run.traces.put(encode_request(request, base))
-        base = RequestBase(asked, request)
-        answered = run.traces.put(encode_reply(Reply(f"{number}: {said}")))
-        made.record_call(action, number, "offline", usage=Usage(1, 2, 3), traces=(asked, answered))
+        made.record_exchange(action, number, request, Reply(f"{number}: {said}"), usage=Usage(1, 2, 3))
         messages += [Message(Role.ASSISTANT, f"{number}: {said}"), Message(Role.USER, "go on")]
     cost = Cost(seconds=1.5, traces={"log": run.traces.put(f"log of {task}\n{said}\n".encode())})
     made.record_verdict(action, SEED, TaskId(task), Verdict.RESOLVED, f"saw {said}", score=1.0, cost=cost)
@@ -58,22 +53,20 @@ def evaluate(run: Run, said: str, task: str = "a", calls: int = 3) -> None:
 
 def ask_raw(run: Run, said: str, requests: int = 4) -> list[WireRequest]:
     """An evaluation whose raw requests build on each other, all begun; the first is answered, the last ones cut off."""
-    action = RunBuilder(run).begin(Evaluate(SEED, TaskId("a")))
+    to = RunBuilder(run)
+    action = to.begin(Evaluate(SEED, TaskId("a")))
     turns: list[dict] = [{"role": "user", "content": f"mend it: {said}"}]
     made: list[WireRequest] = []
-    base = None
     for number in range(1, requests + 1):
         request = WireRequest(WireProtocol.CHAT, {"model": "m", "messages": list(turns), "stream": True})
-        asked = run.traces.put(encode_wire_request(request, base))
-        base = WireBase(asked, request)
-        run.append(CallStarted(action, number, "m", "solve", asked, Usage(1, 100, 50, 0.5)))
+        begun = CallStarted(action, number, "m", "solve", most=Usage(1, 100, 50, 0.5))
+        run.commit([begun], partial(to.calls.begin, action=action, number=number, request=request))
+        run.fold_committed()
         if number == 1:
             reply = WireReply(WireProtocol.CHAT, f'{{"said": "{said}"}}'.encode(), False, Usage(1, 2, 3))
-            answered = run.traces.put(encode_wire_reply(reply))
-            run.append(ModelCalled(action, number, "m", "solve", asked, answered, Usage(1, 2, 3)))
+            to.record_exchange(action, number, request, reply, "m", usage=Usage(1, 2, 3))
         if number == 2:
-            booked = CallBooked(action, number, "m", "solve", Usage(1, 100, 50), open=True, request=asked)
-            run.append(booked)
+            run.append(CallBooked(action, number, "m", "solve", Usage(1, 100, 50), open=True))
         made.append(request)
         turns += [{"role": "assistant", "content": f"{number}: {said}"}, {"role": "user", "content": "go on"}]
     return made

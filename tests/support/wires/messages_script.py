@@ -65,8 +65,8 @@ def both(*events, request=None, done="", named=None):
 
 
 def kinds(*events, done=""):
-    content, _ = passed(MESSAGES, sse(*events, end=done))
-    return [line[7:] for line in content.decode().splitlines() if line.startswith("event: ")]
+    answer, _ = passed(MESSAGES, sse(*events, end=done))
+    return [line[7:] for line in answer.content.decode().splitlines() if line.startswith("event: ")]
 
 
 def without(event, *path):

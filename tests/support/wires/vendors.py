@@ -1,6 +1,7 @@
 """Answers by script, passed as the gateway passes them, and read by the vendors' real clients."""
 
 import asyncio
+import itertools
 import json
 
 import anthropic
@@ -8,9 +9,8 @@ import httpx2
 import openai
 
 from dgm.messages import WireProtocol
+from dgm.models.receiving import AnswerReader
 from dgm.wires import WIRES
-from dgm.wires.events import DONE
-from dgm.wires.sse import read_events
 
 CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 TURN = {"role": "user", "content": "Hi"}
@@ -19,17 +19,6 @@ BODIES = {
     RESPONSES: {"model": "m", "input": [TURN]},
     MESSAGES: {"model": "m", "max_tokens": 100, "messages": [TURN]},
 }
-
-
-class Bytes(httpx2.AsyncByteStream):
-    """A body in pieces."""
-
-    def __init__(self, pieces):
-        self.pieces = pieces
-
-    async def __aiter__(self):
-        for piece in self.pieces:
-            yield piece
 
 
 def sse(*events, end="data: [DONE]\n\n", named=None):
@@ -44,41 +33,21 @@ def sse(*events, end="data: [DONE]\n\n", named=None):
     return ("".join(lines) + end).encode()
 
 
-def read_records(*pieces):
-    """The records of a body that comes in pieces."""
-
-    async def scenario():
-        response = httpx2.Response(
-            200,
-            headers={"content-type": "text/event-stream"},
-            stream=Bytes(pieces),
-            request=httpx2.Request("POST", "http://models.test"),
-        )
-        return [record async for record in read_events(response.aiter_bytes())]
-
-    return asyncio.run(scenario())
-
-
-def passed(protocol, content, request=None):
-    """A streamed body as it is passed on: the bytes, and the reader that read it."""
-    reader = WIRES[protocol].reader(request or BODIES[protocol])
-    sent, done = [], False
-    for record in read_records(content):
-        if record.data == DONE:
-            done = True
-            continue
-        events = reader.take(json.loads(record.data), record.name)
-        sent += [record.raw] if events is None else [event.render() for event in events]
-    sent += [event.render() for event in reader.finish(done=done)]
-    if protocol is CHAT:
-        sent.append(b"data: [DONE]\n\n")
-    return b"".join(sent), reader
+def passed(protocol, content, request=None, cuts=()):
+    """A streamed body as it is passed on, in pieces: the answer, and what was handed on before its end."""
+    asked = {**(request or BODIES[protocol]), "stream": True}
+    reader = AnswerReader(WIRES[protocol], asked, asked)
+    places = [0, *sorted(cut % (len(content) + 1) for cut in cuts), len(content)]
+    news = b"".join(reader.feed(content[start:end]) for start, end in itertools.pairwise(places))
+    answer = reader.end()
+    assert answer.content.startswith(news)
+    return answer, news
 
 
 def untouched(protocol, *events, request=None):
     """Whether a stream passes as it came."""
     content = sse(*events, end="data: [DONE]\n\n" if protocol is CHAT else "")
-    return passed(protocol, content, request)[0] == content
+    return passed(protocol, content, request)[0].content == content
 
 
 def streamed(content):
@@ -135,13 +104,14 @@ def ask(protocol, answer, body=None):
 def ask_streamed(protocol, *events, end=None, request=None, named=None):
     """The answer to a stream as the vendor's client reads what is passed on, and our own reading of it."""
     end = ("data: [DONE]\n\n" if protocol is CHAT else "") if end is None else end
-    content, reader = passed(protocol, sse(*events, end=end, named=named), request)
-    return ask(protocol, streamed(content)), reader.whole()
+    answer, _ = passed(protocol, sse(*events, end=end, named=named), request)
+    return ask(protocol, streamed(answer.content)), answer.whole
 
 
 def ask_whole(protocol, whole, request=None):
     """A whole answer as the vendor's client reads it once it is mended."""
-    WIRES[protocol].check(whole)
-    return ask(
-        protocol, httpx2.Response(200, json=WIRES[protocol].mended(whole, request or BODIES[protocol]))
-    )
+    asked = request or BODIES[protocol]
+    reader = AnswerReader(WIRES[protocol], asked, asked, streamed=False)
+    reader.feed(json.dumps(whole).encode())
+    headers = {"content-type": "application/json"}
+    return ask(protocol, httpx2.Response(200, headers=headers, content=reader.end().content))

@@ -11,14 +11,12 @@ import pytest
 
 from dgm.archive.cleaning import clean_run, remove_run
 from dgm.archive.events import CallStarted
-from dgm.archive.exchange import RequestBase, encode_request
 from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.domain import ActionId, Entry, Usage
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
-from dgm.messages import Message, Request, Role
 from dgm.publish.verifying import verify
 from tests.support.runs.packable import ask_raw, begin, child, evaluate
 
@@ -36,11 +34,6 @@ def dirty(tmp_path: Path) -> Path:
         evaluate(run, "it")
         child(run)
         ask_raw(run, "raw")
-        first = Request((Message(Role.USER, "unnamed, but another builds on it"),), (), "m")
-        base = RequestBase(run.traces.put(encode_request(first)), first)
-        grown = Request((*first.messages, Message(Role.USER, "go on")), (), "m")
-        asked = run.traces.put(encode_request(grown, base))
-        run.append(CallStarted(run.tree.next_action, 9, "m", "solve", asked, Usage(1)))
         run.traces.put(b"no event names this")
         run.repository.commit({"agent.toml": Entry(b"nobody's")}, (run.tree.agents[0].commit,))
         run.repository.name_waiting(ActionId(77), run.repository.commit({"a": Entry(b"waits")}, ()))
@@ -56,6 +49,14 @@ def files(folder: Path) -> set[str]:
     """All but what SQLite puts beside a log that is read."""
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
     return {name for name in found if not name.endswith(("-wal", "-shm"))}
+
+
+@pytest.mark.starts_processes
+def test_no_trace_of_an_older_run_is_removed_as_its_requests_build_on_unnamed_ones(dirty: Path) -> None:
+    with Run.open(dirty, write=True) as run:
+        asked = run.traces.put(b'{"base": "no event names it"}')
+        run.append(CallStarted(run.tree.next_action, 9, "m", "solve", asked, Usage(1)))
+    assert TRACE not in [left.what for left in clean_run(dirty, delete=False).found]
 
 
 @pytest.mark.starts_processes

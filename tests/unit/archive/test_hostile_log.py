@@ -45,6 +45,8 @@ def change(path: Path, sql: str) -> None:
         ),
         "ALTER TABLE events ADD COLUMN more TEXT AS (hex(zeroblob(1e9)))",
         "CREATE TABLE others(name)",
+        "ALTER TABLE calls ADD COLUMN more TEXT AS (hex(zeroblob(1e9)))",
+        f"DROP TABLE calls; CREATE VIEW calls AS {ENDLESS} AS number, 1 AS action, '' AS request, '' AS reply FROM r",
         "CREATE INDEX births_too ON events(at)",
         f"CREATE VIEW more AS {ENDLESS} FROM r",
         "DROP INDEX births; CREATE INDEX births ON events(hex(body))",

@@ -3,13 +3,14 @@
 import json
 import os
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dgm.archive.config_shape import FrozenTable
 from dgm.archive.events import ModelCalled
-from dgm.archive.journal import read_request
+from dgm.archive.journal import CallReader
 from dgm.archive.overview import read_overview
 from dgm.archive.run import Run, read_config
 from dgm.archive.traces import Traces, inflate, name_of
@@ -86,6 +87,34 @@ def test_a_key_that_a_configuration_lacks_is_named(folder: Path) -> None:
         run.settings()["seed"]
 
 
+def _packed(**record: object) -> bytes:
+    return zlib.compress(json.dumps({"wire": "chat", "body": {}, "kept": 0, "same": [], **record}).encode())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "text",
+        7,
+        b"",
+        b"no zlib",
+        zlib.compress(b"[]"),
+        zlib.compress(DEEP.encode()),
+        _packed(base=1),
+        _packed(base="../../../etc/passwd"),
+        _packed(base=2),
+        _packed(base=[]),
+        _packed(wire="telnet"),
+    ],
+)
+def test_a_row_that_holds_no_request_is_named(folder: Path, request_: object) -> None:
+    with Run.open(folder, write=True) as run:
+        call = ModelCalled(ActionId(0), 1, "m", "solve")
+        run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, NULL)", (request_,)))
+        with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its request cannot be read"):
+            CallReader(run.store, run.traces).request(call)
+
+
 @pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "ab", "A" * 64, "a" * 63 + "\n"])
 def test_what_is_no_digest_names_no_trace(folder: Path, digest: str) -> None:
     with pytest.raises(ArchiveCorrupt, match="is not the name of a trace"):
@@ -95,12 +124,13 @@ def test_what_is_no_digest_names_no_trace(folder: Path, digest: str) -> None:
 def test_a_request_that_builds_on_a_path_is_refused(folder: Path) -> None:
     with Run.open(folder, write=True) as run:
         asked = run.traces.put(b'{"base": "../../../etc/passwd", "messages": []}')
-        run.append(ModelCalled(ActionId(0), 1, "m", "solve", asked, asked, Usage()))
+        call = ModelCalled(ActionId(0), 1, "m", "solve", asked, asked, Usage())
+        run.append(call)
+        reader = CallReader(run.store, run.traces)
         with pytest.raises(ArchiveCorrupt, match="is not the name of a trace"):
-            read_request(run, asked)
-        deep = run.traces.put(DEEP.encode())
+            reader.request(call)
         with pytest.raises(ArchiveCorrupt, match="nested deeper"):
-            read_request(run, deep)
+            reader.request(replace(call, request=run.traces.put(DEEP.encode())))
         with pytest.raises(ArchiveCorrupt, match="not what dgm wrote"), run.traces.reading(asked) as record:
             record["stages"]
 

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from dgm.analysis.lineage import Lineage
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
-from dgm.archive.exchange import encode_request
+from dgm.archive.exchange import dump, request_record
 from dgm.archive.run import Run
 from dgm.domain import (
     SEED,
@@ -207,8 +206,8 @@ def test_paid_reply_is_found_again_after_a_restart(run: Run, folder: Path) -> No
     run.close()
     with Run.open(folder) as again:
         journal = RunJournal(again)
-        assert journal.exchanges(ActionId(1)) == [Exchange(1, conversation(1)[0], REPLY)]
-        assert journal.exchanges(ActionId(2)) == []
+        assert journal.recall(ActionId(1), range(99))[0] == [Exchange(1, conversation(1)[0], REPLY)]
+        assert journal.recall(ActionId(2), range(99))[0] == []
         assert again.tree.spend == REPLY.usage
 
 
@@ -216,7 +215,7 @@ def test_every_request_of_a_long_conversation_comes_back(run: Run) -> None:
     journal, requests = RunJournal(run), conversation(80)
     for number, request in enumerate(requests, 1):
         asyncio.run(journal.record(paid(number, request)))
-    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests
+    assert [exchange.request for exchange in journal.recall(ActionId(1), range(99))[0]] == requests
 
 
 def test_long_conversation_takes_little_more_than_its_messages(run: Run, folder: Path) -> None:
@@ -225,8 +224,8 @@ def test_long_conversation_takes_little_more_than_its_messages(run: Run, folder:
     for number in range(1, 61):
         messages.append(Message(Role.TOOL, "".join(chr(33 + (i * i * number) % 90) for i in range(1700))))
         asyncio.run(journal.record(paid(number, Request(tuple(messages)))))
-    stored = sum(path.stat().st_size for path in (folder / "traces").rglob("*.z"))
-    said = sum(len(encode_request(Request(tuple(messages[:n])))) for n in range(2, 62))
+    ((stored,),) = run.store.query("SELECT sum(length(request)) FROM calls")
+    said = sum(len(dump(request_record(Request(tuple(messages[:n]))))) for n in range(2, 62))
     assert stored < said / 10
 
 
@@ -235,15 +234,15 @@ def test_shortened_conversation_comes_back_too(run: Run) -> None:
     pruned = Request((requests[5].messages[0], *requests[5].messages[-3:]), (), "other")
     for number, request in enumerate([*requests, pruned], 1):
         asyncio.run(journal.record(paid(number, request)))
-    assert journal.exchanges(ActionId(1))[6].request == pruned
+    assert journal.recall(ActionId(1), range(99))[0][6].request == pruned
 
 
 def test_damaged_reply_is_named_rather_than_paid_again(run: Run, folder: Path) -> None:
     journal = RunJournal(run)
     asyncio.run(journal.record(paid(1, conversation(1)[0])))
-    shutil.rmtree(folder / "traces")
-    with pytest.raises(ArchiveCorrupt, match="missing"):
-        journal.exchanges(ActionId(1))
+    run.commit([], lambda log: log.execute("UPDATE calls SET reply = NULL"))
+    with pytest.raises(ArchiveCorrupt, match="call 1: its reply"):
+        journal.recall(ActionId(1), range(99))
 
 
 def test_call_cannot_be_journaled_twice(run: Run) -> None:
@@ -261,7 +260,7 @@ def test_calls_that_end_together_are_all_found_again(run: Run) -> None:
         await asyncio.gather(*(journal.record(paid(n, request)) for n, request in enumerate(requests, 1)))
 
     asyncio.run(at_once())
-    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests
+    assert [exchange.request for exchange in journal.recall(ActionId(1), range(99))[0]] == requests
     assert [call.number for call in run.store.calls(ActionId(1))] == list(range(1, 41))
     assert run.tree.seq == run.store.last
 
@@ -277,7 +276,7 @@ def test_call_that_cannot_be_journaled_takes_no_other_with_it(run: Run) -> None:
     first, second, third = asyncio.run(at_once())
     assert (first, second) == (None, None)
     assert isinstance(third, DgmError)
-    assert [exchange.request for exchange in journal.exchanges(ActionId(1))] == requests[:2]
+    assert [exchange.request for exchange in journal.recall(ActionId(1), range(99))[0]] == requests[:2]
 
 
 def test_call_is_journaled_even_if_its_caller_is_gone(run: Run) -> None:
@@ -289,7 +288,7 @@ def test_call_is_journaled_even_if_its_caller_is_gone(run: Run) -> None:
         recording.cancel()
         with pytest.raises(asyncio.CancelledError):
             await recording
-        assert len(journal.exchanges(ActionId(1))) == 1
+        assert len(journal.recall(ActionId(1), range(99))[0]) == 1
 
     asyncio.run(cancelled())
 
@@ -303,7 +302,7 @@ def test_program_that_ends_waits_for_no_call_that_cannot_be_journaled_any_more(r
         await asyncio.sleep(0)
 
     asyncio.run(interrupted())
-    assert len(journal.exchanges(ActionId(1))) == run.tree.spend.calls
+    assert len(journal.recall(ActionId(1), range(99))[0]) == run.tree.spend.calls
 
 
 # Lineages

@@ -7,7 +7,6 @@ import pytest
 from dgm.analysis.summary import cut_calls_record
 from dgm.archive.events import ActionStarted, CallBooked, CallStarted, ModelCalled, ModelLearned
 from dgm.archive.fold import fold
-from dgm.archive.journal import cut_calls
 from dgm.archive.run import Run
 from dgm.archive.spend import CHECK_ROLE, Spend
 from dgm.archive.tree import Tree
@@ -125,9 +124,9 @@ def test_next_session_books_what_was_cut_off_once(run):
     RunJournal(run).book_cut_calls()
     bookings = [one.event for one in run.store.read() if isinstance(one.event, CallBooked)]
     assert [(one.number, one.open, one.usage) for one in bookings] == [(1, True, MOST), (2, True, MOST)]
-    found = cut_calls(run, ACTION)
+    found = RunJournal(run).cut_calls(ACTION)
     assert found == [CutCall(number, REQUEST, "m", "solve", MOST) for number in (1, 2)]
-    assert cut_calls(run, ActionId(9)) == []
+    assert RunJournal(run).cut_calls(ActionId(9)) == []
 
 
 def test_fold_of_the_stored_log_is_the_same(run):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.run import Run
 from dgm.cli.main import main
 from dgm.domain import SEED, Cost, Evaluate, TaskId, Usage, Verdict
@@ -36,10 +35,7 @@ def evaluated(run, exchanges=(), traces=(), task=TASK):
     to = RunBuilder(run)
     action = to.begin(Evaluate(SEED, task))
     for number, (messages, reply) in enumerate(exchanges, 1):
-        request = run.traces.put(encode_request(Request(tuple(messages), (), "m")))
-        to.record_call(
-            action, number, "m", usage=USAGE, traces=(request, run.traces.put(encode_reply(reply)))
-        )
+        to.record_exchange(action, number, Request(tuple(messages), (), "m"), reply, "m", usage=USAGE)
     kept = {name: run.traces.put(data) for name, data in dict(traces).items()}
     to.record_verdict(action, SEED, task, Verdict.RESOLVED, "ok", score=1.0, cost=Cost(traces=kept))
     return action
@@ -198,9 +194,9 @@ def test_one_agents_are_written_alone(made, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_a_damaged_trace_leaves_no_folder(made, tmp_path, capsys):
-    evaluated(made, [(ASKED, Reply("x"))])
-    next((made.folder / "traces").rglob("*.z")).write_bytes(b"?")
+def test_a_damaged_call_leaves_no_folder(made, tmp_path, capsys):
+    action = evaluated(made, [(ASKED, Reply("x"))])
+    made.commit([], lambda log: log.execute("UPDATE calls SET request = x'3f' WHERE action = ?", (action,)))
     with pytest.raises(SystemExit) as ended:
         main(["export", str(made.folder), "--trajectories", str(tmp_path / "out")])
     assert ended.value.code == 2

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_document
 from dgm.messages import WireProtocol
 from tests.support.gateway.chat_passing import CALLED, PASSING, RESULT, TOOL, USER, nested, said, schema, turn
 

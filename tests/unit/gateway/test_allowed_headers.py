@@ -4,8 +4,9 @@ import anthropic
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation.wire import NO_THREADS, BadRequest
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import WireProtocol
+from dgm.wires.messages import NO_THREADS
 
 CLAUDE_CODE = (
     "claude-code-20250219,interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14,"

@@ -6,9 +6,10 @@ import json
 import pytest
 
 from dgm.gateway import allowed
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import NO_THREADS, BadRequest
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_document
 from dgm.messages import WireProtocol
+from dgm.wires.messages import NO_THREADS
 from tests.support.gateway.chat_passing import nested
 from tests.support.gateway.messages_passing import (
     CACHED,

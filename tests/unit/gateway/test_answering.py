@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from dgm.errors import Infrastructure
+from dgm.gateway import answering
 from dgm.messages import WireProtocol
 from tests.support.gateway.bench import ACTION, chat, client
 from tests.support.gateway.wire_provider import Provider, lending, streamed
@@ -44,5 +46,22 @@ def test_a_model_that_is_not_lent_is_refused_before_the_provider_is_asked(tmp_pa
         assert answer.status_code == 404
         assert "another" in answer.text
         assert provider.asked == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("where", ["parse_document", "render_answer"])
+def test_a_fault_of_dgms_own_is_never_the_agents(tmp_path, monkeypatch, where):
+    def fail(*_args, **_more):
+        raise ValueError("a bug")
+
+    async def scenario():
+        async with lending(tmp_path / "g", Provider(streamed(passed=4))) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    monkeypatch.setattr(answering, where, fail)
+                    answer = await http.post("/responses", json=RESPONSES[1])
+        assert (answer.status_code, lease.refusals, lease.foreign) == (503, 0, 0)
+        assert isinstance(lease.failure, Infrastructure) and "ValueError: a bug" in str(lease.failure)
 
     run(scenario())

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from dgm.gateway.translation import chat
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_document
 from dgm.messages import Message, Role, ToolCall
+from dgm.wires import CHAT
 from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
 
@@ -16,7 +16,7 @@ TOOL = {"type": "function", "function": {"name": "bash", "description": "Run it.
 
 
 def parse(**body):
-    return wire_bench.parse(chat.WIRE, {"messages": [USER], **body})
+    return wire_bench.parse(CHAT, {"messages": [USER], **body})
 
 
 def test_every_wish_for_the_model_is_carried():
@@ -110,12 +110,12 @@ def test_reasoning_that_comes_back_is_left_to_the_gateway():
 def test_half_a_surrogate_pair_within_a_schema_does_no_harm():
     body = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"type": "function", "function": '
     body += b'{"name": "f", "parameters": {"title": "\\uD83D"}}}]}'
-    assert wire_bench.parse(chat.WIRE, body).request.tools[0].parameters == {"title": "?"}
+    assert wire_bench.parse(CHAT, body).request.tools[0].parameters == {"title": "?"}
 
 
 def test_whole_surrogate_pair_is_kept():
     body = b'{"messages": [{"role": "user", "content": "\\ud83d\\ude00"}]}'
-    assert wire_bench.parse(chat.WIRE, body).request.messages[0].text == "\N{GRINNING FACE}"
+    assert wire_bench.parse(CHAT, body).request.messages[0].text == "\N{GRINNING FACE}"
 
 
 def test_vendors_client_reads_reasoning_and_details_of_usage():

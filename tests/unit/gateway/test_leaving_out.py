@@ -5,11 +5,12 @@ import json
 import pytest
 
 from dgm.gateway import allowed
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.answering import without_long_name
 from dgm.gateway.leaving_out import collect_left_out, describe_media, leave_out
-from dgm.gateway.translation import chat, messages, responses
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.translation import parse_call
 from dgm.messages import WireProtocol
+from dgm.wires import WIRES
 
 CHAT, RESPONSES, MESSAGES = WireProtocol.CHAT, WireProtocol.RESPONSES, WireProtocol.MESSAGES
 SCHEMA = {"type": "object", "properties": {}}
@@ -24,7 +25,6 @@ OWN = {
     RESPONSES: {"type": "function", "name": "bash", "parameters": SCHEMA},
     MESSAGES: {"name": "bash", "input_schema": SCHEMA},
 }
-TRANSLATION = {CHAT: chat, RESPONSES: responses, MESSAGES: messages}
 
 
 def passed(rules, **more):
@@ -41,7 +41,7 @@ def passed(rules, **more):
 def translated(rules, **more):
     with collect_left_out() as names:
         allowed.check(rules, body := json.loads(json.dumps({**ASKED[rules], **more})))
-        return TRANSLATION[rules].parse(body).request, list(names)
+        return parse_call(WIRES[rules], body).request, list(names)
 
 
 LEFT_OUT = {

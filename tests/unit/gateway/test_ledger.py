@@ -6,8 +6,8 @@ import pytest
 
 from dgm.domain import Budget, Usage
 from dgm.errors import BudgetExhausted
+from dgm.gateway.allowed import BadRequest
 from dgm.gateway.ledger import ORDINARY_INPUT, Ledger, input_bound
-from dgm.gateway.translation.wire import BadRequest
 from dgm.messages import Message, Request, Role
 from tests.support.gateway.bench import PRICE
 

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from dgm.gateway.translation import messages
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Reply, Role, ToolCall
+from dgm.wires import MESSAGES
+from dgm.wires.wire import list_models
 from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, anthropic_client, with_client
 
@@ -17,7 +18,7 @@ ASK = {"model": "default", "max_tokens": 2000, "messages": [USER], "tools": [TOO
 
 
 def parse(**body):
-    return wire_bench.parse(messages.WIRE, {"max_tokens": 9000, "messages": [USER], **body})
+    return wire_bench.parse(MESSAGES, {"max_tokens": 9000, "messages": [USER], **body})
 
 
 def said(*blocks, role="user"):
@@ -253,9 +254,7 @@ def test_turn_that_the_vendors_client_repeats_is_understood():
     )
 
 
-@pytest.mark.parametrize(
-    "arguments", ['{"command":', "[1]", "null", '{"a": NaN}', "[" * 100_000, "{" * 9 + "\x00"]
-)
+@pytest.mark.parametrize("arguments", ['{"command":', "[1]", '{"a": NaN}', "[" * 100_000, "{" * 9 + "\x00"])
 def test_arguments_that_are_no_object_survive_the_way_there_and_back(arguments):
     async def talk(vendor):
         first = await vendor.messages.create(**ASK)
@@ -327,18 +326,18 @@ def test_vendors_client_sees_a_refusal_as_its_own():
     ],
 )
 def test_each_status_has_the_vendors_kind_of_error(status, kind):
-    body = json.loads(messages.WIRE.render_error(status, "code", "words"))
+    body = json.loads(MESSAGES.render_error(status, "code", "words"))
     assert body == {"type": "error", "error": {"type": kind, "message": "words"}}
 
 
 def test_request_that_is_too_long_is_told_in_the_words_that_programs_know():
-    body = json.loads(messages.WIRE.render_error(400, "context_length_exceeded", "at most 8 tokens"))
+    body = json.loads(MESSAGES.render_error(400, "context_length_exceeded", "at most 8 tokens"))
     assert body["error"]["message"] == "prompt is too long: at most 8 tokens"
 
 
 def test_models_are_listed_in_the_vendors_shape():
     from anthropic.types import ModelInfo
 
-    body = json.loads(messages.WIRE.models(["default", "m"]))
+    body = list_models(["default", "m"])
     assert [ModelInfo.model_validate(one).id for one in body["data"]] == ["default", "m"]
     assert (body["first_id"], body["last_id"], body["has_more"]) == ("default", "m", False)

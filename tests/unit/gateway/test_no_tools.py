@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dgm.domain import Usage
 from dgm.gateway.lease import CallLimits, Lease
-from dgm.gateway.withheld import withhold
 from dgm.messages import (
     NO_TOOLS,
     Exchange,
@@ -22,6 +22,7 @@ from dgm.messages import (
     WireRequest,
 )
 from dgm.models.builtin import RecordedModel
+from dgm.volatile_text import UNKNOWN
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, ask, client, gateway
 from tests.support.gateway.wire_provider import Provider, failing, lending, whole
 
@@ -59,11 +60,11 @@ def test_an_agent_is_told_that_the_model_takes_no_tools_and_goes_on(tmp_path):
         assert (gone_on[0], lease.failure) == (200, None)
 
 
-def exchange(number, tools, *, withheld=False):
+def exchange(number, tools, *, blank=False):
     body = {"model": "m", "messages": [{"role": "user", "content": str(number)}], **tools}
     request = WireRequest(WireProtocol.CHAT, body)
     reply = WireReply(WireProtocol.CHAT, json.dumps({}).encode(), False, Usage(1, 1, 1))
-    return Exchange(number, withhold(request) if withheld else request, reply)
+    return Exchange(number, replace(request, body={}) if blank else request, reply)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +74,19 @@ def exchange(number, tools, *, withheld=False):
         ([exchange(1, {}), exchange(2, {})], False),
         ([exchange(1, {"tools": [TOOL]}), exchange(2, {})], True),
         ([exchange(1, {"tools": []})], False),
-        ([exchange(1, {}, withheld=True)], True),
+        ([exchange(1, {}, blank=True)], True),
         ([Exchange(1, Request((Message(Role.USER, "hi"),)), Reply("ok"))], True),
     ],
-    ids=["nothing", "text", "tools", "no tool", "a digest", "own form"],
+    ids=["nothing", "text", "tools", "no tool", "not recorded", "own form"],
 )
 def test_a_replay_tells_the_agent_what_its_record_shows(paid, takes):
-    assert Lease(ACTION, "solve", RecordedModel(), CallLimits(), paid).takes_tools is takes
+    lease = Lease(ACTION, "solve", RecordedModel(), CallLimits())
+    lease.memory.recall(paid, UNKNOWN)
+    assert lease.takes_tools is takes
 
 
 def test_a_model_in_use_is_asked_itself():
     provider = Provider()
     provider.takes_tools = False
-    assert not Lease(ACTION, "solve", provider, CallLimits(), ()).takes_tools
-    assert Lease(ACTION, "solve", Script(), CallLimits(), ()).takes_tools
+    assert not Lease(ACTION, "solve", provider, CallLimits()).takes_tools
+    assert Lease(ACTION, "solve", Script(), CallLimits()).takes_tools

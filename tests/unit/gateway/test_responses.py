@@ -2,9 +2,9 @@
 
 import pytest
 
-from dgm.gateway.translation import responses
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
 from dgm.messages import Message, Role, ToolCall
+from dgm.wires import RESPONSES
 from tests.support.gateway import wire_bench
 from tests.support.gateway.wire_bench import CALLED, CUT, SAID, SCHEMA, SILENT, openai_client, with_client
 
@@ -13,7 +13,7 @@ LS, PWD = CALLED.calls
 
 
 def parse(**body):
-    return wire_bench.parse(responses.WIRE, {"input": "go", **body})
+    return wire_bench.parse(RESPONSES, {"input": "go", **body})
 
 
 def call(tool_call):

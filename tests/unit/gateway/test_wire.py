@@ -6,11 +6,10 @@ import json
 import pytest
 
 from dgm.domain import Usage
-from dgm.gateway.translation import chat as chat_translation
-from dgm.gateway.translation.reading import parse_document
-from dgm.gateway.translation.wire import BadRequest
+from dgm.gateway.allowed import BadRequest
+from dgm.gateway.translation import parse_call, parse_document
 from dgm.messages import Message, Reply, Role, Stop, ToolCall
-from dgm.wires.chat_turns import write_call
+from dgm.wires import CHAT
 from tests.support.gateway import wire_bench
 from tests.support.gateway.bench import ACTION, Script, chat, client, gateway
 
@@ -24,6 +23,7 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
     },
 }
+CALL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
 CALLS = Reply(
     "Let me look.",
     (ToolCall("call_1", "bash", '{"command": "ls"}'), ToolCall("call_2", "bash", '{"command": "pwd"}')),
@@ -138,11 +138,11 @@ def test_conversation_with_tool_results_is_understood():
                 "role": "developer",
                 "content": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}],
             },
-            {"role": "assistant", "content": None, "tool_calls": [write_call(CALLS.calls[0])]},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
             {"role": "tool", "tool_call_id": "call_1", "content": "a.py"},
         ]
     )
-    assert chat_translation.parse(body).request.messages == (
+    assert parse_call(CHAT, body).request.messages == (
         Message(Role.SYSTEM, "Be brief."),
         Message(Role.ASSISTANT, "", (CALLS.calls[0],)),
         Message(Role.TOOL, "a.py", (), "call_1"),
@@ -197,7 +197,7 @@ MALFORMED = {
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_request_is_refused_by_the_parser(name):
     with pytest.raises(BadRequest):
-        wire_bench.parse(chat_translation.WIRE, MALFORMED[name])
+        wire_bench.parse(CHAT, MALFORMED[name])
 
 
 def test_malformed_requests_are_answered_in_the_vendors_shape_and_cost_nothing(tmp_path):
@@ -229,8 +229,8 @@ def test_body_of_50_megabytes_is_refused(tmp_path):
 
 
 def test_half_a_surrogate_pair_does_no_harm():
-    request = chat_translation.parse(
-        parse_document(b'{"messages": [{"role": "user", "content": "\\ud800"}]}')
+    request = parse_call(
+        CHAT, parse_document(b'{"messages": [{"role": "user", "content": "\\ud800"}]}')
     ).request
     assert request.messages[0].text.encode()
 

@@ -124,6 +124,10 @@ def test_a_compatible_server_gets_nothing_that_is_meant_for_openai(monkeypatch):
 
 
 def test_api_chooses_between_openais_protocols():
+    both, only = (WireProtocol.RESPONSES, WireProtocol.CHAT), (WireProtocol.RESPONSES,)
+    assert connect("openai/m").protocols == both
+    assert connect("openai/m", openai={"api": "responses"}).protocols == only
+    assert connect("openai/gpt-5.4-codex").protocols == connect("openai/o9-pro").protocols == only
     assert connect("openai/m").protocol is WireProtocol.RESPONSES
     assert connect("openai/m", openai={"api": "chat"}).protocol is WireProtocol.CHAT
     assert connect("anthropic/m").protocol is WireProtocol.MESSAGES

@@ -226,7 +226,7 @@ def test_body_passes_as_the_agent_wrote_it_but_for_the_model():
 
 
 def test_settings_of_a_provider_are_sent_with_every_request():
-    bench = Bench(access={"always": {"store": False}, "reasoning_effort": "low"})
+    bench = Bench(access={"always": {WireProtocol.CHAT: {"store": False}}, "reasoning_effort": "low"})
     bench.ask()
     assert (bench.script.bodies[0]["store"], bench.script.bodies[0]["reasoning_effort"]) == (False, "low")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import ActionStarted, ModelCalled
-from dgm.archive.journal import read_reply, read_request
+from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import SEED, ActionId, Evaluate, TaskId
 from dgm.errors import ArchiveCorrupt, UserError
@@ -52,7 +52,7 @@ def test_a_run_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
         ]
     assert everything(tmp_path / "back") == everything(folder)
     assert not manifest.replaced
-    assert manifest.counts == {"events": 9, "agents": 2, "traces": 7}
+    assert manifest.counts == {"events": 9, "agents": 2, "traces": 1}
     assert verify(tmp_path / "back") == verify(folder)
 
 
@@ -79,7 +79,7 @@ def test_nothing_but_the_run_is_in_it(folder: Path, tmp_path: Path) -> None:
     found = names(tmp_path / "a.dgm")
     assert found[0] == "manifest.json"
     assert found[1:] == sorted(found[1:])
-    assert len([name for name in found if name.startswith("traces/")]) == 7
+    assert len([name for name in found if name.startswith("traces/")]) == 1
     assert not any(
         unnamed[2:] in name or "lock" in name or "wal" in name or "notes" in name for name in found
     )
@@ -131,7 +131,7 @@ def test_keys_and_personal_paths_are_replaced_wherever_data_holds_them(tmp_path:
     assert manifest.replaced["<host>"] == 3 + 3 + 2
 
 
-def test_events_and_requests_name_the_changed_traces(tmp_path: Path) -> None:
+def test_a_long_conversation_comes_along(tmp_path: Path) -> None:
     folder = tmp_path / "archive" / "small"
     with begin(folder) as run:
         evaluate(run, f"with {KEY}", calls=40)
@@ -140,10 +140,10 @@ def test_events_and_requests_name_the_changed_traces(tmp_path: Path) -> None:
     assert verify(tmp_path / "back")["exchanges"] == 40
     with Run.open(tmp_path / "back") as back:
         calls = [item.event for item in back.store.read() if isinstance(item.event, ModelCalled)]
-        request = read_request(back, calls[-1].request)
+        request, reply = CallReader(back.store, back.traces).exchange(calls[-1])
         assert len(request.messages) == 79
         assert request.messages[0].text == "mend a: with <key>"
-        assert read_reply(back, calls[-1].reply).text == "39: with <key>"
+        assert reply.text == "39: with <key>"
 
 
 def test_an_agent_whose_source_is_personal_is_refused_by_name_file_and_line(tmp_path: Path) -> None:

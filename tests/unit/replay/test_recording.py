@@ -42,7 +42,7 @@ def test_recorded_exchanges_are_served_and_nothing_is_taken(run):
     asyncio.run(RunJournal(run).record(call(ActionId(1), 1)))
     recording = ReplayJournal(run)
     last = run.store.last
-    assert [exchange.reply.text for exchange in recording.exchanges(ActionId(1))] == ["ho"]
+    assert [exchange.reply.text for exchange in recording.recall(ActionId(1), [1])[0]] == ["ho"]
     recording.refuse(ActionId(1), "solve", 400, "no", "no")
     with pytest.raises(DgmError, match="action 1: a replay pays for no call"):
         asyncio.run(recording.record(call(ActionId(1), 2)))

@@ -9,17 +9,15 @@ from dgm.analysis.lookups import find_verdicts, tally_tasks
 from dgm.analysis.outline import Outline
 from dgm.archive.changes import diff_tables, format_assignments, merge_tables
 from dgm.archive.events import (
+    SCHEMA_VERSION,
     ActionStarted,
     CallRefused,
-    ModelCalled,
     RunChanged,
     TaskGraded,
     VerdictWithdrawn,
 )
-from dgm.archive.exchange import encode_reply, encode_request
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
-from dgm.archive.schema import SCHEMA
 from dgm.config import Settings, resolve
 from dgm.domain import SEED, ActionId, Evaluate, Evaluation, Expand, Usage, Verdict
 from dgm.errors import ArchiveCorrupt
@@ -47,9 +45,10 @@ def evaluated(paid, task, *answers, verdict=Verdict.UNRESOLVED, told=True):
     run = paid.run
     action = paid.start(Evaluate(SEED, TASKS[task]))
     for number, error in enumerate(answers, 1):
-        asked = run.traces.put(encode_request(Request((Message(Role.USER, f"{number}"),))))
-        said = run.traces.put(encode_reply(Reply("no temperature" if error else "yes", error=error)))
-        run.append(ModelCalled(action, number, "openai/cheap", "solve", asked, said, Usage(1)))
+        reply = Reply("no temperature" if error else "yes", error=error)
+        paid.record_exchange(
+            action, number, Request((Message(Role.USER, f"{number}"),)), reply, usage=Usage(1)
+        )
         if error and told:
             run.append(CallRefused(action, "solve", 400, error, "no temperature"))
     paid.grade(action, SEED, task, verdict)
@@ -165,7 +164,7 @@ def test_a_log_of_an_older_schema_is_brought_up_when_it_is_written(paid):
         mended.append(ActionStarted(action, what, again=True))
         mended.append(TaskGraded(action, Evaluation(SEED, what.task, 0, Verdict.RESOLVED, ""), 1))
         assert mended.store.query("SELECT verdict FROM evaluations") == [("resolved",)]
-        assert "user_version = 4" in SCHEMA
+        assert mended.store.query("PRAGMA user_version") == [(SCHEMA_VERSION,)]
     paid.run = Run.open(run.folder)
 
 

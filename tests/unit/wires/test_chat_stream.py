@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.messages import Stop
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 from tests.support.wires.chat_script import COUNTED, WIRE, both, call, calls_of, chunk, piece
 from tests.support.wires.vendors import BODIES, CHAT, passed, sse, untouched
 
@@ -29,7 +29,7 @@ from tests.support.wires.vendors import BODIES, CHAT, passed, sse, untouched
             chunk(finish="stop"),
         ],
         [chunk({"content": [{"type": "text", "text": "x"}]}), chunk(finish="stop")],
-        [chunk({"content": "x"}, finish="stop"), {**chunk(), "choices": [], "usage": {"prompt_tokens": 1}}],
+        [chunk({"content": "x"}, finish="stop", usage={"prompt_tokens": 1})],
         [
             {**chunk(), "choices": []},
             chunk({"reasoning_content": "hm", "content": None}),
@@ -66,12 +66,13 @@ def test_missing_done_after_a_finish_reason_is_no_fault():
 
 
 def test_stream_without_any_end_may_be_accepted_the_second_time():
-    reader = WIRE.reader(BODIES[CHAT])
-    reader.take(chunk({"content": "x"}), "")
+    fold = WIRE.fold(BODIES[CHAT])
+    fold.take(chunk({"content": "x"}), "")
     with pytest.raises(UnusableReply) as told:
-        reader.finish(done=False)
+        fold.finish(done=False)
     assert told.value.reply_whole["choices"][0]["finish_reason"] == "stop"
-    assert [event.data["choices"][0]["finish_reason"] for event in reader.finish(done=True)] == ["stop"]
+    fold.finish(done=True)
+    assert fold.whole()["choices"][0]["finish_reason"] == "stop"
 
 
 @pytest.mark.parametrize("done", [True, False])
@@ -79,11 +80,11 @@ def test_stream_without_any_end_may_be_accepted_the_second_time():
     "events", [[], [{**chunk(), "choices": []}], [chunk()], [call(0, "bash", '{"a', "x")]]
 )
 def test_answer_that_cannot_be_whole_is_unreadable(events, done):
-    reader = WIRE.reader(BODIES[CHAT])
+    fold = WIRE.fold(BODIES[CHAT])
     for event in events:
-        reader.take(event, "")
+        fold.take(event, "")
     with pytest.raises(UnusableReply) as told:
-        reader.finish(done=done)
+        fold.finish(done=done)
     assert told.value.reply_whole is None
 
 
@@ -101,11 +102,14 @@ def test_missing_usage_is_estimated_where_it_was_asked_for():
     assert theirs.usage.completion_tokens == ours["usage"]["completion_tokens"] == 100
 
 
-@pytest.mark.parametrize("request_body", [BODIES[CHAT], COUNTED])
-def test_given_usage_is_left_alone(request_body):
+@pytest.mark.parametrize("shown", [False, True])
+def test_given_usage_is_left_alone_where_it_was_asked_for(shown):
     counts = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
     last = {**chunk(), "choices": [], "usage": counts}
-    assert untouched(CHAT, chunk({"content": "x"}), chunk(finish="stop"), last, request=request_body)
+    events, asked = [chunk({"content": "x"}), chunk(finish="stop")], COUNTED if shown else BODIES[CHAT]
+    answer, _ = passed(CHAT, sse(*events, last), request=asked)
+    assert answer.content == sse(*events, *([last] if shown else []))
+    assert answer.whole["usage"] == counts
 
 
 @pytest.mark.parametrize("broken", [{"choices": None}, {"choices": [{"index": 0, "delta": None}]}])
@@ -137,15 +141,15 @@ def test_pairs_survive_any_cut_and_halves_are_replaced(text, cut_off):
     units = [halves[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(halves), 2)]
     units += ["\ud83d"] if cut_off else []
     events = [chunk({"content": unit, "reasoning": unit}) for unit in units]
-    content, reader = passed(CHAT, sse(*events, chunk(finish="stop")))
+    answer, _ = passed(CHAT, sse(*events, chunk(finish="stop")))
     said = "".join(
         json.loads(line[6:])["choices"][0]["delta"].get("content", "")
-        for line in content.decode().split("\n")
+        for line in answer.content.decode().split("\n")
         if line.startswith("data: {")
     )
     wanted = text + ("\ufffd" if cut_off else "")
     assert said == wanted
-    assert (reader.whole()["choices"][0]["message"].get("content") or "") == wanted
+    assert (answer.whole["choices"][0]["message"].get("content") or "") == wanted
 
 
 def test_half_in_arguments_is_replaced():
@@ -175,8 +179,8 @@ def test_every_field_is_kept():
     ]
     for event in events[2:4]:
         event["choices"][0]["logprobs"] = {"content": [{"token": "t", "logprob": -1}], "refusal": None}
-    _, reader = passed(CHAT, sse(*events))
-    whole = reader.whole()
+    answer, _ = passed(CHAT, sse(*events))
+    whole = answer.whole
     assert (whole["system_fingerprint"], whole["service_tier"]) == ("f", "default")
     choice = whole["choices"][0]
     assert len(choice["logprobs"]["content"]) == 2
@@ -219,17 +223,17 @@ def test_every_field_is_kept():
 )
 def test_errors_within_a_stream_are_raised(event, name, status):
     with pytest.raises(ErrorInAnswer) as told:
-        WIRE.reader(BODIES[CHAT]).take(event, name)
+        WIRE.fold(BODIES[CHAT]).take(event, name)
     assert told.value.status == status
     assert "busy" in str(told.value) or "gave up" in str(told.value)
 
 
 def test_spoken_says_whether_content_came():
-    reader = WIRE.reader(BODIES[CHAT])
-    reader.take(chunk({"role": "assistant", "content": ""}), "")
-    assert not reader.spoken
-    reader.take(chunk({"reasoning": "x"}), "")
-    assert reader.spoken
+    fold = WIRE.fold(BODIES[CHAT])
+    fold.take(chunk({"role": "assistant", "content": ""}), "")
+    assert not fold.spoken
+    fold.take(chunk({"reasoning": "x"}), "")
+    assert fold.spoken
 
 
 def test_parts_and_text_become_one_content():
@@ -238,18 +242,18 @@ def test_parts_and_text_become_one_content():
         chunk({"content": "a"}),
         chunk({"content": "b"}),
     ]
-    _, reader = passed(CHAT, sse(*events, chunk(finish="stop")))
-    assert reader.whole()["choices"][0]["message"]["content"] == [
+    answer, _ = passed(CHAT, sse(*events, chunk(finish="stop")))
+    assert answer.whole["choices"][0]["message"]["content"] == [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
         {"type": "text", "text": "ab"},
     ]
-    assert WIRE.stop(reader.whole()) is Stop.END
+    assert WIRE.stop(answer.whole) is Stop.END
 
 
 def test_usage_beside_the_usual_place_is_found():
     counts = {"prompt_tokens": 3, "completion_tokens": 4}
-    _, reader = passed(CHAT, sse(chunk({"content": "x"}), chunk(finish="stop", x_groq={"usage": counts})))
-    assert WIRE.usage(reader.whole(), {}).tokens == 7
+    answer, _ = passed(CHAT, sse(chunk({"content": "x"}), chunk(finish="stop", x_groq={"usage": counts})))
+    assert WIRE.usage(answer.whole, {}).tokens == 7
 
 
 def test_last_chunk_that_repeats_the_whole_message_adds_nothing():
@@ -262,6 +266,6 @@ def test_fields_beside_a_delta_are_said_anew():
     events = [chunk({"content": "x"}), chunk(finish="stop")]
     for event in events:
         event["choices"][0].update(native_finish_reason="end", token_ids=[1])
-    _, reader = passed(CHAT, sse(*events))
-    choice = reader.whole()["choices"][0]
+    answer, _ = passed(CHAT, sse(*events))
+    choice = answer.whole["choices"][0]
     assert (choice["native_finish_reason"], choice["token_ids"]) == ("end", [1, 1])

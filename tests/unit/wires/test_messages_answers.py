@@ -5,7 +5,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.messages import Message, Request, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
-from dgm.wires.events import UnusableReply
+from dgm.wires.wire import UnusableReply
 from tests.support.wires.messages_script import CALL, TEXT, THINKING, WIRE, message
 from tests.support.wires.vendors import (
     BODIES,
@@ -19,8 +19,7 @@ from tests.support.wires.vendors import (
 
 @pytest.mark.parametrize("whole", [message(TEXT), message(CALL, reason="tool_use"), message(THINKING, TEXT)])
 def test_whole_answers_pass_untouched(whole):
-    WIRE.check(whole)
-    assert WIRE.mended(whole, BODIES[MESSAGES]) is whole
+    assert WIRE.accept(whole, BODIES[MESSAGES]) is whole
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,7 @@ def test_whole_answers_pass_untouched(whole):
 )
 def test_answers_that_are_none_are_unreadable(whole):
     with pytest.raises(UnusableReply):
-        WIRE.check(whole)
+        WIRE.accept(whole, BODIES[MESSAGES])
 
 
 def test_whole_answer_is_mended():
@@ -42,8 +41,8 @@ def test_whole_answer_is_mended():
     found = ask_whole(MESSAGES, {"content": content})
     assert [block.text for block in found.content[:2]] == ["", "a \ufffd"]
     assert [(block.id, block.input) for block in found.content[2:]] == [
-        ("call_1", {"a": 1}),
-        ("call_0", CALL["input"]),
+        ("call_0", {"a": 1}),
+        ("call_1", CALL["input"]),
     ]
     assert found.stop_reason == "tool_use"
     assert min(found.usage.input_tokens, found.usage.output_tokens) >= 1

@@ -7,7 +7,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.messages import Message, Request, RequestRefused, Role, Stop, Tool, ToolCall, WireReply
 from dgm.wires import whole_of
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 from tests.support.wires.responses_script import (
     CALL,
     SAID,
@@ -28,8 +28,7 @@ from tests.support.wires.vendors import (
 
 @pytest.mark.parametrize("whole", [response(SAID), response(CALL), response(THOUGHT, SAID)])
 def test_whole_answers_pass_untouched(whole):
-    assert WIRE.mended(whole, BODIES[RESPONSES]) is whole
-    WIRE.check(whole)
+    assert WIRE.accept(whole, BODIES[RESPONSES]) is whole
     assert ask_whole(RESPONSES, whole).output[0].id
 
 
@@ -39,7 +38,7 @@ def test_whole_answers_pass_untouched(whole):
 )
 def test_answers_that_are_none_are_unreadable(whole):
     with pytest.raises(UnusableReply):
-        WIRE.check(whole)
+        WIRE.accept(whole, BODIES[RESPONSES])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_answers_that_are_none_are_unreadable(whole):
 )
 def test_errors_in_successful_answers_are_raised(whole):
     with pytest.raises(ErrorInAnswer):
-        WIRE.check(whole)
+        WIRE.accept(whole, BODIES[RESPONSES])
 
 
 def test_whole_answer_is_mended():

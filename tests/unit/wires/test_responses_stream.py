@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.messages import Stop
-from dgm.wires.events import ErrorInAnswer, UnusableReply
+from dgm.wires.wire import ErrorInAnswer, UnusableReply
 from tests.support.wires.responses_script import (
     CALL,
     CREATED,
@@ -50,27 +50,17 @@ def test_incomplete_is_an_end():
     whole = response(SAID, status="incomplete", incomplete_details={"reason": "max_output_tokens"})
     events = [event.data for event in WIRE.split(whole)]
     assert untouched(RESPONSES, *events)
-    _, reader = passed(RESPONSES, sse(*events, end=""))
-    assert WIRE.stop(reader.whole()) is Stop.LENGTH
+    answer, _ = passed(RESPONSES, sse(*events, end=""))
+    assert WIRE.stop(answer.whole) is Stop.LENGTH
 
 
 def test_deltas_alone_become_an_item():
     theirs, ours = ask_streamed(RESPONSES, CREATED, delta("DO"), delta("NE"), completed())
     assert texts_of(theirs) == ["DONE"]
     assert ours["output"][0]["content"][0]["text"] == "DONE"
-    kinds = [
-        json.loads(line[6:])["type"]
-        for line in passed(RESPONSES, sse(CREATED, delta("x"), completed(), end=""))[0].decode().splitlines()
-        if line.startswith("data")
-    ]
-    assert kinds == [
-        "response.created",
-        "response.output_item.added",
-        "response.content_part.added",
-        "response.output_text.delta",
-        "response.output_item.done",
-        "response.completed",
-    ]
+    answer, _ = passed(RESPONSES, sse(CREATED, delta("x"), completed(), end=""))
+    kinds = [line[7:] for line in answer.content.decode().splitlines() if line.startswith("event: ")]
+    assert kinds[::3] == ["response.created", "response.content_part.added", "response.content_part.done"]
 
 
 @pytest.mark.parametrize("keep", ["done", "added"])
@@ -95,8 +85,8 @@ def test_null_output_is_filled_in_an_incomplete_response(output):
 
 
 def ask_streamed_incomplete(*events):
-    content, reader = passed(RESPONSES, sse(*events, end=""))
-    return content, reader.whole()
+    answer, _ = passed(RESPONSES, sse(*events, end=""))
+    return answer.content, answer.whole
 
 
 def test_missing_item_ids_are_made_and_agree():
@@ -112,10 +102,10 @@ def test_missing_item_ids_are_made_and_agree():
     theirs, _ = ask_streamed(RESPONSES, *events)
     ids = [item.id for item in theirs.output]
     assert all(ids) and len(set(ids)) == 2
-    content, _ = passed(RESPONSES, sse(*events, end=""))
+    answer, _ = passed(RESPONSES, sse(*events, end=""))
     assert {
         event["item_id"]
-        for line in content.decode().splitlines()
+        for line in answer.content.decode().splitlines()
         if line.startswith("data")
         for event in [json.loads(line[6:])]
         if "item_id" in event
@@ -171,14 +161,19 @@ def test_text_that_only_ends_is_told_as_a_delta():
         "content_index": 0,
         "text": "DONE",
     }
-    content, _ = passed(RESPONSES, sse(CREATED, done, completed(SAID), end=""))
-    assert b'"type":"response.output_text.delta"' in content
-    assert texts_of(ask(RESPONSES, streamed(content))) == ["DONE"]
+    answer, _ = passed(RESPONSES, sse(CREATED, done, completed(SAID), end=""))
+    assert b'"type":"response.output_text.delta"' in answer.content
+    assert texts_of(ask(RESPONSES, streamed(answer.content))) == ["DONE"]
 
 
 def test_missing_beginning_is_added():
     assert texts_of(ask_streamed(RESPONSES, *told(SAID)[2:])[0]) == ["DONE"]
     assert texts_of(ask_streamed(RESPONSES, completed(SAID))[0]) == ["DONE"]
+
+
+def test_the_last_event_decides_the_status():
+    theirs, ours = ask_streamed(RESPONSES, *told(SAID)[:-1], completed(SAID, status="in_progress"))
+    assert theirs.status == ours["status"] == "completed"
 
 
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n"])
@@ -189,25 +184,23 @@ def test_missing_completed_event_is_added_where_all_items_are_done(end):
 
 
 def test_text_without_a_call_behind_it_may_be_accepted_the_second_time():
-    reader = WIRE.reader(BODIES[RESPONSES])
+    fold = WIRE.fold(BODIES[RESPONSES])
     for event in told(SAID)[:-1]:
-        reader.take(event, event["type"])
+        fold.take(event, event["type"])
     with pytest.raises(UnusableReply) as caught:
-        reader.finish(done=False)
+        fold.finish(done=False)
     assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "DONE"
 
 
 def test_item_that_is_not_done_may_be_accepted_the_second_time():
-    reader = WIRE.reader(BODIES[RESPONSES])
+    fold = WIRE.fold(BODIES[RESPONSES])
     for event in (CREATED, delta("x")):
-        reader.take(event, event["type"])
+        fold.take(event, event["type"])
     with pytest.raises(UnusableReply) as caught:
-        reader.finish(done=False)
+        fold.finish(done=False)
     assert caught.value.reply_whole["output"][0]["content"][0]["text"] == "x"
-    assert [event.name for event in reader.finish(done=True)] == [
-        "response.output_item.done",
-        "response.completed",
-    ]
+    fold.finish(done=True)
+    assert fold.whole()["status"] == "completed"
 
 
 @pytest.mark.parametrize("done", [True, False])
@@ -224,11 +217,11 @@ def test_item_that_is_not_done_may_be_accepted_the_second_time():
     ],
 )
 def test_answer_that_cannot_be_whole_is_unreadable(events, done):
-    reader = WIRE.reader(BODIES[RESPONSES])
+    fold = WIRE.fold(BODIES[RESPONSES])
     for event in events:
-        reader.take(event, event["type"])
+        fold.take(event, event["type"])
     with pytest.raises(UnusableReply) as caught:
-        reader.finish(done=done)
+        fold.finish(done=done)
     assert caught.value.reply_whole is None
 
 
@@ -262,11 +255,13 @@ def test_pairs_survive_any_cut_and_halves_are_replaced(text, cut_off):
     units = [halves[at : at + 2].decode("utf-16-be", "surrogatepass") for at in range(0, len(halves), 2)]
     units += ["\ud83d"] if cut_off else []
     begun = told(SAID)[:4]
-    content, reader = passed(RESPONSES, sse(*begun, *map(delta, units), completed(), end=""))
-    events = [json.loads(line[6:]) for line in content.decode().splitlines() if line.startswith("data")]
+    answer, _ = passed(RESPONSES, sse(*begun, *map(delta, units), completed(), end=""))
+    events = [
+        json.loads(line[6:]) for line in answer.content.decode().splitlines() if line.startswith("data")
+    ]
     wanted = text + ("\ufffd" if cut_off else "")
     assert "".join(event["delta"] for event in events if event["type"].endswith("delta")) == wanted
-    assert reader.whole()["output"][0]["content"][0]["text"] == wanted
+    assert answer.whole["output"][0]["content"][0]["text"] == wanted
 
 
 @pytest.mark.parametrize(
@@ -286,10 +281,10 @@ def test_pairs_survive_any_cut_and_halves_are_replaced(text, cut_off):
     ],
 )
 def test_errors_within_a_stream_are_raised(event):
-    reader = WIRE.reader(BODIES[RESPONSES])
-    reader.take(CREATED, "response.created")
+    fold = WIRE.fold(BODIES[RESPONSES])
+    fold.take(CREATED, "response.created")
     with pytest.raises(ErrorInAnswer, match="busy") as caught:
-        reader.take(event, event.get("type", ""))
+        fold.take(event, event.get("type", ""))
     assert caught.value.body["error"]["message"] == "busy"
 
 

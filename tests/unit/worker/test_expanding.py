@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dgm.archive.codec import decode, encode
-from dgm.archive.events import ActionStarted, ModelCalled, RunStarted, TaskGraded
-from dgm.archive.exchange import encode_reply, encode_request
+from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import (
@@ -25,7 +24,6 @@ from dgm.domain import (
     Tally,
     Task,
     TaskId,
-    Usage,
     Verdict,
 )
 from dgm.errors import AgentFault
@@ -33,6 +31,7 @@ from dgm.messages import Message, Reply, Request, Role
 from dgm.protocols import Proposal, SandboxSpec
 from dgm.search.run_controller import RunController
 from dgm.worker.worker import Worker
+from tests.support.runs.builder import RunBuilder
 
 pytestmark = pytest.mark.starts_processes
 
@@ -181,9 +180,8 @@ def test_what_was_refused_or_asked_in_vetting_of_an_earlier_try_was_not_read_by_
 
         async def make(self, brief, bench):
             for number, (text, reply) in paid.items():
-                asked = run.traces.put(encode_request(Request((Message(Role.USER, text),))))
-                said = run.traces.put(encode_reply(reply))
-                run.append(ModelCalled(bench.action, number, "m", "diagnose", asked, said, Usage()))
+                request = Request((Message(Role.USER, text),))
+                RunBuilder(run).record_exchange(bench.action, number, request, reply, "m", "diagnose")
             bench.heard.update((1, 2))
             return await super().make(brief, bench)
 
