@@ -337,13 +337,13 @@ class Gateway:
             return await self._refuse_key(CHAT)
         return JSONResponse({"lost_s": min(lease.lost_s, MOST_LOST_S)})
 
-    async def _list_models(self, wire: Wire, lease: Lease, _http: "HttpRequest") -> "Response":
+    async def _list_models(self, _wire: Wire, lease: Lease, _http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
         await lease.pace.slow_down()
         return Response(dump_json(list_models(lease.names.listed)), media_type=JSON)
 
-    async def _describe_model(self, wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
+    async def _describe_model(self, _wire: Wire, lease: Lease, http: "HttpRequest") -> "Response":
         from starlette.responses import Response
 
         name = http.path_params["name"]
