@@ -7,25 +7,141 @@ An engine that fails is left alone for a while; what ran there is the loop's to 
 import asyncio
 import contextlib
 import logging
+import math
 import secrets
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from dgm.archive.live_nodes import NodeState
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.engine_member import Connect, EngineMember
 from dgm.sandboxes.group_images import GroupImages
 
 log = logging.getLogger(__name__)
 
 PLACE = "dgm.place"
 """Label with which one sandbox is found again on its engine."""
+REST_S = 30.0
+"""Seconds for which an engine that failed is left alone; doubled after each further failure without a success."""
+LONGEST_REST_S = 300.0
+Connect = Callable[[EngineAddress], DockerEngine]
+"""Returns the engine at an address; it blocks, and raises what keeps the engine from being used."""
+
+
+class EngineMember:
+    """One engine of several: how many sandboxes fit there, whether it is left alone, and what is left to do on it."""
+
+    def __init__(self, address: EngineAddress, connect: Connect, clock: Callable[[], float]) -> None:
+        self.address = address
+        self.problem = "not connected yet"
+        """Why no sandbox is opened there now; empty if it is used."""
+        self.taken: list[float] = []
+        """Processors of each open sandbox."""
+        self._connect, self._clock = connect, clock
+        self._engine: DockerEngine | None = None
+        self._cpus = 0
+        self._opened = self._failures = self._images = self._failures_in_a_row = 0
+        self._ready: set[str] = set()
+        """Images that are known to be there."""
+        self._making: dict[str, threading.Lock] = {}
+        self._rests_until = -math.inf
+        self._owed: list[Mapping[str, str]] = []
+        """Labels of sandboxes that could not be removed."""
+
+    @property
+    def engine(self) -> DockerEngine:
+        """The engine.
+
+        Raises:
+            Infrastructure: it was never reached.
+        """
+        if self._engine is None:
+            raise Infrastructure(f"{self.address.url}: {self.problem}")
+        return self._engine
+
+    @property
+    def is_due(self) -> bool:
+        """True if it has to be tried again now."""
+        return bool(self.problem) and self._rests_until <= self._clock()
+
+    def rank(self, cpus: float) -> tuple[int, float]:
+        """Return how many sandboxes of so many processors fit there beside the open ones, and how idle it is."""
+        taken = sum(self.taken)
+        return max(0, math.floor((self._cpus - taken) / cpus + 1e-9)), -taken / max(self._cpus, 1)
+
+    def reach(self) -> None:
+        """Make sure that the engine answers, and remove what could not be removed before; else leave it alone."""
+        was_away, self._rests_until = bool(self.problem), math.inf
+        try:
+            if self._engine is None:
+                self._engine = self._connect(self.address)
+                self._cpus = self._engine.facts.cpus
+            else:
+                self._engine.check_answers()
+            while self._owed:
+                self._engine.remove_labelled(self._owed[-1])
+                self._owed.pop()
+        except DgmError as error:
+            self.leave_alone(str(error))
+            return
+        self._ready.clear()
+        self.problem = ""
+        if was_away:
+            log.info("the engine %s answers", self.address.url)
+
+    def leave_alone(self, why: str) -> None:
+        """Open no sandbox there for a while."""
+        self._failures += 1
+        self._failures_in_a_row += 1
+        rest_s = min(LONGEST_REST_S, REST_S * 2 ** (self._failures_in_a_row - 1))
+        self._rests_until = self._clock() + rest_s
+        self.problem = why
+        log.warning("the engine %s failed; left alone for %.0f s: %s", self.address.url, rest_s, why)
+
+    def owe(self, labels: Mapping[str, str]) -> None:
+        """Remove sandboxes with these labels when the engine answers again."""
+        self._owed.append(labels)
+
+    def note_opened(self) -> None:
+        """Count a sandbox that was opened."""
+        self._opened += 1
+        self._failures_in_a_row = 0
+
+    def forget_images(self, tags: Collection[str]) -> None:
+        """Take note that images may be missing there."""
+        self._ready.difference_update(tags)
+
+    def make_image(self, tag: str, make: Callable[[DockerEngine], object]) -> None:
+        """Make an image, unless it is known to be there; blocks, one caller an image at a time.
+
+        Raises:
+            UserError: it cannot be made there.
+            Infrastructure: the engine failed.
+        """
+        with self._making.setdefault(tag, threading.Lock()):
+            if tag not in self._ready:
+                was_there = self.engine.has_image(tag)
+                make(self.engine)
+                self._images += not was_there
+                self._ready.add(tag)
+
+    def state(self) -> NodeState:
+        """Return the state of this moment."""
+        return NodeState(
+            self.address.url,
+            self._cpus,
+            len(self.taken),
+            self._opened,
+            self._failures,
+            self._images,
+            self.problem,
+        )
 
 
 class EngineGroup:
@@ -66,7 +182,7 @@ class EngineGroup:
     @property
     def machine(self) -> str:
         """The architecture of the sandboxes, as ``uname -m`` says it; where engines differ, of the first."""
-        return self._used[0].engine.machine if self._used else self._members[0].engine.machine
+        return (self._used or self._members)[0].engine.machine
 
     def nodes(self) -> Sequence[NodeState]:
         """Return the state of each engine."""
@@ -80,24 +196,27 @@ class EngineGroup:
             UserError: as for one engine.
             Infrastructure: no engine answers, or the chosen one failed; the next sandbox is opened on another.
         """
-        member = await self._place(spec)
+        member = await self._find_member(spec)
         label = {PLACE: secrets.token_hex(8)}
         is_open = False
-        with member.hold_place(spec.cpus):
-            try:
-                await asyncio.to_thread(self.task_images.ensure_on, member, spec.image)
-                placed = replace(spec, labels={**spec.labels, **label})
-                async with member.engine.open(placed) as sandbox:
-                    is_open = True
-                    member.note_opened()
-                    yield sandbox
-            except Infrastructure as error:
-                if is_open:
-                    await self._look_at(member, label)
-                    raise
-                member.owe(label)
-                member.leave_alone(str(error))
-                raise Infrastructure(f"no sandbox on the engine {member.address.url}: {error}") from error
+        member.taken.append(spec.cpus)
+        try:
+            await asyncio.to_thread(self.task_images.ensure_on, member, spec.image)
+            async with member.engine.open(replace(spec, labels={**spec.labels, **label})) as sandbox:
+                is_open = True
+                member.note_opened()
+                yield sandbox
+        except Infrastructure as error:
+            member.owe(label)
+            if is_open:
+                # Find out whether its engine still answers.
+                if not member.problem:
+                    await asyncio.to_thread(member.reach)
+                raise
+            member.leave_alone(str(error))
+            raise Infrastructure(f"no sandbox on the engine {member.address.url}: {error}") from error
+        finally:
+            member.taken.remove(spec.cpus)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox that carries all of ``labels``; return their number.
@@ -106,64 +225,51 @@ class EngineGroup:
         """
         removed = 0
         for member in self._members:
-            if not member.is_used:
-                member.owe(labels)
-                continue
             try:
-                removed += await member.engine.reap(labels)
+                if not member.problem:
+                    removed += await member.engine.reap(labels)
+                    continue
             except Infrastructure as error:
-                member.owe(labels)
                 member.leave_alone(str(error))
+            member.owe(labels)
         return removed
 
     @property
     def _used(self) -> Sequence[EngineMember]:
-        return [member for member in self._members if member.is_used]
+        return [member for member in self._members if not member.problem]
 
     @property
     def _problems(self) -> str:
         return "; ".join(f"{member.address.url}: {member.problem}" for member in self._members)
 
-    async def _place(self, spec: SandboxSpec) -> EngineMember:
+    async def _find_member(self, spec: SandboxSpec) -> EngineMember:
         """Return the engine for a sandbox."""
         due = next((member for member in self._members if member.is_due), None)
         if due is not None:
-            await self._reach(due)
+            await asyncio.to_thread(due.reach)
         if not self._used:
             # Nothing is lost by asking before an engine's rest is over.
             for member in self._members:
-                await self._reach(member)
+                await asyncio.to_thread(member.reach)
         if not self._used:
             raise Infrastructure(f"none of the engines answers: {self._problems}")
-        return max(self._used, key=lambda member: (member.free_places(spec.cpus), -member.load))
-
-    async def _look_at(self, member: EngineMember, label: Mapping[str, str]) -> None:
-        """After a failure in an open sandbox, find out whether its engine still answers."""
-        member.owe(label)
-        if member.is_used:
-            await self._reach(member)
-
-    async def _reach(self, member: EngineMember) -> None:
-        was_away = not member.is_used
-        await asyncio.to_thread(member.reach)
-        if was_away and member.is_used:
-            log.info("the engine %s answers again", member.address.url)
+        return max(self._used, key=lambda member: member.rank(spec.cpus))
 
     def _warn_of_differences(self) -> None:
-        known: dict[str, EngineMember] = {}
-        for member in self._used:
-            facts = member.engine.facts
-            if (other := known.setdefault(facts.ident, member)) is not member and facts.ident:
-                log.warning(
-                    "%s and %s are the same engine: its processors are counted twice",
-                    other.address.url,
-                    member.address.url,
-                )
-            if facts.machine != self.machine:
+        first, *others = self._used
+        for member in others:
+            if member.engine.facts.machine != self.machine:
                 log.warning(
                     "the engine %s is for %s, and %s for %s: verdicts may differ",
                     member.address.url,
-                    facts.machine,
-                    self._used[0].address.url,
+                    member.engine.facts.machine,
+                    first.address.url,
                     self.machine,
+                )
+        known: dict[str, str] = {}
+        for member in self._used:
+            url, ident = member.address.url, member.engine.facts.ident
+            if ident and known.setdefault(ident, url) != url:
+                log.warning(
+                    "%s and %s are the same engine: its processors are counted twice", known[ident], url
                 )

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from dgm.domain import Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes import recipes
 from dgm.sandboxes.container import IN_ENGINE
-from dgm.sandboxes.engine_member import EngineMember
 from dgm.sandboxes.image_store import BOUNDED, ImageStore, Progress
+
+if TYPE_CHECKING:
+    from dgm.sandboxes.engine_group import EngineMember
 
 Make = Callable[[ImageStore], object]
 
@@ -16,7 +19,7 @@ Make = Callable[[ImageStore], object]
 class GroupImages:
     """The images of several engines as those of one; each method raises as ``ImageStore``'s, naming the engine."""
 
-    def __init__(self, members: Sequence[EngineMember]) -> None:
+    def __init__(self, members: Sequence["EngineMember"]) -> None:
         self._members = members
         self._makers: dict[str, Make] = {}
         """Tag → how it is made, for engines that are away now."""
@@ -63,7 +66,7 @@ class GroupImages:
     def pull(self, reference: str, progress: Progress | None = None) -> None:
         """Pull an image to every engine that lacks it."""
 
-        def pull(member: EngineMember) -> None:
+        def pull(member: "EngineMember") -> None:
             store = member.engine.task_images
             if not store.has(reference):
                 store.pull(reference, progress)
@@ -83,7 +86,7 @@ class GroupImages:
             member.forget_images(gone)
         return sorted(gone)
 
-    def ensure_on(self, member: EngineMember, image: str) -> None:
+    def ensure_on(self, member: "EngineMember", image: str) -> None:
         """Make sure that an engine has the image of a sandbox, which may have been away when others made it."""
         if not image.startswith(IN_ENGINE):
             member.make_image(recipes.load(image).tag, lambda engine: engine.build(image))
@@ -93,8 +96,8 @@ class GroupImages:
             member.make_image(tag, lambda engine: self._makers[tag](engine.task_images))
 
     @property
-    def _used(self) -> Sequence[EngineMember]:
-        used = [member for member in self._members if member.is_used]
+    def _used(self) -> Sequence["EngineMember"]:
+        used = [member for member in self._members if not member.problem]
         if not used:
             raise Infrastructure("none of the engines answers")
         return used
@@ -117,11 +120,11 @@ class GroupImages:
                 del self._makers[tag]
             raise
 
-    def _on_each(self, work: Callable[[EngineMember], None]) -> None:
+    def _on_each(self, work: Callable[["EngineMember"], None]) -> None:
         """Do something on every engine that answers, in parallel."""
         used = self._used
 
-        def attempt(member: EngineMember) -> Exception | None:
+        def attempt(member: "EngineMember") -> Exception | None:
             try:
                 work(member)
             except UserError as error:

@@ -10,8 +10,7 @@ from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.engine_address import parse_address
-from dgm.sandboxes.engine_group import EngineGroup
-from dgm.sandboxes.engine_member import LONGEST_REST_S, REST_S
+from dgm.sandboxes.engine_group import LONGEST_REST_S, REST_S, EngineGroup
 from tests.support.fake_engines import FakeEngine, connect_to
 
 SPEC = SandboxSpec("python", {"dgm.run": "r1"})
