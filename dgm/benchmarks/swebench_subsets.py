@@ -29,10 +29,6 @@ class Subset:
     """Origin of the subset; empty if the file does not say."""
     parts: Mapping[Split, tuple[TaskId, ...]]
 
-    def split_of(self) -> Mapping[TaskId, Split]:
-        """Return the split of each instance."""
-        return {task: split for split, tasks in self.parts.items() for task in tasks}
-
 
 def names() -> Sequence[str]:
     """Return the names of the shipped subsets, sorted."""

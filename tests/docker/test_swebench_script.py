@@ -148,7 +148,7 @@ def test_patch_that_does_not_apply_is_refused_with_gits_reason(run):
 
 def test_patch_with_fuzz_is_applied_as_the_package_does(run):
     log, _ = run(patch=FIX.replace(b" def total(prices):", b" def total(values):"), tests="cat cart.py")
-    assert "of its context do not match the file" in log.words["applied"]
+    assert "patch --fuzz=5" in log.words["applied"]
     assert "sum(prices)" in log.text()
 
 

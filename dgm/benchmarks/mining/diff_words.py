@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dgm.benchmarks.mining.languages import Language, language_of
@@ -131,22 +130,6 @@ def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
         marks = [mark for mark, _ in hunk.rows]
         counts[hunk.path] = added + marks.count("+"), removed + marks.count("-")
     return counts
-
-
-def added_blocks(diff: str) -> Iterator[list[str]]:
-    """Yield the runs of neighbouring lines that a diff adds to programs, comments and all."""
-    for hunk in _read_hunks(diff):
-        if language_of(hunk.path):
-            for added, rows in groupby(hunk.rows, key=lambda row: row[0] == "+"):
-                if added:
-                    yield [text for _, text in rows]
-
-
-def new_rows(diff: str) -> Iterator[list[str]]:
-    """Yield the lines of each hunk of a program as they are after the change."""
-    for hunk in _read_hunks(diff):
-        if language_of(hunk.path):
-            yield [text for mark, text in hunk.rows if mark in "+ "]
 
 
 def _read_hunks(diff: str) -> Iterator[_Hunk]:

@@ -135,4 +135,4 @@ def test_a_drawn_subset_is_read_back(tmp_path, instances):
 
 def test_each_instance_has_one_split(instances):
     subset = subsets.draw(instances, 7, 5)
-    assert Counter(subset.split_of().values()) == {Split.SEARCH: 7, Split.HOLDOUT: 5}
+    assert {split: len(tasks) for split, tasks in subset.parts.items()} == {Split.SEARCH: 7, Split.HOLDOUT: 5}
