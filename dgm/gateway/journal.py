@@ -162,7 +162,9 @@ class RunJournal:
                 done.set_result(None)
 
     def book(self, action: ActionId, number: int, model: str, role: str, usage: Usage) -> None:
-        """Record the usage to count for a call that was begun and got no answer."""
+        """Record the usage to count for a call that was begun; do nothing if its end is recorded."""
+        if (action, number) not in self._run.tree.model_calls.open:
+            return
         booked = CallBooked(action, number, model, role, usage)
         self._run.commit([booked], lambda log: self._calls.fail(log, action, number))
         self._run.fold_committed()

@@ -19,6 +19,8 @@ from dgm.models.addresses import find_proxy
 from dgm.models.extras import Extras
 
 if TYPE_CHECKING:
+    import ssl
+
     import aiohttp
 
 CONNECT_S = 30.0
@@ -213,9 +215,9 @@ class Connection:
                 from aiohttp_socks import ProxyConnector
 
                 address = self._proxy_url.replace("socks5h://", "socks5://")
-                connector = ProxyConnector.from_url(address, rdns=True, limit=0)
+                connector = ProxyConnector.from_url(address, rdns=True, limit=0, ssl=self._make_ssl())
             else:
-                connector = aiohttp.TCPConnector(limit=0)
+                connector = aiohttp.TCPConnector(limit=0, ssl=self._make_ssl())
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 timeout=aiohttp.ClientTimeout(None, connect=connect_s, sock_read=self._timeout_s),
@@ -225,6 +227,14 @@ class Connection:
                 max_field_size=2**16,
             )
         return self._session
+
+    def _make_ssl(self) -> "ssl.SSLContext | bool":
+        """Return whom to trust: the certificates of the environment or of the system, wherever it keeps them."""
+        if not any(url.startswith("https:") for url in (self.base_url, self._proxy_url)):
+            return True
+        import httpx2
+
+        return httpx2.create_ssl_context()
 
     def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
         plan = self._plan

@@ -1,6 +1,7 @@
 """A server on the loopback that keeps what it is asked and answers as it is told."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,9 @@ def said(value: object, status: int = 200) -> Answer:
 
 
 @contextmanager
-def recording(answer: Callable[[Asked], Answer]) -> Iterator[tuple[str, list[Asked]]]:
+def recording(
+    answer: Callable[[Asked], Answer], certificate: ssl.SSLContext | None = None
+) -> Iterator[tuple[str, list[Asked]]]:
     """Gives the server's address and the list that grows with what it is asked."""
     asked: list[Asked] = []
 
@@ -77,10 +80,12 @@ def recording(answer: Callable[[Asked], Answer]) -> Iterator[tuple[str, list[Ask
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if certificate:
+        server.socket = certificate.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}", asked
     finally:
         server.shutdown()
         server.server_close()

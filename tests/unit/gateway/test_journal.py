@@ -93,6 +93,16 @@ def _die(folder, answered):
     asyncio.run(go())
 
 
+def test_a_call_whose_end_is_recorded_is_not_booked(run):
+    """A job may end while the refusal of its call becomes durable, after tries that were billed."""
+    journal = RunJournal(run)
+    all_at_once(journal.begin(begun(1, "hi")))
+    all_at_once(journal.record(paid(1, "hi")))
+    journal.book(ACTION, 1, "m", "solve", MOST)
+    assert run.tree.spend == REPLY.usage
+    assert kinds(run) == [CallStarted, ModelCalled]
+
+
 @pytest.mark.starts_processes
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_killed_process_leaves_what_was_begun_or_answered(run, answered):

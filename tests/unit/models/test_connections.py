@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import ssl
+import subprocess
 import threading
 
 import aiohttp
@@ -211,6 +213,23 @@ def test_the_last_byte_waits_and_what_it_waits_for_may_fail(own):
     ):
         asyncio.run(asyncio.wait_for(ask(url), 20))
     assert not any(one.content.endswith(b"}") for one in asked)
+
+
+@pytest.mark.starts_processes
+def test_certificates_of_the_environment_are_trusted(monkeypatch, tmp_path):
+    pem, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    names = ["-subj", "/CN=provider", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*words, *names, "-keyout", str(key), "-out", str(pem)], check=True, capture_output=True)
+    certificate = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.load_cert_chain(pem, key)
+    with recording(lambda _: said({"id": "x"}), certificate) as (url, _):
+        section = {"base_url": url}
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            post(connect("openai-compatible/m", compatible=section), "/chat/completions", BODY)
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        answer = post(connect("openai-compatible/m", compatible=section), "/chat/completions", BODY)
+    assert answer.json() == {"id": "x"}
 
 
 def test_a_redirect_is_returned_and_not_followed():
