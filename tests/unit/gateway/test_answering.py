@@ -50,7 +50,7 @@ def test_a_model_that_is_not_lent_is_refused_before_the_provider_is_asked(tmp_pa
     run(scenario())
 
 
-@pytest.mark.parametrize("where", ["parse_document", "render_answer"])
+@pytest.mark.parametrize("where", ["parse_document", "WireAnswer"])
 def test_a_fault_of_dgms_own_is_never_the_agents(tmp_path, monkeypatch, where):
     def fail(*_args, **_more):
         raise ValueError("a bug")
