@@ -14,7 +14,7 @@ from dgm.models.connections import read_pieces
 from dgm.protocols import Delivery
 from dgm.wires.stream import DONE_DATA, cut_blocks, is_whole, parse_event, read_block, read_events
 from dgm.wires.values import map_texts, mend_halves
-from dgm.wires.wire import DONE, ErrorInAnswer, Event, Sent, UnusableReply, Wire
+from dgm.wires.wire import DONE, Event, Sent, UnusableReply, Wire
 
 if TYPE_CHECKING:
     import aiohttp
@@ -104,9 +104,10 @@ class AnswerReader:
             return b""
         blocks, used = cut_blocks(self._came, len(data))
         del self._came[:used]
-        news = b"".join([self._take_block(block) for block in blocks])
-        self._passed += news
-        return news
+        passed = len(self._passed)
+        for block in blocks:
+            self._passed += self._take_block(block)
+        return bytes(self._passed[passed:])
 
     def end(self) -> ReceivedAnswer:
         """Return the answer, whose connection has ended.
@@ -226,10 +227,8 @@ async def receive(
                     patience.reschedule(loop.time() + idle_s)
                 if reader.over:
                     break
-    except (ErrorInAnswer, UnusableReply):
-        raise
     except Exception:
-        # Only the end mark is missing then; a retry would pay again.
+        # Only the end mark is missing where the model has stopped; a retry would pay again.
         if not reader.stopped:
             raise
     else:

@@ -105,8 +105,13 @@ def test_content_filter_within_a_stream_is_told():
     assert (caught.value.own, json.loads(caught.value.content)["error"]["message"]) == (False, "filtered")
 
 
-def test_connection_that_breaks_behind_the_end_is_no_fault():
-    bench = Bench(streamed(*STREAM[:3], aiohttp.ClientPayloadError("reset")))
+@pytest.mark.parametrize("broken", [OVERLOADED, aiohttp.ClientPayloadError("reset")])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_breaks_behind_the_end_is_no_fault(broken, at_once):
+    pieces = [*STREAM[:3], broken]
+    if at_once and broken is OVERLOADED:
+        pieces = [b"".join(pieces)]
+    bench = Bench(streamed(*pieces))
     assert bench.ask(stream=True).content == WITHOUT_USAGE
     assert len(bench.script.at) == 1
 
