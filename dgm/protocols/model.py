@@ -174,7 +174,7 @@ class WireModel(Protocol):
 LentModel = Model | WireModel
 
 
-class Journal(Protocol):
+class Journal(ModelListener, Protocol):
     """The gateway's store of paid calls."""
 
     def numbers(self, action: ActionId) -> tuple[int, Collection[int]]:
@@ -212,10 +212,4 @@ class Journal(Protocol):
 
     def refuse(self, action: ActionId, role: str, status: int, code: str, message: str) -> None:
         """Note a refusal that the agent received, or, with the status 200, what was left out of its requests."""
-        ...
-
-    def learned(
-        self, model: str, abilities: Mapping[str, Any], words: str, usage: Usage | None = None
-    ) -> None:
-        """Note all known abilities of a model from now on, like ``ModelListener``."""
         ...

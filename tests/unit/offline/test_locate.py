@@ -105,3 +105,5 @@ def test_the_test_file_of_the_suspected_module_is_the_relevant_one():
     situation = _Situation(talk_of((LIST, listing), problem="`split` goes wrong."))
     assert situation.relevant_tests == ("tests.test_split",)
     assert situation.tests == "python3 -m unittest"
+    failed = talk_of((LIST, listing), ("python3 -m unittest", FAILURE.replace("test_split", "test_all")))
+    assert _Situation(failed).relevant_tests == ("tests.test_all",)
