@@ -319,7 +319,7 @@ class SwebenchSettings(Section):
     """Instance id, repository (``owner/name``) or ``*`` → a Docker image with the repository at ``/testbed``; wins over
     the published ones."""
     disk_gb: Positive = 120.0
-    """Instance images beyond this are removed, the longest unused first, by ``dgm benchmark fetch``."""
+    """Images of tasks beyond this are removed, the longest unused first, by ``dgm benchmark fetch``."""
     agent_s: Positive = 1800.0
     """Wall time of an agent on one instance."""
     tests_s: Positive = 1800.0

@@ -59,7 +59,8 @@ class DockerEngine:
         """
         self._connection = EngineConnection(address)
         self._client = self._connection.client
-        self._images: set[str] = set()
+        self._bases: dict[str, tuple[str, ContainerBase]] = {}
+        """Tag of a recipe's image → the prepared one."""
         self._store = ImageStore(self._client)
         self._volumes = VolumeStore(self._connection)
 
@@ -233,21 +234,23 @@ class DockerEngine:
 
     def _base(self, image: str) -> ContainerBase:
         """Return the base of a container; make its image if necessary."""
-        reference = self._reference(image)
-        in_engine = image.startswith(IN_ENGINE)
-        if in_engine and find_image(self._client, reference) is None:
-            raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
-        group = prepared.GROUP if in_engine else recipes.load(image).user
-        tag = prepared.prepare(self._client, reference, group=group).tag
+        reference, in_engine = self._reference(image), image.startswith(IN_ENGINE)
+        # A recipe's tag stands for its contents; other names may refer to another image at any time.
+        tag, base = ("", None) if in_engine else self._bases.get(reference, ("", None))
+        if base is None:
+            if in_engine and find_image(self._client, reference) is None:
+                raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
+            group = prepared.GROUP if in_engine else recipes.load(image).user
+            tag = prepared.prepare(self._client, reference, group=group).tag
+            base = container.find_base(self._client, tag, reference if in_engine else image, group)
+            if not in_engine:
+                self._bases[reference] = tag, base
         note_use(tag)
-        return container.find_base(self._client, tag, reference if in_engine else image, group)
+        return base
 
     def _reference(self, image: str) -> str:
         """Return the engine's name of an image; build that of a recipe if necessary."""
         if image.startswith(IN_ENGINE):
             return image.removeprefix(IN_ENGINE)
         recipe = recipes.load(image)
-        if recipe.tag not in self._images:
-            self._store.build_recipe(recipe)
-            self._images.add(recipe.tag)
-        return recipe.tag
+        return recipe.tag if recipe.tag in self._bases else self._store.build_recipe(recipe)

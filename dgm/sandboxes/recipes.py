@@ -6,30 +6,43 @@ identifies its exact inputs.
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.protocols import Mount, SandboxSpec
 from dgm.toml_files import read_toml
 
-_LIMITS: Mapping[str, type] = {"cpus": float, "memory_mb": int, "pids": int, "disk_mb": int, "user": int}
-_MOST: Mapping[str, float] = {
-    "cpus": 1024.0,
-    "memory_mb": 16_000_000,
-    "pids": 4_000_000,
-    "disk_mb": 16_000_000,
-    "user": 2**31,
-}
-_LISTS: Mapping[str, Sequence[str]] = {"bubblewrap": ["commands", "files"]}
 FIRST_UNPRIVILEGED_UID = 1000
 _TOOLS = "tools"
 _TOOLS_IN_SANDBOX = "/opt/dgm/tools"
 _OURS = "dgm/"
 """Prefix of a recipe's name in a Dockerfile's ``FROM``."""
+
+
+class _Bubblewrap(BaseModel):
+    """The needs of a recipe where the host stands for its image."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    commands: list[Annotated[str, Field(min_length=1)]] = []
+    files: list[Annotated[str, Field(pattern="^/")]] = []
+
+
+class _Settings(BaseModel):
+    """The contents of ``sandbox.toml``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    cpus: Annotated[float, Field(gt=0, le=1024)] = 1.0
+    memory_mb: Annotated[int, Field(gt=0, le=16_000_000)] = 1024
+    pids: Annotated[int, Field(gt=0, le=4_000_000)] = 128
+    disk_mb: Annotated[int, Field(gt=0, le=16_000_000)] = 256
+    user: Annotated[int, Field(ge=FIRST_UNPRIVILEGED_UID, le=2**31)] = 10001
+    bubblewrap: _Bubblewrap = _Bubblewrap()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +122,7 @@ def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
         raise UserError(f"unknown sandbox image {name!r}{wanted_by}: there is no {settings_file}{hint}")
     if name in above:
         raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
-    settings = read_toml(settings_file)
-    recipe = Recipe(
-        name, here, "", bases=_bases(here / "Dockerfile"), **_check_settings(settings, settings_file)
-    )
+    recipe = Recipe(name, here, "", bases=_bases(here / "Dockerfile"), **_read_settings(settings_file))
     below = [_load(other, folder, (*above, name)) for other in recipe.stands_on]
     own = here / _TOOLS
     tools = [own] if own.is_dir() else [other.tools for other in below if other.tools]
@@ -131,45 +141,20 @@ def _bases(dockerfile: Path) -> tuple[str, ...]:
     return found
 
 
-def _check_settings(settings: Mapping[str, Any], where: Path) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in settings.items():
-        if key in _LIMITS:
-            values[key] = _check_limit(key, value, where)
-        elif key in _LISTS:
-            values |= _check_names(key, value, where)
-        else:
-            hint = _suggestion(key, [*_LIMITS, *_LISTS])
-            raise UserError(f"{where}: unknown key {key!r}{hint}")
-    return values
-
-
-def _check_limit(key: str, value: object, where: Path) -> float | int:
-    wanted = _LIMITS[key]
-    fits = isinstance(value, int | float if wanted is float else int) and not isinstance(value, bool)
-    if not fits or not isinstance(value, int | float) or value <= 0:
-        raise UserError(f"{where}: {key} = {value!r}: expected a positive {wanted.__name__}")
-    if not value <= _MOST[key]:
-        raise UserError(f"{where}: {key} = {value!r}: expected at most {_MOST[key]:,g}")
-    if key == "user" and value < FIRST_UNPRIVILEGED_UID:
-        raise UserError(
-            f"{where}: user = {value!r}: expected an unprivileged id, {FIRST_UNPRIVILEGED_UID} or above"
-        )
-    return wanted(value)  # type: ignore[no-any-return]
-
-
-def _check_names(section: str, value: object, where: Path) -> dict[str, tuple[str, ...]]:
-    keys = _LISTS[section]
-    if not isinstance(value, dict):
-        raise UserError(f"{where}: {section} = {value!r}: expected a table with the key {keys[0]!r}")
-    for key, items in value.items():
-        if key not in keys:
-            raise UserError(f"{where}: unknown key '{section}.{key}'{_suggestion(key, keys)}")
-        if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
-            raise UserError(f"{where}: {section}.{key} = {items!r}: expected a list of names")
-        if key == "files" and not all(item.startswith("/") for item in items):
-            raise UserError(f"{where}: {section}.{key} = {items!r}: expected absolute paths")
-    return {key: tuple(items) for key, items in value.items()}
+def _read_settings(where: Path) -> dict[str, Any]:
+    try:
+        settings = _Settings.model_validate(read_toml(where))
+    except ValidationError as error:
+        first = error.errors()[0]
+        *above, name = map(str, first["loc"])
+        key = ".".join([*above, name])
+        if first["type"] == "extra_forbidden":
+            known = _Bubblewrap.model_fields if above else _Settings.model_fields
+            raise UserError(f"{where}: unknown key {key!r}{_suggestion(name, known)}") from error
+        raise UserError(f"{where}: {key} = {first['input']!r}: {first['msg']}") from error
+    own = settings.bubblewrap
+    limits = settings.model_dump(exclude={"bubblewrap"})
+    return {**limits, "commands": tuple(own.commands), "files": tuple(own.files)}
 
 
 def _suggestion(given: str, known: Iterable[str]) -> str:
