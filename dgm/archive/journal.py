@@ -68,11 +68,12 @@ class CallReader:
 
     def exchange(self, call: ModelCalled) -> tuple[Request, Reply]:
         """Return request and reply in dgm's form, for people, evidence and exports; raises like ``request``."""
-        request, reply = self.request(call), self.reply(call)
-        body = request.body if isinstance(request, WireRequest) else {}
-        if isinstance(request, WireRequest):
-            request = WIRES[request.protocol].read_request(body)
-        return request, reply if isinstance(reply, Reply) else reply_of(reply, body)
+        with _naming(call, "exchange"):
+            request, reply = self.request(call), self.reply(call)
+            body = request.body if isinstance(request, WireRequest) else {}
+            if isinstance(request, WireRequest):
+                request = WIRES[request.protocol].read_request(body)
+            return request, reply if isinstance(reply, Reply) else reply_of(reply, body)
 
     def _whole_record(self, place: Place) -> Record:
         found = self._whole.get(place)
@@ -196,7 +197,15 @@ def _naming(call: AnyCall, what: str) -> Iterator[None]:
         yield
     except ArchiveCorrupt:
         raise
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+        zlib.error,
+    ) as error:
         raise ArchiveCorrupt(
             f"action {call.action}, call {call.number}: its {what} cannot be read: {error!r}"
         ) from error

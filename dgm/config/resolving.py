@@ -150,7 +150,7 @@ def read_frozen(record: Mapping[str, Any], source: str) -> Settings:
 
 def _present_path(path: KeyPath) -> KeyPath:
     """Return the present name of a setting that an earlier version may have named otherwise."""
-    if len(path) > 2 and path[0] == "models" and path[1] in _FORMER_SECTIONS:
+    if path[0] == "models" and path[1:2] and path[1] in _FORMER_SECTIONS:
         return ("providers", _FORMER_SECTIONS[path[1]], *path[2:])
     return path
 

@@ -184,7 +184,7 @@ class ProviderSettings(Section):
     api: Literal["responses", "chat", "messages"] | None = None
     """The protocol. Default at OpenAI: the agent's own, ``chat`` or ``responses``; at Azure, Bedrock and Vertex: by the
     model's name. Anthropic is always asked by ``messages``, a compatible server by ``chat``."""
-    region: str | None = None
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
     """Bedrock, such as ``us-east-1``, default: ``AWS_REGION``, else the profile's; Vertex, such as ``europe-west1`` or
     ``global``, default: ``GOOGLE_CLOUD_LOCATION``."""
     project: str | None = None

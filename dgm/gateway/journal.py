@@ -28,7 +28,7 @@ from dgm.archive.run import Run
 from dgm.archive.store import Write
 from dgm.domain import ActionId, Evaluate, Usage
 from dgm.errors import Infrastructure
-from dgm.messages import BegunCall, CutCall, Exchange, PaidCall
+from dgm.messages import BegunCall, CallKey, CutCall, Exchange, PaidCall
 from dgm.models.check import overrun_warning
 from dgm.volatile_text import Conditions
 
@@ -62,6 +62,7 @@ class RunJournal:
         self._told = told
         self._kernels: Sequence[str] | None = None
         self._noted: set[str] = set()
+        self._settled: set[CallKey] = set()
         self._calls = CallWriter()
         self._waiting: SimpleQueue[_Entry] = SimpleQueue()
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -114,7 +115,10 @@ class RunJournal:
         """
         action, number, reply = call.key.action, call.key.number, call.reply
         called = ModelCalled(action, number, call.model, call.role, usage=reply.usage, seconds=call.seconds)
-        settled = [CallBooked(action, cut.number, cut.model, cut.role, cut.booked) for cut in settles]
+        # Equal calls may be answered together; one of them settles.
+        new = [cut for cut in settles if CallKey(action, cut.number) not in self._settled]
+        self._settled.update(CallKey(action, cut.number) for cut in new)
+        settled = [CallBooked(action, cut.number, cut.model, cut.role, cut.booked) for cut in new]
         await self._put(
             [called, *settled], lambda log: self._calls.answer(log, action, number, call.request, reply)
         )

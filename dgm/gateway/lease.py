@@ -194,6 +194,7 @@ class Lease:
         self.cut = False
         self._admitted = 0
         self._calls: list[tuple[Call, float]] = []
+        self._spans: list[tuple[float, float]] = []
 
     async def recall(self) -> None:
         """Read, in a thread, what earlier attempts of the action paid for; call it before a request is answered.
@@ -239,7 +240,8 @@ class Lease:
         """Seconds in which the agent waited for its turn, a pause of its provider or a failed try."""
         now = time.monotonic()
         lost_s, reached = 0.0, -math.inf
-        for start, end in sorted(call.lost(since, now) for call, since in self._calls):
+        under_way = [call.lost(since, now) for call, since in self._calls]
+        for start, end in sorted(self._spans + under_way):
             lost_s += max(0.0, end - max(start, reached))
             reached = max(reached, end)
         return lost_s
@@ -247,7 +249,14 @@ class Lease:
     def join(self, call: "Call") -> None:
         """Note that the job needs the answer of a call, and waits for it from now on."""
         call.leases.add(self)
-        self._calls.append((call, time.monotonic()))
+        waits = call, time.monotonic()
+        self._calls.append(waits)
+        call.outcome.add_done_callback(lambda _: self._forget(*waits))
+
+    def _forget(self, call: "Call", since: float) -> None:
+        """Keep of an ended call, which holds a whole conversation, only the time that it cost."""
+        self._calls.remove((call, since))
+        self._spans.append(call.lost(since, time.monotonic()))
 
     @contextmanager
     def request(self) -> Iterator[None]:

@@ -94,6 +94,7 @@ class ScriptedModel:
         form = 'a text, or {"text": …, "calls": [{"name": …, "arguments": {…}}]}'
         if not isinstance(item, dict) or not item or item.keys() - {"text", "calls"}:
             raise UserError(f"{self._path}: reply {number}: expected {form}")
+        text = item.get("text", "")
         try:
             calls = tuple(
                 ToolCall(f"call_{number}_{index}", call["name"], json.dumps(call.get("arguments", {})))
@@ -101,7 +102,9 @@ class ScriptedModel:
             )
         except (TypeError, LookupError, AttributeError, ValueError) as error:
             raise UserError(f"{self._path}: reply {number}: expected {form}") from error
-        return Reply(item.get("text", ""), calls, Stop.TOOL_CALLS if calls else Stop.END, Usage(1))
+        if not all(isinstance(word, str) for word in (text, *(call.name for call in calls))):
+            raise UserError(f"{self._path}: reply {number}: expected {form}")
+        return Reply(text, calls, Stop.TOOL_CALLS if calls else Stop.END, Usage(1))
 
 
 def _read_script(path: Path) -> Any:  # noqa: ANN401  (whatever the file holds)

@@ -104,6 +104,8 @@ def _packed(**record: object) -> bytes:
         _packed(base="../../../etc/passwd"),
         _packed(base=2),
         _packed(base=[]),
+        _packed(base=10**30),
+        _packed(base=float("inf")),
         _packed(wire="telnet"),
     ],
 )
@@ -113,6 +115,17 @@ def test_a_row_that_holds_no_request_is_named(folder: Path, request_: object) ->
         run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, NULL)", (request_,)))
         with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its request cannot be read"):
             CallReader(run.store, run.traces).request(call)
+
+
+def test_an_exchange_that_is_none_of_its_protocol_is_named(folder: Path) -> None:
+    body = {"messages": [{"role": "assistant", "content": [{"type": []}]}]}
+    reply = zlib.compress(b'{"usage":[1,1,1,0],"stop":"end","wire":"messages","content":"{}","stream":false}')
+    with Run.open(folder, write=True) as run:
+        call = ModelCalled(ActionId(0), 1, "m", "solve")
+        row = (_packed(wire="messages", body=body), reply)
+        run.commit([call], lambda log: log.execute("INSERT INTO calls VALUES (0, 1, ?, ?)", row))
+        with pytest.raises(ArchiveCorrupt, match=r"^action 0, call 1: its exchange cannot be read"):
+            CallReader(run.store, run.traces).exchange(call)
 
 
 @pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "ab", "A" * 64, "a" * 63 + "\n"])

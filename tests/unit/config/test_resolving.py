@@ -112,6 +112,17 @@ log_bytes = 5
 """
 
 
+def test_a_whole_section_of_an_earlier_version_is_taken():
+    settings = resolve(None, ['models.openai = {base_url = "http://127.0.0.1:1/v1", tries = 3}'], {})
+    assert settings.providers["openai"].base_url == "http://127.0.0.1:1/v1"
+    assert settings.providers["openai"].tries == 3
+
+
+def test_a_region_leads_to_no_other_host():
+    with pytest.raises(UserError, match=r"providers\.vertex\.region"):
+        resolve(None, ["providers.vertex.region=other.example/x"], {})
+
+
 def test_names_of_earlier_versions_are_taken_with_one_message(tmp_path, caplog):
     file = tmp_path / "old.toml"
     file.write_text(FORMER)

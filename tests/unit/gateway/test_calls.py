@@ -1,6 +1,7 @@
 """What an agent's calls cost, and what is never asked twice: over real HTTP on a real socket."""
 
 import asyncio
+import gc
 import logging
 import stat
 
@@ -9,6 +10,7 @@ import pytest
 from dgm.domain import Usage
 from dgm.errors import Infrastructure
 from dgm.gateway import bodies
+from dgm.gateway.call import Call
 from dgm.gateway.lease import CallLimits
 from dgm.messages import CallKey, Reply, RequestRefused, Role
 from tests.support.gateway.bench import ACTION, MemoryJournal, Script, Slow, ask, chat, client, gateway
@@ -47,6 +49,21 @@ def test_calls_are_journaled_once_each_under_their_number(tmp_path):
                 async with client(opened, lease.token) as http:
                     await asyncio.gather(*(ask(http) for _ in range(8)))
         assert sorted(journal.paid, key=lambda key: key.number) == [CallKey(ACTION, n) for n in range(1, 9)]
+
+    run(scenario())
+
+
+def test_an_answered_call_is_not_kept(tmp_path):
+    """Each holds a whole conversation, and a job makes many."""
+
+    async def scenario():
+        async with gateway(tmp_path / "g") as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    await asyncio.gather(ask(http), ask(http))
+                gc.collect()
+                assert lease.calls == 2
+                assert not [one for one in gc.get_objects() if isinstance(one, Call) and one.lease is lease]
 
     run(scenario())
 

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import zlib
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,17 @@ def test_a_killed_process_leaves_what_was_begun_or_answered(run, answered):
         assert [(one.request, one.reply) for one in exchanges(again)] == (
             [(asked("hi"), REPLY)] if answered else []
         )
+
+
+def test_a_cut_off_call_is_settled_once(run):
+    """Equal calls that are answered together all find it unsettled."""
+    journal = RunJournal(run)
+    all_at_once(journal.begin(begun(1, "hi")))
+    journal.lose(begun(1, "hi"))
+    (cut,) = journal.cut_calls(ACTION)
+    less = replace(cut, booked=Usage(0, -90, 0, -0.25))
+    all_at_once(*(journal.record(paid(number, "hi"), [less]) for number in (2, 3)))
+    assert run.tree.spend == Usage(3, 30, 60, 0.75)
 
 
 # Commits

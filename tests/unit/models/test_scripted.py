@@ -66,6 +66,8 @@ def test_a_function_sees_the_conversation_and_the_tools(script):
         ('["ok", 3]', "a.json", "reply 2: expected a text"),
         ('[{"text": "a", "call": []}]', "a.json", "reply 1: expected a text"),
         ('[{"calls": [{"arguments": {}}]}]', "a.json", "reply 1: expected a text"),
+        ('[{"text": null}]', "a.json", "reply 1: expected a text"),
+        ('[{"calls": [{"name": 5}]}]', "a.json", "reply 1: expected a text"),
         ("x = 1", "a.py", r"defines no reply\(messages, tools\)"),
         ("1 / 0", "a.py", "cannot be run: ZeroDivisionError"),
     ],
