@@ -5,6 +5,7 @@ anything is parsed, and an agent rests after each request in proportion to the t
 """
 
 import asyncio
+import contextlib
 import importlib
 import re
 import time
@@ -33,6 +34,8 @@ REFUSED_S = 0.005
 """Seconds that each refusal beyond the recorded ones, and each further piece of a refused body, takes its agent."""
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """A JSON string; one without an end reaches to the end of the body, so that the search takes linear time."""
+_STEP = re.compile(rb'(?:[^"]*+%b){1,10000}' % _STRING.pattern, re.DOTALL)
+"""Some strings and what stands before each: as much as is scanned at once."""
 
 
 class Pace:
@@ -69,10 +72,26 @@ class Pace:
                 here.
         """
         declared = http.headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit() and len(declared) < 9 and int(declared) <= SMALL_BYTES:
-            return await _read(http, limit)
-        async with self._large:
-            return await _read(http, limit)
+        small = (
+            declared.isascii() and declared.isdigit() and len(declared) < 9 and int(declared) <= SMALL_BYTES
+        )
+        async with contextlib.nullcontext() if small else self._large:
+            data = await _read(http, limit)
+            if _count_values(data) > MAX_VALUES:
+                await self._check_values(data)
+            return data
+
+    async def _check_values(self, data: bytes) -> None:
+        """Refuse a body that has too many values even without the commas and brackets within its texts."""
+        values = at = 0
+        while at < len(data):
+            async with self.handle():
+                step = _STEP.match(data, at)
+                end = step.end() if step else len(data)
+                values += _count_values(_STRING.sub(b"", data[at:end]))
+            if values > MAX_VALUES:
+                raise BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
+            at = end
 
 
 async def _read(http: "HttpRequest", limit: int) -> bytes:
@@ -100,14 +119,11 @@ async def _read(http: "HttpRequest", limit: int) -> bytes:
     plain = bytes(data) if size > limit else unpacker.unpack(bytes(data), limit)
     if size > limit or len(plain) > limit:
         raise BadRequest(f"the body is larger than {limit} bytes", "request_too_large")
-    # Texts hold commas, too, so they are taken out before a body is refused.
-    if _count_values(plain) > MAX_VALUES and _count_values(_STRING.sub(b"", plain)) > MAX_VALUES:
-        raise BadRequest(f"the body holds more than {MAX_VALUES} values", "request_too_large")
     return plain
 
 
 def _count_values(data: bytes) -> int:
-    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 class _Unpacker:
