@@ -29,7 +29,7 @@ from dgm.models.check import (
     describe_refused_check,
     read_listed_sizes,
 )
-from dgm.models.connections import Connection
+from dgm.models.connections import Connection, read_refusal
 from dgm.models.extras import default_effort
 from dgm.models.faults import (
     MALFORMED,
