@@ -263,7 +263,7 @@ class Connection:
         return f"{placed}{'&' if '?' in placed else '?'}{query}" if query else placed
 
 
-async def read_refusal(response: "aiohttp.ClientResponse") -> bytes:
+async def read_beginning(response: "aiohttp.ClientResponse") -> bytes:
     """Return the body of a refusal, or the beginning of one that does not end."""
     content = bytearray()
     async for piece in response.content.iter_any():

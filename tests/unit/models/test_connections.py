@@ -11,7 +11,7 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.messages import WireProtocol
-from dgm.models.connections import read_refusal
+from dgm.models.connections import read_beginning
 from tests.support.models.connecting import KEY, clear_environment, connect, post
 from tests.support.models.recording_server import Answer, recording, said
 
@@ -223,7 +223,7 @@ def test_a_refusal_without_end_is_read_in_part():
         connection = connect("openai-compatible/m", compatible={"base_url": url})
         try:
             response = await connection.post("/chat/completions", BODY, headers={}, ready=always)
-            content = await read_refusal(response)
+            content = await read_beginning(response)
             response.close()
             return content, more.is_set()
         finally:
