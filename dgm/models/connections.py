@@ -89,6 +89,7 @@ class Connection:
         Raises:
             UserError: a variable of the environment names a proxy that cannot be used.
         """
+        importlib.import_module("aiohttp")  # Here, for it takes too long for a loop that serves agents.
         self.protocol = plan.protocol
         self.protocols = (plan.protocol, *plan.also)
         self.base_url = plan.base_url.rstrip("/")

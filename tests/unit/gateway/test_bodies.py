@@ -50,6 +50,11 @@ def test_a_body_that_costs_more_than_it_should_is_refused(tmp_path, body, messag
     assert (lease.refusals, lease.failure, lease.calls) == (1, None, 0)
 
 
+def test_commas_and_brackets_within_texts_are_no_values(tmp_path):
+    (answer,), lease = post(tmp_path, {"json": chat('[{",' * 100_000 + '\\"')})
+    assert (answer.status_code, lease.calls) == (200, 1)
+
+
 def test_duplicate_keys_and_half_characters_reach_the_model_as_what_was_checked(tmp_path):
     body = b'{"model": "nobody", "model": "default", "messages": [{"role": "user", "content": "\\ud800"}]}'
     (answer,), lease = post(tmp_path, {"content": body})

@@ -50,6 +50,15 @@ def test_what_may_pass_is_tried_again_unnoticed(fault):
     assert bench.heard.told_waits == []
 
 
+@pytest.mark.parametrize(
+    ("error", "wasted"), [(ConnectionRefusedError("refused"), 0), (aiohttp.ClientPayloadError("reset"), 1)]
+)
+def test_only_a_request_that_was_sent_whole_counts_as_billed(error, wasted):
+    bench = Bench(error)
+    bench.ask()
+    assert (len(bench.log.wasted), bench.log.events.count("sending")) == (wasted, 1 + wasted)
+
+
 def test_waits_double_up_to_a_minute_with_jitter():
     bench = Bench(*(answer(500) for _ in range(11)), tries=12)
     bench.ask()
