@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from dgm.gateway.allowed import BadRequest
+from dgm.gateway.blame import QUESTION
 from dgm.gateway.ledger import AnyRequest
 from dgm.gateway.normal_form import NormalForms, own_request
 from dgm.messages import (
@@ -51,7 +52,8 @@ class LeaseMemory:
         """Add one more paid exchange."""
         if exchange.reply.error != CUT_SHORT:
             self._paid[exchange.number] = exchange
-        if isinstance(exchange.request, WireRequest):
+        # The neutral question says nothing of the protocol that the agent speaks.
+        if isinstance(exchange.request, WireRequest) and not _asks(exchange.request, QUESTION):
             self.protocols[exchange.request.protocol] = None
 
     def recall(self, paid: Sequence[Exchange], then: Conditions) -> None:
@@ -143,7 +145,7 @@ class LeaseMemory:
     def has_answer(self, question: str) -> bool:
         """Return whether an unused exchange answers this text alone."""
         answered = (exchange.request for exchange in self._paid.values() if not exchange.reply.error)
-        return any([message.text for message in own_request(one).messages] == [question] for one in answered)
+        return any(_asks(request, question) for request in answered)
 
     def difference(self, request: AnyRequest, ordinal: int) -> str | None:
         """Return the difference between the request and the one recorded in its place; None where none is left."""
@@ -210,6 +212,11 @@ class LeaseMemory:
                 earlier = [*_items_of(request.body.get("input")), *_items_of(whole.get("output"))]
                 return {**rest, "input": [*earlier, *_items_of(body.get("input"))]}
         raise _unknown_answer(str(answer_id))
+
+
+def _asks(request: AnyRequest, question: str) -> bool:
+    """Return whether a request consists of this text alone."""
+    return [message.text for message in own_request(request).messages] == [question]
 
 
 def _items_of(value: object) -> list[Any]:

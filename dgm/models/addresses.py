@@ -53,7 +53,7 @@ def find_proxy(url: str) -> tuple[str, str]:
         UserError: it is no address of a proxy; the message does not hold it, for it may have a password.
     """
     parts = urlsplit(url)
-    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+    if is_loopback(url) or proxy_bypass(parts.netloc):
         return "", ""
     names = (f"{parts.scheme}_proxy", "all_proxy")
     each = (spelled for name in names for spelled in (name, name.upper()))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 30.0
 """Maximum time to connect, in seconds; ``timeout_s`` bounds the time without a byte from a provider that thinks."""
+MAX_REFUSAL_BYTES = 1_000_000
 NO_KEY = "none"
 """Key for a server that asks for none."""
 VERTEX_VERSION = "vertex-2023-10-16"
@@ -261,6 +262,16 @@ class Connection:
         query = self._plan.query
         placed = self.base_url + self._prefix + path
         return f"{placed}{'&' if '?' in placed else '?'}{query}" if query else placed
+
+
+async def read_beginning(response: "aiohttp.ClientResponse") -> bytes:
+    """Return the body of a refusal, or the beginning of one that does not end."""
+    content = bytearray()
+    async for piece in response.content.iter_any():
+        content += piece
+        if len(content) > MAX_REFUSAL_BYTES:
+            break
+    return bytes(content)
 
 
 async def read_pieces(response: "aiohttp.ClientResponse") -> AsyncIterator[bytes]:

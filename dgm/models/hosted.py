@@ -29,7 +29,7 @@ from dgm.models.check import (
     describe_refused_check,
     read_listed_sizes,
 )
-from dgm.models.connections import Connection
+from dgm.models.connections import Connection, read_beginning
 from dgm.models.extras import default_effort
 from dgm.models.faults import (
     MALFORMED,
@@ -296,7 +296,7 @@ class HostedModel:
         try:
             response = await self._post(sending, wire.path, body)
             if response.status >= 300:
-                sending.refusal = response.status, await response.read()
+                sending.refusal = response.status, await read_beginning(response)
                 return self._judge_refusal(
                     sending, body, response.status, sending.refusal[1], response.headers
                 )

@@ -70,3 +70,17 @@ def test_an_action_that_began_with_translated_calls_pays_for_none_of_them_again(
         assert [request.protocol for request in provider.asked] == [RESPONSES]
 
     run(scenario())
+
+
+def test_the_neutral_question_alone_makes_no_call_a_translated_one(tmp_path):
+    async def scenario():
+        provider, journal = both(), MemoryJournal()
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                assert await opened.caller.answers(lease)
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    await http.post("/chat/completions", json=chat(stream=True))
+        assert [request.protocol for request in provider.asked] == [RESPONSES, CHAT]
+
+    run(scenario())

@@ -11,6 +11,7 @@ import pytest
 
 from dgm.errors import Infrastructure, UserError
 from dgm.messages import WireProtocol
+from dgm.models.connections import read_beginning
 from tests.support.models.connecting import KEY, clear_environment, connect, post
 from tests.support.models.recording_server import Answer, recording, said
 
@@ -213,6 +214,29 @@ def test_the_last_byte_waits_and_what_it_waits_for_may_fail(own):
     ):
         asyncio.run(asyncio.wait_for(ask(url), 20))
     assert not any(one.content.endswith(b"}") for one in asked)
+
+
+def test_a_refusal_without_end_is_read_in_part():
+    more = threading.Event()
+
+    async def ask(url):
+        connection = connect("openai-compatible/m", compatible={"base_url": url})
+        try:
+            response = await connection.post("/chat/completions", BODY, headers={}, ready=always)
+            content = await read_beginning(response)
+            response.close()
+            return content, more.is_set()
+        finally:
+            await connection.close()
+
+    async def always():
+        pass
+
+    with recording(lambda _: Answer(500, [b"x" * 1_500_000, b"y"], go=more)) as (url, _):
+        content, ended = asyncio.run(asyncio.wait_for(ask(url), 8))
+        more.set()
+    assert 1_000_000 < len(content) <= 1_500_000
+    assert not ended
 
 
 @pytest.mark.starts_processes

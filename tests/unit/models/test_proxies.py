@@ -45,8 +45,10 @@ def test_variable_is_chosen_by_the_scheme(environment, right, monkeypatch):
 
 def test_no_proxy_names_hosts_that_have_none(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", HTTP)
-    monkeypatch.setenv("NO_PROXY", "other.example,.provider.example")
+    monkeypatch.setenv("NO_PROXY", "other.example,.provider.example,server.example:8000")
     assert find_proxy(URL) == ("", "")
+    assert find_proxy("https://server.example:8000/v1") == ("", "")
+    assert find_proxy("https://server.example:8001/v1") == ("HTTPS_PROXY", HTTP)
     assert find_proxy("https://elsewhere.example/v1") == ("HTTPS_PROXY", HTTP)
 
 
