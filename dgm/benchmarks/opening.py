@@ -9,7 +9,7 @@ from typing import Protocol, cast, runtime_checkable
 from dgm import plugins
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import FORMATS, Format, format_of
-from dgm.benchmarks.grader_version import differ_in_grader
+from dgm.benchmarks.grader_version import data_of
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
@@ -180,9 +180,7 @@ def statement_of(
     """
     try:
         benchmark = open_suite(name, _Unused(), settings) if is_local(name) else None
-        if benchmark is None:
-            return None
-        if benchmark.version != version and not differ_in_grader(version, benchmark.version):
+        if benchmark is None or data_of(benchmark.version) != data_of(version):
             return None
         return benchmark.task(task).prompt
     except (UserError, Infrastructure, OSError, ValueError):

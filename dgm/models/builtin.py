@@ -105,7 +105,7 @@ class ScriptedTalk(_Local):
     async def reply(self, request: Request) -> Reply:
         """Return a command that lists the folder, then the end of the work in the agent's own form, else DONE."""
         turn = sum(message.role is Role.ASSISTANT for message in request.messages)
-        call = _finishing_call(request) if turn else _command_call(request.tools, LOOK)
+        call = finishing_call(request) if turn else command_call(request.tools, LOOK)
         if not turn and any(tool.name == "exec" and "input" in _properties(tool) for tool in request.tools):
             # Codex runs a script, which calls its other tools.
             call = "exec", {"input": f"text(await tools.exec_command({{cmd: {json.dumps(LOOK)}}}))"}
@@ -119,17 +119,17 @@ class ScriptedTalk(_Local):
 _Call = tuple[str, Mapping[str, object]]
 
 
-def _finishing_call(request: Request) -> _Call | None:
+def finishing_call(request: Request) -> _Call | None:
     """Return name and arguments of the tool that tells the agent that its work is done; None if there is none."""
     for tool in request.tools:
         if tool.name.lower() in FINISHING:
             return tool.name, _required(tool, "DONE")
     texts = (message.text for message in request.messages if message.role is not Role.ASSISTANT)
     line = next((match[0] for text in texts if (match := _ENDING.search(text))), "")
-    return _command_call(request.tools, line) if line else None
+    return command_call(request.tools, line) if line else None
 
 
-def _command_call(tools: Sequence[Tool], command: str) -> _Call | None:
+def command_call(tools: Sequence[Tool], command: str) -> _Call | None:
     """Return name and arguments of the tool that runs a command, a shell rather than others; None if there is none."""
     for tool in sorted(tools, key=lambda tool: SHELLS.isdisjoint(map(str.lower, _WORDS.findall(tool.name)))):
         known = _properties(tool)

@@ -238,6 +238,7 @@ class SandboxWorkbench:
                 replace(spec, mounts=(*supply.mounts_for(job), *shown, *environment), runtime=supply.runtime)
             ) as sandbox,
         ):
+            await lease.recall()  # A replay's job is told the form of actions that the recorded requests had.
             await put_files(sandbox, job, job_terms(contract, lease), shown=bool(shown))
             running = sandbox.exec(
                 ["python3", "-I", "/" + LAUNCHER],

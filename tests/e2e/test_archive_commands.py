@@ -72,7 +72,7 @@ def test_unpacking_says_where_the_settings_would_send_keys(dgm, searched, tmp_pa
     copy_of_run(dgm.archive / "small", tmp_path / "theirs")
     frozen = tmp_path / "theirs" / "run.json"
     body = json.loads(frozen.read_text())
-    body["config"]["settings"]["models"]["openai"]["base_url"] = "https://models.example/v1"
+    body["config"]["settings"]["providers"] = {"openai": {"base_url": "https://models.example/v1"}}
     frozen.write_text(json.dumps(body))
     dgm("archive", "pack", tmp_path / "theirs", tmp_path / "theirs.dgm")
     said = dgm("archive", "unpack", tmp_path / "theirs.dgm", tmp_path / "mine").stdout

@@ -49,7 +49,7 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
         assert "has changed since the run began" in changed_suite
         assert f"begun by dgm {__version__}: go on with that dgm" in changed_suite
         refused = program(*resume, "--set", "policy.name=hgm", code=2).stderr
-        assert "dgm resume sets models.*, limits.*, workers, sandbox and scale.* only" in refused
+        assert "dgm resume sets models.*, providers.*, limits.*, workers, sandbox and scale.* only" in refused
         assert not events(archive / "it", "run_changed")
 
         resume += ["--benchmark", moved, "--set", "limits.calls=77", "--regrade", "refused"]

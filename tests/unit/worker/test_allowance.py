@@ -110,6 +110,9 @@ class Place:
     def __init__(self):
         self.now, self.lent, self.times = 0.0, [], []
 
+    async def recall(self):
+        pass
+
     @contextmanager
     def lend(self, action, role, limits=None, heard=None, kind=""):
         self.lent.append(limits)

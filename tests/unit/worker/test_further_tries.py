@@ -41,6 +41,9 @@ class Place:
         self.written = list(written)
         self.jobs = []
 
+    async def recall(self):
+        pass
+
     @contextmanager
     def lend(self, action, role, heard=None, kind=""):
         yield self

@@ -35,6 +35,9 @@ class Place:
     def __init__(self, completed):
         self.completed = completed
 
+    async def recall(self):
+        pass
+
     @contextmanager
     def lend(self, action, role, heard=None, kind=""):
         yield self
