@@ -198,6 +198,10 @@ def one_line(text: str, secrets: Iterable[str], hint: str = "") -> str:
     return (line if len(line) <= longest else line[: longest - 1] + "…") + hint
 
 
+_TRANSPORT_ERRORS = {"ClientError", "ProxyError", "ProxyConnectionError", "ProxyTimeoutError"}
+"""Classes of aiohttp and aiohttp-socks, by name."""
+
+
 def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault | None:
     """Return the outcome of a transport error; None: it is a mistake in this program, not the provider's.
 
@@ -219,7 +223,7 @@ def judge_transport(error: Exception, *, secrets: Iterable[str] = ()) -> Fault |
             return UserMustAct(one_line(text, secrets, _PROXY_HINT))
     if isinstance(error, UnicodeDecodeError) or "JSONDecodeError" in names:
         return Retry(one_line(f"the provider's answer cannot be read: {error}", secrets))
-    of_transport = "ClientError" in names or "ProxyError" in names or isinstance(error, OSError | EOFError)
+    of_transport = bool(names & _TRANSPORT_ERRORS) or isinstance(error, OSError | EOFError)
     return Retry(one_line(text, secrets)) if of_transport else None
 
 

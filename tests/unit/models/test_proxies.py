@@ -10,7 +10,7 @@ import pytest
 
 from dgm.errors import UserError
 from dgm.models.addresses import find_proxy
-from dgm.models.faults import UserMustAct, judge_transport
+from dgm.models.faults import Retry, UserMustAct, judge_transport
 from tests.support.models.connecting import clear_environment, connect, post
 from tests.support.models.recording_server import Answer, recording, said
 
@@ -120,6 +120,14 @@ def test_request_goes_through_a_socks_proxy_that_resolves_the_name(monkeypatch):
         response = ask_by(monkeypatch, "ALL_PROXY", url)
     assert response.json() == {"ok": 1}
     assert seen == [b"provider.example"]
+
+
+@NEEDS_SOCKS
+def test_a_socks_proxy_that_does_not_answer_is_an_outage(monkeypatch):
+    with pytest.raises(Exception, match="connect to proxy") as caught:
+        ask_by(monkeypatch, "ALL_PROXY", "socks5://user:hush@127.0.0.1:9")
+    fault = judge_transport(caught.value)
+    assert isinstance(fault, Retry) and "hush" not in fault.reason
 
 
 @contextmanager
