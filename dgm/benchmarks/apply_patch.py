@@ -39,7 +39,7 @@ def main(patch: Path, workdir: Path) -> str:
             return f"applied {LINE_ENDS}"
     if not git_apply(data, workdir, "--recount", "--ignore-whitespace"):
         return "applied it fits only by git apply --recount --ignore-whitespace"
-    if not leads_out(data) and gnu_patch(patch, workdir):
+    if gnu_patch(patch, workdir):
         return f"applied it fits only by patch --fuzz={FUZZ}"
     return "refused " + refusal
 
@@ -83,17 +83,8 @@ def git_apply(patch: bytes, workdir: Path, *options: str) -> str:
     return lines[0][:300] if lines else "git apply failed"
 
 
-def leads_out(patch: bytes) -> bool:
-    """Return whether the patch names a file that git refuses: an absolute path, one with ``..``, or one in ``.git``.
-
-    GNU patch would cut the first to a path in the workdir, and write into the last.
-    """
-    found = (NAMES.match(line) and line.partition(b" ")[2] for line in patch.split(b"\n"))
-    return any(OUTSIDE.search(names.replace(b"/dev/null", b"")) for names in found if names)
-
-
 def gnu_patch(patch: Path, workdir: Path) -> bool:
-    """Apply it as the harness does at last, but only if all of it fits; never as a script of ed."""
+    """Apply it as the harness does at last, but only if all of it fits; never as a script of ed, nor into ``.git``."""
     program = shutil.which("patch")
     if program is None:
         return False
@@ -104,14 +95,15 @@ def gnu_patch(patch: Path, workdir: Path) -> bool:
                 [*words, *more, "-i", str(patch.resolve())],
                 cwd=workdir,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 timeout=TIMEOUT_S,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             return False
-        if done.returncode:
+        files = [line for line in done.stdout.split(b"\n") if line.startswith(b"checking ")]
+        if done.returncode or any(OUTSIDE.search(line) for line in files):
             return False
     return True
 

@@ -168,7 +168,7 @@ class GoRun(tool_runner.ToolRun):
         output = TestOutput(package.tests, package.control)
         for _ in range(MOST_ROUNDS + len(waiting) // MOST_AT_ONCE):
             left = deadline - time.monotonic()
-            if not waiting or left <= 0:
+            if not (waiting or output.lacks_control) or left <= 0:
                 break
             if hashlib.sha256(package.program.read_bytes()).hexdigest() != package.digest:
                 self.problem = self.problem or "the tests were tampered with: their program was changed"
@@ -318,6 +318,11 @@ class TestOutput:
     def distrust(self) -> None:
         """Count what passed as failed."""
         self.ends = {name: "failed" if end == "passed" else end for name, end in self.ends.items()}
+
+    @property
+    def lacks_control(self) -> bool:
+        """Whether tests passed, and the program ended before the one that must fail."""
+        return not self._control_ends and "passed" in self.ends.values()
 
     @property
     def tampered(self) -> bool:

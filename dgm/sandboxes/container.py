@@ -208,7 +208,8 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
     if image is None:
         raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
     config = image["Config"]
-    copied_mb = int((config.get("Labels") or {}).get(COPIED_MB, "0"))
-    variables = dict(variable.split("=", 1) for variable in config.get("Env") or ())
+    label = (config.get("Labels") or {}).get(COPIED_MB, "")
+    copied_mb = int(label) if label.isdecimal() else 0
+    variables = {name: value for name, _, value in (each.partition("=") for each in config.get("Env") or ())}
     path = tuple(filter(None, variables.get("PATH", "").split(":")))
     return ContainerBase(image["Id"], name, group, copied_mb, path)

@@ -215,6 +215,7 @@ class ExecStream:
                     return b""
                 raise Infrastructure("the Docker engine hung up in the middle of a program's output")
             self._incoming += piece
+            await asyncio.sleep(0)  # Let others run, however fast a program writes.
         body = bytes(self._incoming[:size])
         del self._incoming[:size]
         return body

@@ -237,6 +237,10 @@ class DockerEngine:
         reference, in_engine = self._reference(image), image.startswith(IN_ENGINE)
         # A recipe's tag stands for its contents; other names may refer to another image at any time.
         tag, base = ("", None) if in_engine else self._bases.get(reference, ("", None))
+        if base is not None and find_image(self._client, base.image) is None:
+            # Somebody has removed it meanwhile.
+            del self._bases[reference]
+            reference, base = self._reference(image), None
         if base is None:
             if in_engine and find_image(self._client, reference) is None:
                 raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
@@ -245,6 +249,7 @@ class DockerEngine:
             base = container.find_base(self._client, tag, reference if in_engine else image, group)
             if not in_engine:
                 self._bases[reference] = tag, base
+        note_use(reference)
         note_use(tag)
         return base
 

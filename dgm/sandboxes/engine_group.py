@@ -85,8 +85,9 @@ class EngineMember:
             else:
                 self._engine.check_answers()
             while self._owed:
-                self._engine.remove_labelled(self._owed[-1])
-                self._owed.pop()
+                labels = self._owed[-1]
+                self._engine.remove_labelled(labels)
+                self._owed.remove(labels)
         except DgmError as error:
             self.leave_alone(str(error))
             return

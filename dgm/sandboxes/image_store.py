@@ -53,10 +53,12 @@ Progress = Callable[[int, int], None]
 """Callback for a download: bytes received, and total bytes as far as known."""
 _LABEL = "dgm.image"
 """Label of an image that dgm built: its name."""
+_LABELS = frozenset((_LABEL, "dgm.recipe"))
+"""Labels of images that dgm built, of earlier versions too."""
 _RECIPE = "dgm/"
 """Prefix of a recipe's name in a ``FROM``."""
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?\s*$", re.IGNORECASE)
-_CONTINUED = re.compile(r"[\\`][ \t]*\n")
+_CONTINUED = re.compile(r"[\\`][ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*")
 _FETCHES = re.compile(r"^\s*(?:ONBUILD\s+)?ADD\s[^\n]*[:@$\\\\][^\n]*", re.IGNORECASE | re.MULTILINE)
 _ALLOW = "builds have no network unless you allow it: dgm trust SUITE --network"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -307,7 +309,11 @@ class ImageStore:
 
     def list_recipes(self) -> list[str]:
         """Return the tags of all images of recipes, present and former ones, sorted."""
-        return sorted(tag for tag, _ in self._list() if tag.partition(":")[0] not in KINDS)
+        return sorted(
+            tag
+            for tag, image in self._list()
+            if tag.partition(":")[0] not in KINDS and not _LABELS.isdisjoint(image.get("Labels") or ())
+        )
 
     def list_images(self, kinds: Collection[str] = KINDS) -> Sequence[StoredImage]:
         """Return the images of some kinds, the longest unused first."""

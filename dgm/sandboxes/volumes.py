@@ -7,6 +7,7 @@ image, which are shown beside those of a task's image. Images would hold them on
 import contextlib
 import hashlib
 import logging
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -41,8 +42,10 @@ They are shown at the same paths, where the sandbox's own image has none.
 """
 _LABEL = "dgm.volume"
 """Label of a volume: what it holds."""
-_FILLED = "-filled"
-"""Ending of the name of an empty volume by which another one is known to be filled."""
+_FILLED = "dgm.volume.filled"
+"""Label of an empty volume: the volume with the contents that its own name stands for."""
+_RUNTIME_FORM = 1
+"""Raised when ``runtime_inside.sh`` makes other files of the same image."""
 _HERE = "/.dgm-volume"
 """Place of a volume while it is filled."""
 _TIMEOUT_S = 900
@@ -101,7 +104,7 @@ class VolumeStore:
             self._copy_runtime(image, volume)
             progress.say(f"done in {progress.seconds:.0f} s")
 
-        volumes = {RUNTIME: self._ensure(f"dgm-runtime-{_digest(image)}", image, fill)}
+        volumes = {RUNTIME: self._ensure(f"dgm-runtime-{_digest(f'{_RUNTIME_FORM} {image}')}", image, fill)}
         for place in str((found["Config"].get("Labels") or {}).get(PLACES, "")).split():
             if not self._has_folder(beside, place) and self._has_folder(image, place):
                 # An engine itself fills an empty volume with what the image has at its place.
@@ -135,26 +138,32 @@ class VolumeStore:
                 )
 
     def _ensure(self, name: str, holds: str, fill: Callable[[str], None]) -> str:
-        """Return the volume ``name``; fill it once, and again if that was broken off."""
-        note_use(name)
-        if self._exists(name + _FILLED) and self._exists(name):
-            return name
-        with lock_image(name):
-            if not (self._exists(name + _FILLED) and self._exists(name)):
-                remove_volume(self._client, name)
-                self._client.volumes.create(name, labels={_LABEL: holds})
-                fill(name)
-                self._client.volumes.create(name + _FILLED, labels={_LABEL: holds})
-        return name
+        """Return the volume with the contents that ``name`` stands for; fill one if there is none.
 
-    def _exists(self, name: str) -> bool:
+        A volume is never filled again: sandboxes may show it.
+        """
+        note_use(name)
+        if filled := self._find_filled(name):
+            return filled
+        with lock_image(name):
+            if filled := self._find_filled(name):
+                return filled
+            filled = f"{name}-{secrets.token_hex(4)}"
+            self._client.volumes.create(filled, labels={_LABEL: holds})
+            fill(filled)
+            remove_volume(self._client, name)
+            self._client.volumes.create(name, labels={_LABEL: holds, _FILLED: filled})
+        return filled
+
+    def _find_filled(self, name: str) -> str:
+        """Return the volume with the contents that a name stands for; empty if there is none."""
         import docker
 
         try:
-            self._client.volumes.get(name)
+            filled = str((self._client.volumes.get(name).attrs["Labels"] or {}).get(_FILLED, ""))
+            return str(self._client.volumes.get(filled).name) if filled else ""
         except docker.errors.NotFound:
-            return False
-        return True
+            return ""
 
     def _has_folder(self, image: str, folder: str) -> bool:
         import docker
@@ -198,10 +207,12 @@ class VolumeStore:
 def collect(client: "DockerClient") -> None:
     """Remove the volumes that nobody used for a week."""
     oldest = time.time() - UNUSED_S
-    for volume in client.volumes.list(filters={"label": _LABEL}):
-        name, made = str(volume.name), datetime.fromisoformat(volume.attrs["CreatedAt"]).timestamp()
-        if max(made, find_last_use(name.removesuffix(_FILLED))) < oldest:
-            remove_volume(client, name)
+    volumes = client.volumes.list(filters={"label": _LABEL})
+    names = {(volume.attrs["Labels"] or {}).get(_FILLED): volume.name for volume in volumes}
+    for volume in volumes:
+        made = datetime.fromisoformat(volume.attrs["CreatedAt"]).timestamp()
+        if max(made, find_last_use(names.get(volume.name, volume.name))) < oldest:
+            remove_volume(client, str(volume.name))
 
 
 def remove_volume(client: "DockerClient", name: str) -> None:

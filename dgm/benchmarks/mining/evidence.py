@@ -41,7 +41,7 @@ _BODY = re.compile(
     r"block|class_body|declaration_list|field_declaration_list|template_body|statement_block|lambda_literal|interface_body"
 )
 _CONTAINER = re.compile(
-    r"\s*(?:(?:@|#\[).*\n\s*|@\w+(?:\([^)]*\))?\s+|(?:export|default|public|private|final|abstract|static|sealed|open|inner|data|case|pub|inline)\s+)*"
+    r"\s*(?:(?:@(?!\w+(?:\([^)]*\))?\s)|#\[).*\n\s*|@\w+(?:\([^)]*\))?\s+|(?:export|default|public|private|final|abstract|static|sealed|open|inner|data|case|pub|inline)\s+)*"
     r"(?:class|namespace|mod|object|impl|struct)\b|\s*(?:\w+\.)?(?:describe|context|suite|module|feature)\b[\w.]*\("
 )
 _IS_TEST = re.compile(

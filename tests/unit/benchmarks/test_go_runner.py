@@ -92,3 +92,11 @@ def test_packages_are_chosen_as_go_does():
     assert is_left_out("_old/b_test.go")
     assert not is_left_out("a/_b_test.go")
     assert top_name("a/b_test.go::TestA/x/y") == "a/b_test.go::TestA"
+
+
+def test_a_program_that_ends_before_the_test_that_must_fail_is_started_once_more_for_it():
+    output = judge("--- PASS: TestHalf (0.00s)\n")[0]
+    assert output.lacks_control
+    output.read(FAILS)
+    assert not output.lacks_control
+    assert {*output.judge().values()} == {"passed"}

@@ -46,7 +46,7 @@ def applied(tmp_path, patch, before=BEFORE, path=None, name="text.txt"):
     """What applying a prediction makes of a file, and what is said."""
     workdir, file = tmp_path / "work", tmp_path / "prediction.patch"
     shutil.rmtree(workdir, ignore_errors=True)
-    workdir.mkdir()
+    (workdir / name).parent.mkdir(parents=True)
     (workdir / name).write_bytes(before)
     given = normalised_patch(patch)
     file.write_bytes(given.data)
@@ -119,6 +119,18 @@ def test_a_series_of_mails_is_applied_as_one(repository, tmp_path):
     assert mails.startswith(b"From ")
     for patch in (mails, mails.replace(b"\n", b"\r\n"), mails.rstrip()):
         assert applied(tmp_path, patch)[:2] == (BEFORE.replace(b"four", b"4"), "")
+
+
+def test_a_removed_comment_of_sql_is_no_name_of_a_file(tmp_path):
+    before = b"one\n-- see /etc/x\nthree\nfour\n"
+    patch = b"--- a/text.txt\n+++ b/text.txt\n@@ -1,4 +1,3 @@\n 1\n--- see /etc/x\n three\n four\n"
+    assert applied(tmp_path, patch, before)[:2] == (b"one\nthree\nfour\n", "")
+
+
+def test_a_patch_never_reaches_git_by_headers_that_gnu_patch_alone_reads(tmp_path):
+    patch = b" --- a/.git/hooks\n +++ b/.git/hooks\n @@ -1,2 +1,2 @@\n  one\n -two\n +2\n"
+    after, refused, _ = applied(tmp_path, patch, b"one\ntwo\n", name=".git/hooks")
+    assert (after, bool(refused)) == (b"one\ntwo\n", True)
 
 
 def test_context_that_differs_is_what_the_harness_lets_pass(repository, tmp_path):

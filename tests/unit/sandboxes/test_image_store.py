@@ -66,13 +66,14 @@ def test_what_was_not_used_for_a_week_is_removed_and_nobody_elses_image():
             "dgm/agent:old": LONG_AGO,
             "dgm/agent:new": NOW,
             "dgm/prepared:old": LONG_AGO,
-            "dgm/python:former": NOW,
+            "dgm/python:former": (NOW, {"dgm.image": "dgm/python:former"}),
+            "dgm/mine:1": LONG_AGO,
             present: LONG_AGO,
             "acme/app:1": LONG_AGO,
         }
     )
     assert ImageStore(client).collect_unused() == ["dgm/python:former", "dgm/agent:old", "dgm/prepared:old"]
-    assert list(client.held) == ["dgm/agent:new", present, "acme/app:1"]
+    assert list(client.held) == ["dgm/agent:new", "dgm/mine:1", present, "acme/app:1"]
 
 
 def test_an_old_image_that_was_used_lately_is_kept_until_its_week_is_over():
@@ -141,6 +142,8 @@ def test_a_reference_is_split_as_the_engine_takes_it(reference, parts):
         "  add --chown=1:1 http://127.0.0.1:2375/x /x",
         "ADD \\\n https://example.org/x /x",
         "ADD `\n https://example.org/x /x",
+        "ADD \\\n# c\nhttps://example.org/x /x",
+        "ADD \\\n\n \n  # c\nhttps://example.org/x /x",
         "ARG X=https\nADD $X /x",
         'ADD ["\\u0068ttp\\u003a//x", "/x"]',
         "ADD git@example.org:x.git /x",
