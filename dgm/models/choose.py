@@ -188,4 +188,6 @@ def _unknown_model_text(name: str, settings: Settings) -> str:
     hint = f"did you mean '{near[0]}'? " if near else ""
     forms = [f"{provider}/…" for provider in providers_of(settings)]
     forms += [*BUILTIN, f"{SCRIPTED}FILE", AUTO, *plugins]
-    return f"unknown model '{name}' ({hint}there are: {', '.join(forms)})"
+    provider, slash, _ = name.partition("/")
+    server = f"; a server of your own needs providers.{provider}.kind" if slash else ""
+    return f"unknown model '{name}' ({hint}there are: {', '.join(forms)}{server})"

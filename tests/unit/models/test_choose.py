@@ -79,6 +79,7 @@ def test_unknown_name_is_refused_with_what_was_meant(typed, meant):
     line = refused(typed)
     assert f"unknown model '{typed}'" in line
     assert f"did you mean '{meant}'?" in line
+    assert ("providers.opnai.kind" in line) == typed.startswith("opnai/")
     assert "openai-compatible/…" in line
 
 
