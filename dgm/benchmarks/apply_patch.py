@@ -39,7 +39,7 @@ def main(patch: Path, workdir: Path) -> str:
             return f"applied {LINE_ENDS}"
     if not git_apply(data, workdir, "--recount", "--ignore-whitespace"):
         return "applied it fits only by git apply --recount --ignore-whitespace"
-    if gnu_patch(patch, workdir):
+    if not leads_out(data) and gnu_patch(patch, workdir):
         return f"applied it fits only by patch --fuzz={FUZZ}"
     return "refused " + refusal
 
@@ -81,6 +81,19 @@ def git_apply(patch: bytes, workdir: Path, *options: str) -> str:
         return ""
     lines = [line for line in done.stdout.decode("utf-8", "replace").split("\n") if line.strip()]
     return lines[0][:300] if lines else "git apply failed"
+
+
+def leads_out(patch: bytes) -> bool:
+    """Return whether a header names a file that git refuses.
+
+    GNU patch would cut an absolute path to one in the workdir.
+    """
+    lines = patch.split(b"\n")
+    headers = [line for line in lines if NAMES.match(line) and line[:4] not in (b"--- ", b"+++ ")]
+    for number, line in enumerate(lines):
+        if line.startswith(b"+++ ") and number and lines[number - 1].startswith(b"--- "):
+            headers += lines[number - 1 : number + 1]
+    return any(OUTSIDE.search(line.partition(b" ")[2].replace(b"/dev/null", b"")) for line in headers)
 
 
 def gnu_patch(patch: Path, workdir: Path) -> bool:
