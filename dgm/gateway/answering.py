@@ -12,7 +12,7 @@ from dgm.archive.journal import reply_of
 from dgm.fast_json import dump_json
 from dgm.gateway import allowed
 from dgm.gateway.allowed import BadRequest
-from dgm.gateway.call import AnswerCut, AnyReply, Call, ModelCaller
+from dgm.gateway.call import AnswerCut, AnyReply, Call, Listener, ModelCaller
 from dgm.gateway.lease import DRY_RUN, Lease
 from dgm.gateway.leaving_out import collect_left_out, leave_out
 from dgm.gateway.ledger import AnyRequest, Ledger
@@ -76,10 +76,10 @@ class CompletionHandler:
             request = replace(request, body=wire.limited(named, limit))
         with ExitStack() as stack:
             call = self._caller.open(lease, request)
-            stack.enter_context(call.listening(lease))
+            listener = stack.enter_context(call.listening(lease))
             if request.body.get("stream"):
                 await call.begins()
-                return _StreamedAnswer(self._read_stream(lease, call, request), stack.pop_all())
+                return _StreamedAnswer(self._read_stream(lease, call, listener, request), stack.pop_all())
             reply = await _reply_unless_gone(call, http.receive)
         if reply is None:
             return Response(status_code=499)
@@ -87,14 +87,16 @@ class CompletionHandler:
         self._remember(lease, request, reply)
         return Response(convert_reply(reply, request).content, media_type=JSON)
 
-    async def _read_stream(self, lease: Lease, call: Call, request: WireRequest) -> AsyncIterator[bytes]:
+    async def _read_stream(
+        self, lease: Lease, call: Call, listener: Listener, request: WireRequest
+    ) -> AsyncIterator[bytes]:
         if call.outcome.done():
             reply = call.outcome.result()
             assert isinstance(reply, WireReply)
             yield convert_reply(reply, request).content
         else:
             try:
-                async for news in call.listen():
+                async for news in call.listen(listener):
                     yield news
             except AnswerCut:
                 lease.cut = True

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dgm.archive.live_calls import LiveCalls
@@ -53,6 +53,22 @@ class AnswerCut(Exception):
     """The error of a stream that broke: the bytes handed on so far are no longer a prefix of the answer."""
 
 
+@dataclass(eq=False, slots=True)
+class Listener:
+    """A request of an agent that waits for the answer to a call."""
+
+    lease: Lease
+    read: int = 0
+    """Bytes of the current try that it has received."""
+    cut: bool = False
+    """Whether it has received bytes of a try that broke: only a repeated request can receive the answer."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can still use the answer."""
+        return not self.cut and not self.lease.has_ended
+
+
 class Call:
     """A call, and the part of its answer that has arrived; implements ``dgm.protocols.Delivery``.
 
@@ -92,9 +108,8 @@ class Call:
         self.leases = {lease}
         self.waits_since: float | None = None
         self._journal = journal
-        self._listeners: list[Lease] = []
+        self._listeners: list[Listener] = []
         self._came = bytearray()
-        self._broken = 0
         self._news = asyncio.Event()
         self._entered: float | None = None
         self._sent: float | None = None
@@ -119,17 +134,18 @@ class Call:
 
     @property
     def is_heard(self) -> bool:
-        """Whether a request of a job that has not ended waits for the answer."""
-        return not all(lease.has_ended for lease in self._listeners)
+        """Whether a request waits for the answer that can still use it."""
+        return any(listener.waits for listener in self._listeners)
 
     @contextmanager
-    def listening(self, lease: Lease) -> Iterator[None]:
+    def listening(self, lease: Lease) -> Iterator[Listener]:
         """Count a request of a job that waits for the answer while the context lasts."""
-        self._listeners.append(lease)
+        listener = Listener(lease)
+        self._listeners.append(listener)
         try:
-            yield
+            yield listener
         finally:
-            self._listeners.remove(lease)
+            self._listeners.remove(listener)
 
     def lost(self, since: float, now: float) -> tuple[float, float]:
         """Return the span (monotonic seconds, from and to) that a listener since ``since`` lost by waiting."""
@@ -148,25 +164,24 @@ class Call:
         if not self._came:
             self.outcome.result()
 
-    async def listen(self) -> AsyncIterator[bytes]:
+    async def listen(self, listener: Listener) -> AsyncIterator[bytes]:
         """Yield the answer's bytes as they arrive; the last bytes follow once the answer is recorded.
 
         Raises:
             AnswerCut: the answer broke in the middle; a repeated request receives the next try.
         """
-        told, broken = 0, self._broken
-        while self._broken == broken and not self.outcome.done():
-            if told < len(self._came):
-                news = bytes(self._came[told:])
-                told += len(news)
+        while not listener.cut and not self.outcome.done():
+            if listener.read < len(self._came):
+                news = bytes(self._came[listener.read :])
+                listener.read += len(news)
                 yield news
             else:
                 await self._news.wait()
-        if self._broken != broken or self.outcome.exception() is not None:
+        if listener.cut or self.outcome.exception() is not None:
             raise AnswerCut
         reply = self.outcome.result()
         assert isinstance(reply, WireReply)
-        if rest := reply.content[told:]:
+        if rest := reply.content[listener.read :]:
             yield rest
 
     # Its own steps
@@ -240,7 +255,8 @@ class Call:
         self.wasted += wasted
         if self._came:
             self._came = bytearray()
-            self._broken += 1
+            for listener in self._listeners:
+                listener.cut = listener.cut or listener.read > 0
             self._wake()
 
     def _check_needed(self) -> None:
@@ -335,7 +351,7 @@ class ModelCaller:
         if not self._calls[action]:
             del self._calls[action]
         if call.reply is not None and call.key is not None and not call.is_heard:
-            # Its agent has hung up, and may repeat the request.
+            # Its agent has hung up, or its answer was cut, and it may repeat the request.
             for lease in self._leases.get(action, ()):
                 lease.memory.add_late(Exchange(call.key.number, call.request, call.reply))
         call.finish(call.task)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import httpx2
 import pytest
 
 from dgm.domain import Usage
@@ -9,6 +10,7 @@ from dgm.messages import WireProtocol, WireReply
 from tests.support.gateway.bench import ACTION, MemoryJournal, chat, client
 from tests.support.gateway.wire_provider import (
     STREAM,
+    USAGE,
     Provider,
     failing,
     lending,
@@ -175,8 +177,6 @@ def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answe
         return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, Usage(1, 10, 5))
 
     async def scenario():
-        import httpx2
-
         journal = MemoryJournal()
         async with lending(tmp_path / "g", Provider(answer), journal) as opened:
             with opened.lend(ACTION, "solve") as lease:
@@ -188,6 +188,55 @@ def test_stream_that_breaks_in_the_middle_is_broken_off_and_the_next_tries_answe
         assert again.content == b"".join(STREAM)
         # What the broken try was billed is in the call's account.
         assert [call.reply.usage.input_tokens for call in journal.paid.values()] == [20]
+
+    run(scenario())
+
+
+def test_answer_that_follows_at_once_on_a_cut_stream_is_paid_once_for_one_repetition(tmp_path):
+    read = asyncio.Event()
+
+    async def read_until_cut(http):
+        async with http.stream("POST", "/chat/completions", json=chat(stream=True)) as answer:
+            async for _ in answer.aiter_raw():
+                read.set()
+
+    async def breaks_and_ends_at_once(_request, delivery):
+        delivery.pass_on(STREAM[0])
+        await read.wait()
+        delivery.take_back(Usage(0, 10, 1))
+        return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
+
+    async def scenario():
+        journal, provider = MemoryJournal(), Provider(breaks_and_ends_at_once, streamed())
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    with pytest.raises(httpx2.RemoteProtocolError):
+                        await read_until_cut(http)
+                    paid = []
+                    for _ in range(2):
+                        answer = await http.post("/chat/completions", json=chat(stream=True))
+                        assert answer.content == b"".join(STREAM)
+                        paid.append(len(journal.paid))
+        assert paid == [1, 2]
+
+    run(scenario())
+
+
+def test_stream_of_which_nothing_was_read_goes_on_with_the_next_try(tmp_path):
+    async def breaks_before_it_is_read(_request, delivery):
+        delivery.pass_on(STREAM[0])
+        delivery.take_back(Usage(0, 10, 1))
+        return WireReply(WireProtocol.CHAT, b"".join(STREAM), True, USAGE)
+
+    async def scenario():
+        journal, provider = MemoryJournal(), Provider(breaks_before_it_is_read, streamed())
+        async with lending(tmp_path / "g", provider, journal) as opened:
+            with opened.lend(ACTION, "solve") as lease:
+                async with client(opened, lease.token) as http:
+                    for number in (1, 2):
+                        answer = await http.post("/chat/completions", json=chat(stream=True))
+                        assert (answer.content, len(journal.paid)) == (b"".join(STREAM), number)
 
     run(scenario())
 
