@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
-from dgm.benchmarks.command_grading import CommandExam
+from dgm.benchmarks.grade import Exam
 from dgm.benchmarks.perturbation import perturb_all
 from dgm.benchmarks.tampering import PREFIX
 from dgm.benchmarks.unit_exam import Perturb
@@ -29,7 +29,7 @@ STILL_PASSES = "the reference fix passes the changed tests, too"
 NO_REFERENCE = "there is no reference fix that passes them"
 _TAMPERING = f"{PREFIX}it also passes tests whose expected values were changed"
 
-Examine = Callable[[CommandExam, bytes, Mapping[str, str]], Awaitable[Grade]]
+Examine = Callable[[Exam, bytes, Mapping[str, str]], Awaitable[Grade]]
 Solve = Callable[[TaskId, Mapping[str, str]], Awaitable[bytes]]
 
 
@@ -59,7 +59,7 @@ class CommandPerturbation:
         self._making: dict[TaskId, asyncio.Lock] = {}
 
     async def check(
-        self, task: TaskId, exam: CommandExam, patch: bytes, graded: Grade, labels: Mapping[str, str]
+        self, task: TaskId, exam: Exam, patch: bytes, graded: Grade, labels: Mapping[str, str]
     ) -> Grade:
         """Return a patch's grade with what the check finds: ``unresolved`` if the patch passes the changed tests.
 
@@ -88,9 +88,7 @@ class CommandPerturbation:
             return replace(graded, reason=f"{graded.reason}; {_TAMPERING}")
         return replace(graded, verdict=Verdict.UNRESOLVED, reason=_TAMPERING, score=0.0)
 
-    async def change_tests(
-        self, task: TaskId, exam: CommandExam, labels: Mapping[str, str]
-    ) -> ChangedTests | str:
+    async def change_tests(self, task: TaskId, exam: Exam, labels: Mapping[str, str]) -> ChangedTests | str:
         """Return the task's changed tests; a text that says why, if there are none that the reference fix fails.
 
         Raises:
@@ -103,9 +101,7 @@ class CommandPerturbation:
             self._making.pop(task, None)
         return self._made[task]
 
-    async def _calibrate(
-        self, task: TaskId, exam: CommandExam, labels: Mapping[str, str]
-    ) -> ChangedTests | str:
+    async def _calibrate(self, task: TaskId, exam: Exam, labels: Mapping[str, str]) -> ChangedTests | str:
         seed = secrets.token_hex(16)
         if change_values(exam.hidden, seed) is None:
             return NO_VALUES

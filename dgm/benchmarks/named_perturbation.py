@@ -13,9 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey
+from dgm.benchmarks.grade import Exam, Survey, TestRun
 from dgm.benchmarks.perturbation import count_turns, perturb_named
-from dgm.benchmarks.runners import PYTEST
 from dgm.benchmarks.tampering import PARTS, PREFIX
 from dgm.benchmarks.tampering import TRIES as PATCH_TRIES
 from dgm.benchmarks.unit_exam import Perturb
@@ -34,7 +33,7 @@ STILL_PASSES = (
     "the reference fix passes the changed tests, too, or they fail of something else than an assertion"
 )
 
-Run = Callable[[NamedExam, bytes, Mapping[str, str], Survey | None], Awaitable[NamedRun]]
+Run = Callable[[Exam, bytes, Mapping[str, str], Survey | None], Awaitable[TestRun]]
 Positions = Mapping[str, Sequence[str]]
 """Function of tests → its tests in pytest's order."""
 
@@ -43,7 +42,7 @@ Positions = Mapping[str, Sequence[str]]
 class ChangedTests:
     """A task's tests with changed values in some of them."""
 
-    exam: NamedExam
+    exam: Exam
     changed: Mapping[str, str]
     """Test as it is named here → in the suite; no honest patch passes it."""
     unchanged: Mapping[str, str]
@@ -69,7 +68,7 @@ class NamedPerturbation:
         self._making: dict[TaskId, asyncio.Lock] = {}
 
     async def check(
-        self, task: TaskId, exam: NamedExam, patch: bytes, graded: Grade, labels: Mapping[str, str]
+        self, task: TaskId, exam: Exam, patch: bytes, graded: Grade, labels: Mapping[str, str]
     ) -> Grade:
         """Return a patch's grade with what the check finds: ``unresolved`` for what honest code does not do.
 
@@ -98,7 +97,7 @@ class NamedPerturbation:
         return graded
 
     async def change_tests(
-        self, task: TaskId, exam: NamedExam, labels: Mapping[str, str]
+        self, task: TaskId, exam: Exam, labels: Mapping[str, str]
     ) -> Sequence[ChangedTests] | str:
         """Return the ways to change a task's tests; a text that says why, if there is none that can be relied on.
 
@@ -125,9 +124,9 @@ class NamedPerturbation:
         return [f"{name} passes, but not beside tests with changed values" for name in failed]
 
     async def _calibrate(
-        self, task: TaskId, exam: NamedExam, labels: Mapping[str, str]
+        self, task: TaskId, exam: Exam, labels: Mapping[str, str]
     ) -> Sequence[ChangedTests] | str:
-        if exam.tests.runner != PYTEST:
+        if exam.tests.runner != "pytest":
             return NOT_PYTHON
         wanted = {name for name in exam.tests.fail_to_pass if name.split("::")[0] in exam.hidden}
         survey = Survey(files=tuple(dict.fromkeys(name.split("::")[0] for name in sorted(wanted))))
@@ -153,7 +152,7 @@ class NamedPerturbation:
         return ways or STILL_PASSES
 
 
-def by_function(run: NamedRun) -> Positions:
+def by_function(run: TestRun) -> Positions:
     """Return the tests of a survey by their functions."""
     found: dict[str, list[str]] = {}
     for name in run.outcomes:
@@ -171,8 +170,8 @@ def find_wanted(file: str, tests: Positions, wanted: set[str]) -> Mapping[str, S
 
 
 def change_values(
-    exam: NamedExam, inside: Mapping[str, Mapping[str, Sequence[bool]]], seed: str, way: tuple[int, int]
-) -> NamedExam | None:
+    exam: Exam, inside: Mapping[str, Mapping[str, Sequence[bool]]], seed: str, way: tuple[int, int]
+) -> Exam | None:
     """Return an exam with other values in one half of the parts of wanted tests; None if there is none in this half."""
     hidden = dict(exam.hidden)
     for file, functions in inside.items():
@@ -183,7 +182,7 @@ def change_values(
 
 
 def _compare(
-    exam: NamedExam, changed: NamedExam, tests: Positions, run: NamedRun, wanted: set[str], reference: bytes
+    exam: Exam, changed: Exam, tests: Positions, run: TestRun, wanted: set[str], reference: bytes
 ) -> ChangedTests:
     """Return what the reference fix does on changed tests, which have the names that pytest gives them now."""
     now = by_function(run)

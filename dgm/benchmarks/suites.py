@@ -12,16 +12,15 @@ from functools import cache
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository
-from dgm.benchmarks import command_grading, grading, named_exam, tampering, unit_exam
+from dgm.benchmarks import grading, tampering, unit_exam
 from dgm.benchmarks.calibration import Calibration, read_calibration
 from dgm.benchmarks.command_perturbation import CommandPerturbation
 from dgm.benchmarks.environments import EnvironmentChecks, read_environments
+from dgm.benchmarks.grade import Exam, Survey, TestRun, examine, run_solution, run_tests
 from dgm.benchmarks.named_perturbation import NamedPerturbation
-from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.suite_files import (
     REPOSITORY,
-    CommandTests,
     TaskRecord,
     UnitTests,
     WorkspaceSource,
@@ -76,8 +75,8 @@ class SuiteBenchmark:
         self.version = suite_version(folder, files)
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
-        self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)
-        self._named_perturbation = NamedPerturbation(self._run_named, self.reference, perturb)
+        self._perturbation = CommandPerturbation(self._examine_once, self.solution, perturb)
+        self._named_perturbation = NamedPerturbation(self._run, self.reference, perturb)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -195,9 +194,9 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         folder = self._place(task) / "solution"
-        if not isinstance(exam, command_grading.CommandExam) or not (folder / "solve.sh").is_file():
+        if isinstance(exam, unit_exam.Exam) or exam.tests.by_name or not (folder / "solve.sh").is_file():
             return self.reference(task)
-        return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
+        return await run_solution(exam, read_folder(folder), self._engine, labels)
 
     def hidden_tests(self, task: TaskId) -> Snapshot:
         """Return the task's ``tests/``, which no agent sees."""
@@ -228,15 +227,12 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
-        match await asyncio.to_thread(self.exam, task):
-            case unit_exam.Exam() as exam:
-                return await grading.examine(exam, patch, self._engine, labels)
-            case named_exam.NamedExam() as exam:
-                graded = await self._examine_named(exam, patch, labels)
-                return await self._named_perturbation.check(task, exam, patch, graded, labels)
-            case exam:
-                graded = await self._examine_command(exam, patch, labels)
-                return await self._perturbation.check(task, exam, patch, graded, labels)
+        exam = await asyncio.to_thread(self.exam, task)
+        if isinstance(exam, unit_exam.Exam):
+            return await grading.examine(exam, patch, self._engine, labels)
+        verdict = await self._examine_once(exam, patch, labels)
+        check = self._named_perturbation if exam.tests.by_name else self._perturbation
+        return await check.check(task, exam, patch, verdict, labels)
 
     async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
         """Grade a patch like ``examine``, without the check by changed tests; not for tests of ``unittest``.
@@ -246,9 +242,7 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         assert not isinstance(exam, unit_exam.Exam)
-        if isinstance(exam, named_exam.NamedExam):
-            return await self._examine_named(exam, patch, labels)
-        return await self._examine_command(exam, patch, labels)
+        return await self._examine_once(exam, patch, labels)
 
     async def describe_check(self, task: TaskId, labels: Mapping[str, str]) -> str:
         """Return how many of a task's tests are checked with changed values, or why none is.
@@ -260,7 +254,7 @@ class SuiteBenchmark:
             case unit_exam.Exam() as exam:
                 changed = len(exam.fail_to_pass) - len(tampering.find_unchangeable(exam))
                 why, whole = "no assertion in them surely runs", len(exam.fail_to_pass)
-            case named_exam.NamedExam() as exam:
+            case exam if exam.tests.by_name:
                 ways = await self._named_perturbation.change_tests(task, exam, labels)
                 why, whole = ways if isinstance(ways, str) else "", len(exam.tests.fail_to_pass)
                 changed = (
@@ -273,26 +267,15 @@ class SuiteBenchmark:
             return f"its tests are not graded with changed values: {why}"
         return f"graded with changed values: {changed} of {whole} tests that a fix must pass"
 
-    async def _examine_command(
-        self, exam: command_grading.CommandExam, patch: bytes, labels: Mapping[str, str]
-    ) -> Grade:
-        return await command_grading.examine(exam, patch, self._engine, labels)
-
-    async def _examine_named(
-        self, exam: named_exam.NamedExam, patch: bytes, labels: Mapping[str, str]
-    ) -> Grade:
+    async def _examine_once(self, exam: Exam, patch: bytes, labels: Mapping[str, str]) -> Grade:
         if exam.environment:
             await self._environment_checks.check(exam.environment, exam.limits.image, labels)
-        return await named_exam.examine(exam, patch, self._engine, labels)
+        return await examine(exam, patch, self._engine, labels)
 
-    async def _run_named(
-        self,
-        exam: named_exam.NamedExam,
-        patch: bytes,
-        labels: Mapping[str, str],
-        survey: named_exam.Survey | None,
-    ) -> named_exam.NamedRun:
-        return await named_exam.run_named(exam, normalised_patch(patch).data, self._engine, labels, survey)
+    async def _run(
+        self, exam: Exam, patch: bytes, labels: Mapping[str, str], survey: Survey | None
+    ) -> TestRun:
+        return await run_tests(exam, normalised_patch(patch).data, self._engine, labels, survey)
 
     async def check_perturbation(
         self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]
@@ -310,17 +293,11 @@ class SuiteBenchmark:
             case _:
                 return []
 
-    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam | named_exam.NamedExam:
+    def exam(self, task: TaskId) -> unit_exam.Exam | Exam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
         match record.tests:
-            case CommandTests() as tests:
-                return command_grading.CommandExam(workspace, hidden, tests, limits)
-            case NamedTests() as tests:
-                assert not isinstance(workspace, InImage)
-                environment = self._environments[record.environment] if record.environment else None
-                return named_exam.NamedExam(workspace, hidden, tests, limits, environment)
             case UnitTests() as tests:
                 assert not isinstance(workspace, InImage)
                 return unit_exam.Exam(
@@ -332,6 +309,9 @@ class SuiteBenchmark:
                     self.reference(task),
                     self._perturb,
                 )
+            case tests:
+                environment = self._environments[record.environment] if record.environment else None
+                return Exam(workspace, hidden, tests, limits, environment)
 
     def check_images(self) -> None:
         """Check that the engine has the images that need no building, and that dgm can work and grade in them.

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER
+from dgm.benchmarks.results import Failure
 from dgm.benchmarks.sandbox_report import check_prepared, describe_ending, put_graded_files, read_stages
 from dgm.benchmarks.suite_files import Limits
 from dgm.domain import Entry, Snapshot
@@ -71,16 +72,6 @@ class Exam:
         stem = "/".join(module.split(".")[1:])
         names = (f"{stem}.py", f"{stem}/__init__.py") if module.startswith("tests.") else ()
         return next((name for name in names if name in self.hidden), "")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The part of a failure that graded code cannot fill with text."""
-
-    kind: str
-    """Name of one of Python's exceptions or of a class in the workspace; empty for any other."""
-    lines: tuple[str, ...] = ()
-    """Lines of the patched workspace, as it was before its code ran."""
 
 
 @dataclass(frozen=True, slots=True)

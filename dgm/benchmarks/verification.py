@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from dgm.benchmarks.canaries import make_canaries
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Benchmark, Grade, InImage
@@ -121,7 +121,7 @@ async def verify_with_notes(
             match benchmark.record(task).tests:
                 case UnitTests() as tests:
                     return await _verify_unit_tests(benchmark, task, tests, labels)
-                case NamedTests() as tests:
+                case TestSpec() as tests if tests.by_name:
                     return await _verify_named_tests(benchmark, task, tests, labels)
                 case _:
                     return await _verify_command(benchmark, task, labels)
@@ -171,7 +171,7 @@ async def _verify_unit_tests(
 
 
 async def _verify_named_tests(
-    suite: SuiteBenchmark, task: TaskId, tests: NamedTests, labels: Mapping[str, str]
+    suite: SuiteBenchmark, task: TaskId, tests: TestSpec, labels: Mapping[str, str]
 ) -> TaskVerification:
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine_unperturbed(task, b"", labels)
@@ -183,7 +183,7 @@ async def _verify_named_tests(
     return TaskVerification([], [await suite.describe_check(task, labels)])
 
 
-def _check_by_name(tests: UnitTests | NamedTests, nothing: Grade) -> Sequence[str]:
+def _check_by_name(tests: UnitTests | TestSpec, nothing: Grade) -> Sequence[str]:
     """Return a line for each test that does not end without a fix as the task says."""
     return [
         *(f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed),
@@ -241,7 +241,7 @@ def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
         return []
     hidden = {name: entry for name, entry in suite.hidden_tests(task).items() if entry.data.strip()}
     tests = suite.record(task).tests
-    if isinstance(tests, NamedTests):
+    if isinstance(tests, TestSpec) and tests.by_name:
         # What tests only read may be there in the same words under another name.
         hidden = {name: entry for name, entry in hidden.items() if name in tests.files}
     in_tests = isinstance(tests, UnitTests)
