@@ -158,7 +158,7 @@ def main() -> int:
         ended = run.ended()
     run.output.finish()
     report(key, "done", seconds=time.monotonic() - began, **ended)
-    return 0
+    return run.code
 
 
 def report(key: bytes, stage: str, **about: object) -> None:
