@@ -1,13 +1,11 @@
-"""Runs test modules of a graded repository inside the sandbox and relays what became of each; standard library only.
+"""Parts of the programs that run graded tests inside the sandbox; standard library only.
 
-dgm does not import it but puts it into the sandbox as a file (Python >= 3.9). The host says which modules and tests to
-run and decides what their outcomes mean. This process applies the patch, reads the tests and the patched source, and
-starts one child (``exam_child.py``) per module; only a child ever imports the repository.
+dgm puts it into the sandbox as a file (Python >= 3.9). Such a program applies the patch, reads the patched source, and
+starts a child that runs the tests; only the child imports the graded code.
 """
 
 from __future__ import annotations
 
-import base64
 import builtins
 import contextlib
 import importlib.machinery
@@ -22,7 +20,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,40 +35,6 @@ OUTCOMES = ("passed", "failed", "skipped")
 STATUSES = (0, 1, -6, -9, -11)
 """Exit statuses that are told; graded code could spell out a secret with all of them."""
 CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
-
-
-def parent() -> None:
-    """Reads the assignment, prepares the repository, runs the modules one by one, reports once."""
-    hide_from_siblings()
-    program = Path(__file__).with_name("exam_child.py").read_text(encoding="utf-8")
-    task = json.load(sys.stdin)
-    workdir = Path(task["workdir"])
-    place = Path(task["place"])
-    shutil.copytree(place / "start", workdir, symlinks=True, dirs_exist_ok=True)
-    refusal, notes = apply(place / "runner" / "apply_patch.py", place / "patch", workdir)
-    if refusal:
-        report(task["nonce"], stage="refused", reason=refusal)
-        return
-    # From here on, what ends this program is the doing of the patch.
-    report(task["nonce"], stage="prepared", notes=notes)
-    lay_out_tests(place, workdir)
-    sources = read_sources(workdir)
-    tests = {name: text for name, text in sources.items() if name.startswith("tests/")}
-    own = OwnSource({name: text for name, text in sources.items() if name not in tests})
-    began = time.monotonic()
-    deadline = began + task["timeout_s"]
-    log = b""
-    done: list[dict[str, Any]] = []
-    for module, names in task["modules"].items():
-        process = ModuleRun(module, names)
-        left = max(0.1, deadline - time.monotonic())
-        process.run(program, {"workdir": task["workdir"], "sources": tests}, left)
-        failures = {test: own.describe(said) for test, said in process.failures.items()}
-        ended = {"outcomes": process.outcomes, "failures": failures}
-        done.append({"module": module, "problem": process.problem, **ended})
-        log += process.log()
-    text = base64.b64encode(log[:LOG_LIMIT]).decode("ascii")
-    report(task["nonce"], stage="done", modules=done, log=text, seconds=time.monotonic() - began)
 
 
 def report(nonce: str, **said: object) -> None:
@@ -125,18 +88,6 @@ def hide_from_siblings() -> None:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
-def lay_out_tests(place: Path, workdir: Path) -> None:
-    """Puts the first and the hidden tests in the place of what the patch left there."""
-    start = place / "start"
-    remove_shadows(start, workdir)
-    remove(workdir / "tests")
-    if (start / "tests").is_dir():
-        shutil.copytree(start / "tests", workdir / "tests", symlinks=True)
-    shutil.copytree(place / "hidden", workdir / "tests", dirs_exist_ok=True)
-    # Nothing that a graded program could read or change before a later module runs.
-    shutil.rmtree(place, ignore_errors=True)
-
-
 def apply(applier: Path, patch: Path, workdir: Path) -> tuple[str, str]:
     """Applies the graded patch; why it is refused, and notes on it. Where it cannot be tried, this program ends."""
     spec = importlib.util.spec_from_file_location("apply_patch", applier)
@@ -183,6 +134,8 @@ class ModuleRun:
         self.outcomes: dict[str, str] = {}
         self.failures: dict[str, dict[str, Any]] = {}
         self.problem = ""
+        self.arguments: list[str] = []
+        """Further arguments of the program."""
         self._nonce = secrets.token_hex(16)
         self._controls = [secrets.token_hex(16), secrets.token_hex(16)]
         self._head = bytearray()
@@ -193,7 +146,7 @@ class ModuleRun:
         """Runs the tests and kills what is left of their process group."""
         readable, writable = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-s", "-B", "-u", "-c", program, str(writable)],
+            [sys.executable, "-s", "-B", "-u", "-c", program, str(writable), *self.arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -288,7 +241,3 @@ def drain(fd: int, take: Callable[[bytes], None]) -> None:
 def is_outcome(said: dict[str, Any]) -> bool:
     """Return whether a line says what became of one test, or that the process is at its end."""
     return "end" in said or (isinstance(said.get("test"), str) and isinstance(said.get("outcome"), str))
-
-
-if __name__ == "__main__":
-    parent()

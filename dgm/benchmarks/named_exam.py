@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.benchmarks import own_pytest
 from dgm.benchmarks.command_results import read_command
 from dgm.benchmarks.command_tools import BY_COMMAND, REPORT
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.grading import LOG_LIMIT, judge_outcomes, mask_hidden_lines, show_failures
+from dgm.benchmarks.grading import LOG_LIMIT, Failure, judge_outcomes, mask_hidden_lines, show_failures
 from dgm.benchmarks.named_tests import NamedTests, is_restored
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, with_notes
@@ -30,16 +31,14 @@ from dgm.benchmarks.sandbox_report import (
     unresolved,
 )
 from dgm.benchmarks.suite_files import IN_ENGINE, Limits
-from dgm.benchmarks.unit_exam import CHILD, PLACE, RUNNER, Failure
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
 
+PLACE = "/job/exam"
 PROGRAMS = (
-    RUNNER,
-    CHILD,
     APPLIER,
-    *(Path(__file__).with_name(f"named_{each}.py") for each in ("runner", "child")),
+    *(Path(__file__).with_name(name) for name in ("exam_runner.py", "named_runner.py", "named_child.py")),
 )
 """Files of dgm that run in the sandbox."""
 SETUP_S = 60.0
@@ -161,6 +160,8 @@ async def run_named(
     )
     async with engine.open(spec) as sandbox:
         await put_graded_files(sandbox, _exam_files(exam, patch), PLACE)
+        if _needs_pytest(exam):
+            await put_graded_files(sandbox, own_pytest.package_files(), own_pytest.FOLDER)
         completed = await sandbox.exec(
             [
                 "python3",
@@ -202,6 +203,7 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
         "restored": tests.restored,
         "deleted": tests.deleted,
         "roots": [root for root in exam.roots if root != "."],
+        "pytest": _pytest_arguments(exam),
         "timeout_s": exam.limits.test_timeout_s,
         "tool": {
             "kind": tests.runner,
@@ -228,6 +230,17 @@ def _assignment(exam: NamedExam, nonce: str, survey: Survey | None) -> Mapping[s
             "tops": sorted(own_modules(exam.workspace, exam.roots, tests.restored)),
         },
     }
+
+
+def _needs_pytest(exam: NamedExam) -> bool:
+    return exam.tests.runner == PYTEST and exam.environment is None
+
+
+def _pytest_arguments(exam: NamedExam) -> Sequence[str]:
+    """Return where dgm's own pytest is; in an image that the user names, its own pytest comes first."""
+    if not _needs_pytest(exam):
+        return []
+    return [own_pytest.FOLDER, *(["last"] if exam.limits.image.startswith(IN_ENGINE) else [])]
 
 
 def _exam_files(exam: NamedExam, patch: bytes) -> Snapshot:

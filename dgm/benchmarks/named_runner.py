@@ -33,11 +33,10 @@ def main() -> None:
     exam_runner.hide_from_siblings()
     here = Path(__file__).resolve().parent
     program = (here / "named_child.py").read_text(encoding="utf-8")
-    support = (here / "exam_child.py").read_text(encoding="utf-8")
     task = json.load(sys.stdin)
     workdir, place = Path(task["workdir"]), Path(task["place"])
     # Packages of the task are looked up last, so that none of them can break this program.
-    sys.path += os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path += [*os.environ.get("PYTHONPATH", "").split(os.pathsep), *task["pytest"][:1]]
     exam_runner.report(task["nonce"], stage="python", version="{}.{}".format(*sys.version_info[:2]))
     shutil.copytree(place / "start", workdir, symlinks=True, dirs_exist_ok=True)
     refusal, notes = exam_runner.apply(place / "runner" / "apply_patch.py", place / "patch", workdir)
@@ -54,9 +53,10 @@ def main() -> None:
     own = exam_runner.OwnSource({name: text for name, text in sources.items() if name not in tests})
     began = time.monotonic()
     run = TestProcess(task["tests"])
+    run.arguments = task["pytest"]
     paths = [str(workdir), *(str(workdir / root) for root in task["roots"])]
     given = {**task["child"], "workdir": task["workdir"], "paths": paths, "survey": task["tests"] is None}
-    run.run(program, {**given, "sources": tests, "support": support}, task["timeout_s"])
+    run.run(program, {**given, "sources": tests}, task["timeout_s"])
     done = {
         "outcomes": run.outcomes,
         "failures": {test: own.describe(said) for test, said in run.failures.items()},

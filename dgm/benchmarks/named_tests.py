@@ -13,6 +13,7 @@ from dgm.benchmarks.toml_table import MOST_CORES, Table
 TEST_SECONDS = 60.0
 DISK_MB = 512
 ORIGINS = ("history", "bug", "bug-pair")
+_UNITTEST = re.compile(r"(\w+(?:\.\w+)*)\.(\w+)\.(\w+)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOST_SEED = 2**63
 
@@ -27,6 +28,8 @@ class NamedTests:
     pass_to_pass: tuple[str, ...]
     restored: tuple[str, ...] = RUNNERS[PYTEST].restored
     """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
+    folder: str = ""
+    """Folder of the workspace that the hidden files are laid over; empty: its top."""
     deleted: tuple[str, ...] = ()
     """Files removed before the tests."""
     options: tuple[str, ...] = ()
@@ -90,9 +93,10 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         UserError: a value does not fit; the message names file, line and key.
     """
     runner = inner.choice("runner", tuple(RUNNERS))
+    fail_to_pass, pass_to_pass = _read_lists(table)
     tests = NamedTests(
-        fail_to_pass=_read_names(table, "fail_to_pass"),
-        pass_to_pass=_read_names(table, "pass_to_pass"),
+        fail_to_pass=fail_to_pass,
+        pass_to_pass=pass_to_pass,
         restored=_with_metadata(runner, inner.texts("restored", RUNNERS[runner].restored)),
         deleted=inner.texts("deleted", ()),
         options=inner.texts("options", ()),
@@ -109,14 +113,21 @@ def read_named_tests(table: Table, inner: Table, env: Mapping[str, str]) -> Name
         disk_mb=inner.count("disk_mb", DISK_MB, "MB"),
     )
     _check_runner(inner, tests)
-    if not tests.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
     for key, name in (*(("deleted", one) for one in tests.deleted), *(("parts", one) for one in tests.parts)):
         if not _is_inside(name):
             raise inner.fail(key, f"{name!r} is not a path within the workspace")
     return tests
+
+
+def read_plain_tests(table: Table) -> NamedTests:
+    """Read the tests of a task without a table ``[tests]``: pytest runs them in the workspace's ``tests/``.
+
+    A name as ``unittest`` takes it stands for pytest's.
+
+    Raises:
+        UserError: a value does not fit; the message names file, line and key.
+    """
+    return NamedTests(*_read_lists(table, unittest=True), folder="tests")
 
 
 def _with_metadata(runner: str, restored: Sequence[str]) -> tuple[str, ...]:
@@ -183,8 +194,19 @@ def read_provenance(table: Table) -> Provenance | None:
     return found
 
 
-def _read_names(table: Table, key: str) -> tuple[str, ...]:
+def _read_lists(table: Table, *, unittest: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first, rest = (_read_names(table, key, unittest) for key in ("fail_to_pass", "pass_to_pass"))
+    if not first:
+        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
+    if both := {*first} & {*rest}:
+        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
+    return first, rest
+
+
+def _read_names(table: Table, key: str, unittest: bool) -> tuple[str, ...]:
     names = table.texts(key)
+    if unittest:
+        names = tuple(_pytest_name(name) for name in names)
     for name in names:
         file, _, rest = name.partition("::")
         if not rest or not _is_inside(file):
@@ -192,6 +214,12 @@ def _read_names(table: Table, key: str) -> tuple[str, ...]:
     if len({*names}) != len(names):
         raise table.fail(key, "names a test twice")
     return names
+
+
+def _pytest_name(name: str) -> str:
+    """Return pytest's name of a test of ``unittest`` such as ``tests.test_money.Money.test_add``."""
+    parts = _UNITTEST.fullmatch(name)
+    return f"{parts[1].replace('.', '/')}.py::{parts[2]}::{parts[3]}" if parts else name
 
 
 def _is_inside(name: str) -> bool:

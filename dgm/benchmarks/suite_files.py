@@ -11,7 +11,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from dgm.archive.event_fields import COMMIT
-from dgm.benchmarks.named_tests import NamedTests, Provenance, read_named_tests, read_provenance
+from dgm.benchmarks.named_tests import (
+    NamedTests,
+    Provenance,
+    read_named_tests,
+    read_plain_tests,
+    read_provenance,
+)
 from dgm.benchmarks.runners import CONFIGURATION
 from dgm.benchmarks.toml_table import MOST_CORES, Table
 from dgm.domain import CommitId, Split, TaskId
@@ -21,7 +27,6 @@ from dgm.folders import resolve_below
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
 PROBLEMS = ("problem.md", "instruction.md")
-TEST_ID = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2,}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 TESTS = "/tests"
 """The place of the task's ``tests/`` for a test command."""
@@ -76,14 +81,6 @@ class SuiteRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitTests:
-    """Tests of Python's ``unittest``, each by its name."""
-
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class CommandTests:
     """A test command, run in the graded workspace."""
 
@@ -117,7 +114,7 @@ class TaskRecord:
     kind: str
     difficulty: str
     tags: tuple[str, ...]
-    tests: UnitTests | CommandTests | NamedTests
+    tests: CommandTests | NamedTests
     limits: Limits
     provenance: Provenance | None
     problem: str
@@ -224,7 +221,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
     Raises:
         UserError: the task is such a one.
     """
-    workdir, unit = record.limits.workdir, isinstance(record.tests, UnitTests)
+    workdir = record.limits.workdir
     if record.repo and (folder / "workspace").is_dir():
         raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")
     if record.source is WorkspaceSource.IMAGE:
@@ -238,7 +235,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
             raise table.fail("fail_to_pass", "a workspace in an image needs a test command: a table [tests]")
     elif not workdir.startswith("/work/"):
         raise table.fail("workdir", f"{workdir!r} is not below /work, where sandboxes can be written to")
-    by_name = unit or isinstance(record.tests, NamedTests)
+    by_name = isinstance(record.tests, NamedTests)
     needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if by_name else [])]
     for name in needed:
         if not (folder / name).is_file():
@@ -263,10 +260,10 @@ def _find_problem(folder: Path) -> str:
     return found[0]
 
 
-def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests | NamedTests:
+def _read_tests(folder: Path, table: Table) -> CommandTests | NamedTests:
     if not table.has("tests"):
         table.forbid_near("tests")
-        return _unit_tests(table)
+        return read_plain_tests(table)
     inner = table.table("tests")
     if inner.has("runner"):
         tests = read_named_tests(table, inner, dict(_read_variables(inner)))
@@ -324,25 +321,6 @@ def _check_command(folder: Path, table: Table, command: Sequence[str]) -> None:
             and not (folder / "workspace" / word).exists()
         ):
             raise table.fail("command", f"{word!r} is found under '/{word}' when it runs")
-
-
-def _unit_tests(table: Table) -> UnitTests:
-    tests = UnitTests(_test_ids(table, "fail_to_pass"), _test_ids(table, "pass_to_pass"))
-    if not tests.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := set(tests.fail_to_pass) & set(tests.pass_to_pass):
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
-    return tests
-
-
-def _test_ids(table: Table, key: str) -> tuple[str, ...]:
-    values = table.take(key, list)
-    for value in values:
-        if not isinstance(value, str) or not TEST_ID.fullmatch(value):
-            raise table.fail(key, f"{value!r} is not a test id such as 'tests.test_money.Money.test_add'")
-    if len(set(values)) != len(values):
-        raise table.fail(key, "names a test twice")
-    return tuple(values)
 
 
 def _read_limits(table: Table, base: Limits) -> Limits:
