@@ -12,12 +12,13 @@ import math
 import secrets
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.benchmarks import own_pytest
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.failure_kinds import OWN_KIND
 from dgm.benchmarks.languages import BY_COMMAND, PLAIN, RUNNERS, Results
@@ -35,9 +36,7 @@ PLACE = "/job/exam"
 LOGS = "/job/logs"
 HOME = "/job/home"
 SOLUTION = "/solution"
-RUNNER, PLUGIN, SUPPORT = (
-    Path(__file__).with_name(f"{name}.py") for name in ("sandbox_runner", "named_child", "exam_child")
-)
+RUNNER, PLUGIN = (Path(__file__).with_name(f"{name}.py") for name in ("sandbox_runner", "named_child"))
 SETUP_S = 60.0
 APPLY_S = 240.0
 """Wall time in seconds for applying a patch."""
@@ -188,6 +187,8 @@ async def run_tests(
         exam, {} if exam.tests.by_name else {TESTS: exam.hidden}, engine, labels
     ) as sandbox:
         await put_graded_files(sandbox, _exam_files(exam, patch), PLACE)
+        if _needs_pytest(exam):
+            await put_graded_files(sandbox, own_pytest.package_files(), own_pytest.FOLDER)
         completed = await sandbox.exec(
             ["python3", "-I", "-B", f"{PLACE}/runner/{RUNNER.name}"],
             timeout_s=limit,
@@ -287,7 +288,7 @@ def _packages(exam: Exam) -> Mapping[str, str]:
 
 
 def _exam_files(exam: Exam, patch: bytes) -> Snapshot:
-    programs = (RUNNER, APPLIER, *((PLUGIN, SUPPORT) if exam.tests.results is Results.PYTEST else ()))
+    programs = (RUNNER, APPLIER, *((PLUGIN,) if exam.tests.results is Results.PYTEST else ()))
     files = {"patch": Entry(patch), **{f"runner/{file.name}": Entry(file.read_bytes()) for file in programs}}
     files |= {f"start/{name}": entry for name, entry in exam.files.items()}
     return files | (
@@ -310,6 +311,7 @@ def _assignment(exam: Exam, key: bytes, survey: Survey | None) -> Mapping[str, A
         "command": make_command(tests, files),
         "env": {**dict(tests.env), **({} if tests.by_name else {"TEST_DIR": TESTS})},
         "build": tests.build,
+        "pytest": _pytest_arguments(exam),
         "restored": tests.restored,
         "deleted": tests.deleted,
         "roots": [root for root in exam.roots if root != "."],
@@ -333,6 +335,17 @@ def _assignment(exam: Exam, key: bytes, survey: Survey | None) -> Mapping[str, A
             "tops": sorted(own_modules(exam.files, exam.roots, tests.restored)),
         },
     }
+
+
+def _needs_pytest(exam: Exam) -> bool:
+    return exam.tests.results is Results.PYTEST and exam.environment is None
+
+
+def _pytest_arguments(exam: Exam) -> Sequence[str]:
+    """Return where dgm's own pytest is; in an image that the user names, its own pytest comes first."""
+    if not _needs_pytest(exam):
+        return []
+    return [own_pytest.FOLDER, *(["last"] if exam.limits.image.startswith(IN_ENGINE) else [])]
 
 
 def make_command(tests: TestSpec, files: Sequence[str]) -> Sequence[str]:
@@ -479,7 +492,6 @@ def judge_outcomes(
     pass_to_pass: Sequence[str],
     outcomes: Mapping[str, str],
     problem: str = "",
-    allowed: Collection[str] = (),
 ) -> Grade:
     """Return the verdict on the outcomes of tests.
 
@@ -488,10 +500,9 @@ def judge_outcomes(
         pass_to_pass: tests that must go on passing.
         outcomes: of the tests that were reported; only ``passed`` is a pass.
         problem: why the outcomes do not count as they are; empty if they do.
-        allowed: tests that need not pass.
     """
     names = (*fail_to_pass, *pass_to_pass)
-    failed = tuple(name for name in names if outcomes.get(name) != "passed" and name not in allowed)
+    failed = tuple(name for name in names if outcomes.get(name) != "passed")
     passed = tuple(name for name in names if name not in {*failed})
     if not failed and not problem:
         return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed)

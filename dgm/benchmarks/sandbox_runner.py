@@ -135,7 +135,7 @@ def main() -> int:
     libc = protect()
     workdir, place, key = Path(task["workdir"]), Path(task["place"]), bytes.fromhex(task["key"])
     # Packages of the task are looked up last, so that none of them can break this program.
-    sys.path += [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    sys.path += [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *task["pytest"][:1]]
     start = Path(task["start"])
     if start == place / "start" and start.is_dir():
         shutil.copytree(start, workdir, symlinks=True, dirs_exist_ok=True)
@@ -611,9 +611,7 @@ class PytestRun(Run):
     def lay_out(self, place: Path, start: Path) -> None:
         """Put tests back, and read them before anything of the repository runs."""
         programs = place / "runner"
-        self.program, support = (
-            (programs / f"{name}.py").read_text("utf-8") for name in ("named_child", "exam_child")
-        )
+        self.program = (programs / "named_child.py").read_text("utf-8")
         hidden = {*listed(place / "hidden")}
         super().lay_out(place, start)
         sources = read_sources(self.workdir)
@@ -625,7 +623,7 @@ class PytestRun(Run):
         self.own = OwnSource({name: text for name, text in sources.items() if name not in tests})
         paths = [str(self.workdir), *(str(self.workdir / root) for root in self.task["roots"])]
         self.given = {**self.task["child"], "workdir": str(self.workdir), "paths": paths, "sources": tests}
-        self.given = {**self.given, "support": support, "survey": self.task["tests"] is None}
+        self.given["survey"] = self.task["tests"] is None
 
     def perform(self, deadline: float) -> None:
         """Run pytest, and keep what its plug-in reports."""
@@ -634,7 +632,8 @@ class PytestRun(Run):
         source, target = os.pipe()
         printed, printing = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target)], cwd="/", stdin=subprocess.PIPE,
+            [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target), *self.task["pytest"]],
+            cwd="/", stdin=subprocess.PIPE,
             stdout=printing, stderr=printing, env={**os.environ, **self.task["env"]}, pass_fds=[target],
             start_new_session=True,
         )  # fmt: skip

@@ -4,7 +4,6 @@ Only shapes are checked here: every key is known, has its type and names somethi
 and the results of the tests are left to ``workspaces`` and ``grading``.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +18,6 @@ from dgm.errors import UserError
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
 PROBLEMS = ("problem.md", "instruction.md")
-TEST_ID = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2,}")
 IN_ENGINE = "docker:"
 REPOSITORY = "repository.git"
 """Bare repository of a suite, whose commits are workspaces."""
@@ -62,14 +60,6 @@ class SuiteRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitTests:
-    """Tests of Python's ``unittest``, each by its name."""
-
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class TaskRecord:
     """``task.toml``: the facts that grading needs and that an agent must not see."""
 
@@ -86,7 +76,7 @@ class TaskRecord:
     kind: str
     difficulty: str
     tags: tuple[str, ...]
-    tests: UnitTests | TestSpec
+    tests: TestSpec
     limits: Limits
     provenance: Provenance | None
     problem: str
@@ -134,7 +124,7 @@ def read_task(
         if table.has("repo") or (not commit and _needs_repo(folder, table))
         else ""
     )
-    tests, limits = _read_tests(folder, table), _read_limits(table, limits)
+    tests, limits = read_test_spec(folder, table), _read_limits(table, limits)
     record = TaskRecord(
         id=TaskId(folder.name),
         split=split,
@@ -194,7 +184,7 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
         UserError: the task is such a one.
     """
     workdir = record.limits.workdir
-    by_name = isinstance(record.tests, UnitTests) or record.tests.by_name
+    by_name = record.tests.by_name
     if record.repo and (folder / "workspace").is_dir():
         raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")
     if record.source is WorkspaceSource.IMAGE:
@@ -230,32 +220,6 @@ def _find_problem(folder: Path) -> str:
     if len(found) > 1:
         raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
     return found[0]
-
-
-def _read_tests(folder: Path, table: Table) -> UnitTests | TestSpec:
-    if not table.has("tests"):
-        table.forbid_near("tests")
-        return _unit_tests(table)
-    return read_test_spec(folder, table)
-
-
-def _unit_tests(table: Table) -> UnitTests:
-    tests = UnitTests(_test_ids(table, "fail_to_pass"), _test_ids(table, "pass_to_pass"))
-    if not tests.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := set(tests.fail_to_pass) & set(tests.pass_to_pass):
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
-    return tests
-
-
-def _test_ids(table: Table, key: str) -> tuple[str, ...]:
-    values = table.take(key, list)
-    for value in values:
-        if not isinstance(value, str) or not TEST_ID.fullmatch(value):
-            raise table.fail(key, f"{value!r} is not a test id such as 'tests.test_money.Money.test_add'")
-    if len(set(values)) != len(values):
-        raise table.fail(key, "names a test twice")
-    return tuple(values)
 
 
 def _read_limits(table: Table, base: Limits) -> Limits:

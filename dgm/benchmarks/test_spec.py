@@ -16,6 +16,7 @@ TESTS = "/tests"
 TEST_SECONDS = 60.0
 DISK_MB = 512
 ORIGINS = ("history", "bug", "bug-pair")
+_UNITTEST = re.compile(r"(\w+(?:\.\w+)*)\.(\w+)\.(\w+)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_SEED = 2**63
@@ -35,6 +36,8 @@ class TestSpec:
     """A key of ``languages.RUNNERS``."""
     restored: tuple[str, ...] = RUNNERS["pytest"].restored
     """Files and folders put back before the tests; a pattern without ``/`` means the name in any folder."""
+    folder: str = ""
+    """Folder of the workspace that the hidden files are laid over; empty: its top."""
     deleted: tuple[str, ...] = ()
     """Files removed before the tests."""
     command: tuple[str, ...] = ()
@@ -102,11 +105,17 @@ class Provenance:
 
 
 def read_test_spec(folder: Path, table: Table) -> TestSpec:
-    """Read the table ``[tests]`` of a task: a program, or tests by name.
+    """Read the tests of a task: a program, or tests by name.
+
+    Without a table ``[tests]`` pytest runs them in the workspace's ``tests/``; a name as ``unittest`` takes it stands
+    for pytest's.
 
     Raises:
         UserError: a value does not fit; the message names file, line and key.
     """
+    if not table.has("tests"):
+        table.forbid_near("tests")
+        return TestSpec(*_read_lists(table, unittest=True), folder="tests")
     inner = table.table("tests")
     if not inner.has("runner"):
         return _read_plain(folder, table, inner)
@@ -117,8 +126,7 @@ def read_test_spec(folder: Path, table: Table) -> TestSpec:
         restored = (*restored, *(pattern for pattern in METADATA if pattern not in restored))
     shell = inner.take("command", str, *([] if runner in BY_COMMAND else [""]))
     tests = TestSpec(
-        fail_to_pass=_read_names(table, "fail_to_pass"),
-        pass_to_pass=_read_names(table, "pass_to_pass"),
+        *_read_lists(table),
         runner=runner,
         restored=restored,
         deleted=inner.texts("deleted", ()),
@@ -134,10 +142,6 @@ def read_test_spec(folder: Path, table: Table) -> TestSpec:
     )
     _check_runner(inner, tests)
     inner.end()
-    if not tests.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := {*tests.fail_to_pass} & {*tests.pass_to_pass}:
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
     for key, names in (("deleted", tests.deleted), ("parts", tests.parts)):
         if wrong := next((name for name in names if not _is_inside(name)), ""):
             raise inner.fail(key, f"{wrong!r} is not a path within the workspace")
@@ -250,8 +254,19 @@ def read_provenance(table: Table) -> Provenance | None:
     return found
 
 
-def _read_names(table: Table, key: str) -> tuple[str, ...]:
+def _read_lists(table: Table, *, unittest: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first, rest = (_read_names(table, key, unittest) for key in ("fail_to_pass", "pass_to_pass"))
+    if not first:
+        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
+    if both := {*first} & {*rest}:
+        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
+    return first, rest
+
+
+def _read_names(table: Table, key: str, unittest: bool) -> tuple[str, ...]:
     names = table.texts(key)
+    if unittest:
+        names = tuple(_pytest_name(name) for name in names)
     for name in names:
         file, _, rest = name.partition("::")
         if not rest or not _is_inside(file):
@@ -259,6 +274,12 @@ def _read_names(table: Table, key: str) -> tuple[str, ...]:
     if len({*names}) != len(names):
         raise table.fail(key, "names a test twice")
     return names
+
+
+def _pytest_name(name: str) -> str:
+    """Return pytest's name of a test of ``unittest`` such as ``tests.test_money.Money.test_add``."""
+    parts = _UNITTEST.fullmatch(name)
+    return f"{parts[1].replace('.', '/')}.py::{parts[2]}::{parts[3]}" if parts else name
 
 
 def _is_inside(name: str) -> bool:
