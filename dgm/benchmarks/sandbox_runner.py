@@ -777,11 +777,18 @@ def remove_shadows(start: Path, folder: Path) -> None:
     """Remove what the patch added under the name of a module that the sandbox's Python has."""
     for path in folder.iterdir() if folder.is_dir() and not folder.is_symlink() else ():
         module, dot, _ = path.name.partition(".")
-        importable = path.name.endswith((".py", ".pyc", ".so")) if dot else any(path.glob("__init__.*"))
+        importable = path.name.endswith((".py", ".pyc", ".so")) if dot else is_package(path)
         if not importable or os.path.lexists(start / path.name):
             continue
         if module in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(module, sys.path):
             remove(path)
+
+
+def is_package(path: Path) -> bool:
+    """Return whether Python can import a folder; a link that leads to no folder is none."""
+    with contextlib.suppress(OSError):
+        return any(name.startswith("__init__.") for name in os.listdir(path))  # noqa: PTH208
+    return False
 
 
 def listed(folder: Path) -> list[str]:
