@@ -171,7 +171,9 @@ def jest(*tests, **suite):
         {"ancestorTitles": ["sums"], "title": title, "status": status, "failureMessages": ["at /work/a"]}
         for title, status in tests
     ]
-    return "", json.dumps({"testResults": [{"name": "/work/test/a.js", "assertionResults": results, **suite}]})
+    return "", json.dumps(
+        {"testResults": [{"name": "/work/test/a.js", "assertionResults": results, **suite}]}
+    )
 
 
 def test_tests_of_jest_have_their_titles():
@@ -255,7 +257,9 @@ def read_cargo(text):
 
 
 def test_names_of_cargo_are_those_of_files_and_modules():
-    second = HEAD + RUST_CONTROL.replace("tests::", "").replace("_0 ", "_1 ") + "test deep::odd ... FAILED\n" + END
+    second = (
+        HEAD + RUST_CONTROL.replace("tests::", "").replace("_0 ", "_1 ") + "test deep::odd ... FAILED\n" + END
+    )
     found = read_cargo(HEAD + RUST_TEST + RUST_CONTROL + END + second)
     assert found.outcomes == {"src/lib.rs::tests::halves": "passed", "tests/all.rs::deep::odd": "failed"}
     assert not found.problem
@@ -282,7 +286,9 @@ def test_a_forged_report_of_cargo_counts_as_nothing(text, problem):
 
 
 def test_a_number_that_no_control_has_is_no_control():
-    found = read_cargo(HEAD + RUST_TEST + RUST_CONTROL + f"test tests::{MARK}_{'9' * 5000} ... FAILED\n" + END)
+    found = read_cargo(
+        HEAD + RUST_TEST + RUST_CONTROL + f"test tests::{MARK}_{'9' * 5000} ... FAILED\n" + END
+    )
     assert found.outcomes["src/lib.rs::tests::halves"] == "passed"
 
 
@@ -306,13 +312,15 @@ ENDED = {"end": True}
 
 def read_pytest(*lines, names=("a", "b"), code=0, problem=""):
     report = json.dumps(lines)
-    return read(
-        Results.PYTEST, ("", report), controls=["c1", "c2"], names=names, code=code, problem=problem
-    )
+    return read(Results.PYTEST, ("", report), controls=["c1", "c2"], names=names, code=code, problem=problem)
 
 
 def test_what_the_plug_in_reports_once_counts():
-    lines = [{"test": "a", "outcome": "passed"}, {"test": "b", "outcome": "odd"}, {"test": "x", "outcome": "passed"}]
+    lines = [
+        {"test": "a", "outcome": "passed"},
+        {"test": "b", "outcome": "odd"},
+        {"test": "x", "outcome": "passed"},
+    ]
     found = read_pytest(*lines, *CONTROLS, ENDED)
     assert (found.outcomes, found.problem) == ({"a": "passed", "b": "failed"}, "")
     again = read_pytest(*lines, lines[0], *CONTROLS, ENDED)

@@ -74,7 +74,13 @@ def test_tests_that_change_while_they_run_are_tampered_with(lay_out, change, pro
 
 def test_a_module_that_python_has_is_removed_where_the_patch_added_it(lay_out):
     start = {"json.py": "", "own/__init__.py": ""}
-    added = {"random.py": "", "unittest/__init__.py": "", "unittest/x.txt": "", "pathlib/x.py": "", "mine.py": ""}
+    added = {
+        "random.py": "",
+        "unittest/__init__.py": "",
+        "unittest/x.txt": "",
+        "pathlib/x.py": "",
+        "mine.py": "",
+    }
     run = lay_out(sandbox_runner.Run, "exit", start, added, restored=["conftest.py"])
     assert sandbox_runner.listed(run.workdir) == ["json.py", "mine.py", "own/__init__.py", "pathlib/x.py"]
 
@@ -110,12 +116,14 @@ def test_node_runs_files_by_its_own_rule_or_by_patterns(tmp_path, name, patterns
         ("node", "a.mjs", "await import('x');\n", 'from "node:test"'),
         ("vitest", "a.ts", "import x from 'x';\n", 'from "vitest"'),
         ("jest", "a.js", "import x from 'x';\n", "globalThis.test?."),
-        ("mocha", "a.js", "import x from 'x';\n", 'import dgm_'),
+        ("mocha", "a.js", "import x from 'x';\n", "import dgm_"),
     ],
 )
 def test_a_test_file_of_javascript_gets_a_control_in_its_own_style(lay_out, framework, file, text, words):
     control = LANGUAGES[Language.JAVASCRIPT].control
-    run = lay_out(sandbox_runner.CommandRun, "jest", {file: text}, framework=framework, files=[file], control=control)
+    run = lay_out(
+        sandbox_runner.CommandRun, "jest", {file: text}, framework=framework, files=[file], control=control
+    )
     ((name, changed),) = run.add_controls()
     assert (name, changed[: len(text)]) == (file, text)
     assert words in changed
@@ -145,7 +153,9 @@ GOOGLE = "#include <gtest/gtest.h>\nTEST(Half, Four) {}\n"
         ({"ATest.java": "class ATest { }\n"}, "run", {}),
     ],
 )  # fmt: skip
-def test_a_test_file_of_a_known_framework_gets_a_control(lay_out, monkeypatch, tmp_path, files, command, added):
+def test_a_test_file_of_a_known_framework_gets_a_control(
+    lay_out, monkeypatch, tmp_path, files, command, added
+):
     monkeypatch.setattr(sandbox_runner, "BUILD_FOLDER", str(tmp_path / "build"))
     control = {**CPP, **JVM}
     run = lay_out(
@@ -228,7 +238,9 @@ def test_packages_of_go_are_chosen_as_go_does():
 
 
 def test_a_package_of_go_gets_a_control_in_its_own_package(lay_out):
-    text = 'package sums\n\nimport "testing"\n\nfunc TestHalf(t *testing.T) {}\nfunc TestMain(m *testing.M) {}\n'
+    text = (
+        'package sums\n\nimport "testing"\n\nfunc TestHalf(t *testing.T) {}\nfunc TestMain(m *testing.M) {}\n'
+    )
     run = lay_out(
         sandbox_runner.GoRun, "go-json", {"sums/a_test.go": text + "func Testify(t *testing.T) {}\n", "a.go": ""},
         control=LANGUAGES[Language.GO].control,
@@ -240,7 +252,15 @@ def test_a_package_of_go_gets_a_control_in_its_own_package(lay_out):
 
 
 def test_events_of_go_say_which_tests_began_and_ended():
-    events = [("run", "A"), ("run", "A/x"), ("pass", "A/x"), ("pass", "A"), ("run", "B"), ("fail", "C"), ("fail", "")]
+    events = [
+        ("run", "A"),
+        ("run", "A/x"),
+        ("pass", "A/x"),
+        ("pass", "A"),
+        ("run", "B"),
+        ("fail", "C"),
+        ("fail", ""),
+    ]
     text = "\n".join(["x", "[]", *(json.dumps({"Action": action, "Test": test}) for action, test in events)])
     assert sandbox_runner.read_go_tests(text.replace(', "Test": ""', "")) == ({"A", "B"}, {"A"}, {"C"})
 
@@ -260,6 +280,8 @@ def test_the_beginning_and_the_end_of_an_output_are_kept(monkeypatch):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to be root")
 def test_it_ends_nothing_as_root(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps({**TASK, "alone": True}).encode())))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps({**TASK, "alone": True}).encode()))
+    )
     with pytest.raises(SystemExit, match="not as root"):
         sandbox_runner.main()
