@@ -315,8 +315,9 @@ class _Places:
         leaves = dict[Change, None]()
         for node in (node for statement in scope for node in ast.walk(statement)):
             sides = [*_compared_sides(node)]
-            if isinstance(node, ast.Call) and called_name(node) in self._functions:
-                sides += node.args[-1:]
+            match node:
+                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if called_name(call) in self._functions:
+                    sides.append(last)
             for side in sides:
                 if not tables or isinstance(side, ast.Name):
                     leaves |= {(*self._text.span(leaf), ""): None for leaf in _find_leaves(side, known or {})}
@@ -343,9 +344,11 @@ class _Places:
                     return node
             return None
         for kind in (node for node in body if isinstance(node, ast.ClassDef) and node.name == outer[0]):
-            bases = [base.id for base in kind.bases if isinstance(base, ast.Name) and base.id != kind.name]
-            inherited = (self._find_function(self._text.tree.body, [base], name) for base in bases)
-            return self._find_function(kind.body, outer[1:], name) or next(filter(None, inherited), None)
+            function = self._find_function(kind.body, outer[1:], name)
+            for base in kind.bases:
+                if isinstance(base, ast.Name) and base.id != kind.name:
+                    function = function or self._find_function(self._text.tree.body, [base.id], name)
+            return function
         return None
 
 
