@@ -232,7 +232,7 @@ def _read_junit(label: str, text: str, report: Mapping[str, Any], found: Outcome
             # node:test gives all of them the class ``test``; its suites are those of the file.
             yield Case(" > ".join([*suites, name]), outcome, message, label)
         else:
-            yield Case(f"{group}::{name}", outcome, message)
+            yield Case(name if group == name else f"{group}::{name}", outcome, message)
 
 
 def find_elements(text: str, tag: str) -> Iterator[tuple[Sequence[str], ElementTree.Element]]:

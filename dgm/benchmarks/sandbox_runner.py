@@ -108,8 +108,8 @@ GO_LEFT_OUT = ("vendor", "testdata", "node_modules")
 GO_ROUNDS, GO_AT_ONCE = 12, 800
 """Maximum number of starts of a package whose tests end the program, and of tests that one start names."""
 RUST_TESTS = re.compile(
-    r"^(?:[ \t]*#\[[^\n]*\][ \t]*\n)*?[ \t]*#\[cfg\((?:test|all\([^\n]*\btest\b[^\n]*\))\)\]\s*"
-    r"(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(?P<name>\w+)\s*\{(?P<body>.*?\n)?\}[ \t]*\n?",
+    r"^(?:#\[[^\n]*\]\s*)*?#\[cfg\((?:test|all\((?![^\n]*\bnot\()[^\n]*\btest\b[^\n]*\))\)\]\s*(?:#\[[^\n]*\]\s*)*"
+    r"(?:pub(?:\([^)]*\))?\s+)?mod\s+(?P<name>\w+)\s*\{(?:(?P<body>[ \t]*\n.*?^)|[^\n{}]*)\}[ \t]*\n?",
     re.M | re.S,
 )
 """A module of tests at the top of a file, as rustfmt lays it out: its last brace begins a line."""

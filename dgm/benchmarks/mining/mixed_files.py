@@ -74,7 +74,7 @@ def _laid(entry: Entry, tests: str) -> Entry:
 
 def split_parts(text: str) -> tuple[str, str]:
     """Return the code of a Rust file, and its modules of tests."""
-    return RUST_TESTS.sub("", text), "\n".join(part[0] for part in RUST_TESTS.finditer(text))
+    return RUST_TESTS.sub("", text), "\n\n".join(part[0].rstrip("\n") for part in RUST_TESTS.finditer(text))
 
 
 def lay_over(text: str, tests: str) -> str:
