@@ -6,11 +6,11 @@ import shutil
 import subprocess
 
 import pytest
+from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 
 from dgm.benchmarks import apply_patch, command_grading
 from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
 from dgm.benchmarks.suite_files import CommandTests, Limits, VerdictBasis
-from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes.choose import choose
