@@ -8,12 +8,14 @@ import hashlib
 import importlib
 import json
 import os
+import re
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from dgm.benchmarks.toml_table import Table, suggestion
 from dgm.domain import Split, TaskId
@@ -52,6 +54,23 @@ def _parse_names(value: object) -> object:
 Names = Annotated[tuple[str, ...], BeforeValidator(_parse_names)]
 
 
+_SCRIPT = """\
+#!/bin/bash
+set -uxo pipefail
+if [ -f /opt/miniconda3/bin/activate ]; then source /opt/miniconda3/bin/activate; conda activate testbed; fi
+cd /testbed
+git checkout {commit} {old}
+rm -f {new}
+git apply -v - <<'EOF_114329324912'
+{patch}
+EOF_114329324912
+: '>>>>> Start Test Output'
+{command}
+: '>>>>> End Test Output'
+"""
+"""The form of the package's scripts, for a row that has a test command alone."""
+
+
 class Instance(BaseModel):
     """One row of a data set of swebench 5; everything but the statement is hidden from agents."""
 
@@ -76,6 +95,20 @@ class Instance(BaseModel):
     difficulty: Annotated[str, Field(exclude=True)] = ""
     """Difficulty from the data set (``15 min - 1 hour`` …); empty if it has none."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_recipe(cls, row: Any) -> Any:  # noqa: ANN401  (a row as it stands in its file)
+        """Complete a row of SWE-rebench, or one that has a ``test_cmd`` in place of a script."""
+        recipe = row.get("install_config")
+        row = {**(recipe if isinstance(recipe, dict) else {}), **row}
+        command = row.get("test_cmd")
+        if command and not row.get("eval_script") and isinstance(row.get("test_patch"), str):
+            lines = command if isinstance(command, list) else [command]
+            row["eval_script"] = _make_script(row, "\n".join(map(str, lines)))
+            row.setdefault("eval_type", "pass_and_fail")
+        row.setdefault("image", row.get("docker_image") or "")
+        return row
+
     def row(self) -> Mapping[str, object]:
         """Return the instance as the swebench package takes it."""
         return self.model_dump(by_alias=True)
@@ -84,6 +117,18 @@ class Instance(BaseModel):
     def digest(self) -> bytes:
         """The SHA-256 of everything that can change a verdict."""
         return hashlib.sha256(json.dumps(self.row()).encode()).digest()
+
+
+def _make_script(row: Mapping[str, Any], command: str) -> str:
+    headers = re.findall(
+        r"^--- (?:a/)?([^\t\n]+).*\n\+\+\+ (?:b/)?([^\t\n]+)", row["test_patch"], re.MULTILINE
+    )
+    paths = {
+        "old": [old for old, _ in headers if old != "/dev/null"],
+        "new": [new for old, new in headers if old == "/dev/null"],
+    }
+    quoted = {kind: " ".join(map(shlex.quote, names)) for kind, names in paths.items()}
+    return _SCRIPT.format(commit=row.get("base_commit"), patch=row["test_patch"], command=command, **quoted)
 
 
 def load(name: str) -> Mapping[TaskId, Instance]:

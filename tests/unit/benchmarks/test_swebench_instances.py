@@ -124,6 +124,30 @@ def test_a_missing_file_or_data_set_is_told():
         load("nowhere.jsonl")
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"test_cmd": "pytest -rA"},
+        {"install_config": {"test_cmd": ["pytest -rA"], "log_parser": "parse_log_pytest"}, "log_parser": ...},
+    ],
+)
+def test_a_test_command_stands_for_a_script(tmp_path, fields):
+    new = "--- /dev/null\n+++ b/tests/new file.py\n@@ -0,0 +1 @@\n+x\n"
+    given = row(eval_script=..., eval_type=..., image=..., docker_image="my:1", **fields)
+    given["test_patch"] += new
+    instance = load(str(write(tmp_path, [given])))["django__django-1"]
+    assert (instance.image, instance.log_parser, instance.eval_type) == (
+        "my:1",
+        "parse_log_pytest",
+        "pass_and_fail",
+    )
+    commit = instance.base_commit
+    assert (
+        f"git checkout {commit} tests/t.py\nrm -f 'tests/new file.py'\ngit apply -v" in instance.eval_script
+    )
+    assert "Start Test Output'\npytest -rA\n: '>>>>> End" in instance.eval_script
+
+
 def test_a_data_set_that_was_fetched_is_read_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     swebench_rows.cached("lite").write_text(json.dumps(row()) + "\n")
