@@ -19,8 +19,8 @@ from dgm.benchmarks.mining.stating import make_evidence, state
 from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.validation import restored_patterns
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
-from dgm.benchmarks.named_tests import Provenance
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import Provenance
 from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import TaskId
 from dgm.errors import UserError

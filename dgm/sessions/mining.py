@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.grade import Survey
 from dgm.benchmarks.mining.declarations import read_declarations
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.go_calls import module_name
@@ -31,7 +32,6 @@ from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import find_cause
 from dgm.benchmarks.mining.writing import left_line, unit_line
-from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.processes import check_given_up

@@ -10,6 +10,7 @@ from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.grade import Exam, Survey
 from dgm.benchmarks.mining.bug_choice import Bug, choose_pairs, choose_sites
 from dgm.benchmarks.mining.coverage_map import CoverageMap, read_contexts
 from dgm.benchmarks.mining.hidden_tests import hide_tests
@@ -18,7 +19,6 @@ from dgm.benchmarks.mining.languages import Language, is_code_file, language_of
 from dgm.benchmarks.mining.miner import Bench
 from dgm.benchmarks.mining.mutation_sites import Site, apply_sites, find_sites
 from dgm.benchmarks.mining.validation import FAIL_MOST, PASS_MOST, restored_patterns, stable_names
-from dgm.benchmarks.named_exam import NamedExam, Survey
 from dgm.domain import Snapshot
 
 TRIES = 3
@@ -92,7 +92,7 @@ async def prepare_ground(
     return Ground(files, environment, tuple(known["passing"]), coverage, workdir)
 
 
-async def _survey_ground(exam: NamedExam, bench: Bench, place: Path) -> dict[str, Any]:
+async def _survey_ground(exam: Exam, bench: Bench, place: Path) -> dict[str, Any]:
     plain = await bench.run(exam, b"", Survey())
     passing = stable_names(name for name, outcome in plain.outcomes.items() if outcome == "passed")
     reason = "" if passing else f"none of its tests passes: {plain.problem or 'no test ran'}"
@@ -104,7 +104,7 @@ async def _survey_ground(exam: NamedExam, bench: Bench, place: Path) -> dict[str
     return {"reason": reason, "passing": passing}
 
 
-def _exam(files: Snapshot, bench: Bench, environment: Environment) -> NamedExam:
+def _exam(files: Snapshot, bench: Bench, environment: Environment) -> Exam:
     tests = replace(bench.tests(), restored=restored_patterns(files))
     return bench.exam(files, tests, {}, environment)
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dgm.benchmarks.go_tools import GO
 from dgm.benchmarks.mining.script_calls import ToolCall, split_steps
 from dgm.domain import Snapshot
 
@@ -43,7 +42,7 @@ def find_go_call(files: Snapshot, given: str = "") -> ToolCall:
     if not any(name.rpartition("/")[2] == MODULE for name in files):
         raise ValueError(f"it has no {MODULE}, and only modules are mined")
     if not given:
-        return ToolCall(GO)
+        return ToolCall("go")
     steps = split_steps(given)
     words = list(steps[-1]) if steps else []
     env = []
@@ -61,7 +60,7 @@ def find_go_call(files: Snapshot, given: str = "") -> ToolCall:
         )
     import shlex
 
-    call = ToolCall(GO, env=tuple(sorted(env)), build=tuple(shlex.join(step) for step in steps[:-1]))
+    call = ToolCall("go", env=tuple(sorted(env)), build=tuple(shlex.join(step) for step in steps[:-1]))
     return _add_words(call, words[2:], given)
 
 

@@ -5,54 +5,13 @@ projects usually do; a project with other habits is mined by ``--test`` and its 
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from dgm.benchmarks.languages import LANGUAGES, Language, language_of
 
-class Language(StrEnum):
-    """A language that tasks are mined in."""
+__all__ = ["Language", "is_code_file", "is_test_file", "is_test_material", "language_of"]
 
-    PYTHON = "python"
-    JAVASCRIPT = "javascript"
-    """TypeScript too."""
-    GO = "go"
-    RUST = "rust"
-    JVM = "jvm"
-    CPP = "cpp"
-    """C too."""
-
-
-_SUFFIXES: Mapping[Language, str] = {
-    Language.PYTHON: "py",
-    Language.JAVASCRIPT: "js jsx mjs cjs ts tsx mts cts",
-    Language.GO: "go",
-    Language.RUST: "rs",
-    Language.JVM: "java kt scala groovy",
-    Language.CPP: "c cc cpp cxx h hh hpp hxx",
-}
-_LANGUAGES: Mapping[str, Language] = {
-    suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
-}
-_TEST_NAMES: Mapping[Language, re.Pattern[str]] = {
-    Language.PYTHON: re.compile(r"(?:test_.*|.*_test|tests)\.py"),
-    Language.JAVASCRIPT: re.compile(r"(?:.*[._-](?:test|spec)|test|test-.*)\.[a-z]+"),
-    Language.GO: re.compile(r".*_test\.go"),
-    Language.RUST: re.compile(r"(?:tests?|.*_tests?)\.rs"),
-    Language.JVM: re.compile(
-        r"(?:.*(?:Test|Tests|TestCase|TestSuite|[a-z\d]IT)|Test[A-Z].*)\.[a-z]+"
-        r"|.*(?:Spec|Suite)\.(?:groovy|scala|kt)"
-    ),
-    Language.CPP: re.compile(r"(?:test_.*|.*_(?:unit)?tests?|.*Tests?|tests?)\.[a-z]+"),
-}
-"""Names of test files, in any folder."""
 _USUAL_FOLDERS = frozenset({"test", "tests"})
-_TEST_FOLDERS: Mapping[Language | None, frozenset[str]] = {
-    Language.JAVASCRIPT: _USUAL_FOLDERS | {"__tests__", "spec", "specs", "e2e"},
-    Language.GO: frozenset(),
-    Language.CPP: _USUAL_FOLDERS | {"unittests"},
-}
-"""Folders in which every program belongs to the tests, where a language has others than the usual ones."""
 _ROOT_TEST_FOLDERS = frozenset({"testing"})
 """Hold tests at the top of a repository; further down they are code that helps its users to test."""
 _SUPPORT_NAMES = frozenset({"conftest.py"})
@@ -90,12 +49,6 @@ _OTHER_NAMES = re.compile(
 """Names of files that build, declare or are generated."""
 
 
-def language_of(path: str) -> Language | None:
-    """Return the language of a file by its suffix; None for what is not a program."""
-    _, dot, suffix = path.rpartition("/")[2].rpartition(".")
-    return _LANGUAGES.get(suffix) if dot else None
-
-
 def is_test_file(path: str) -> bool:
     """Return whether a file is a program of tests: a runner collects it, or it lies in a folder of tests.
 
@@ -109,7 +62,7 @@ def is_test_file(path: str) -> bool:
         return False
     if found := _find_sources(path):
         return found.is_test
-    return bool(_TEST_NAMES[language].fullmatch(name)) or _in_test_folder(language, folders)
+    return bool(LANGUAGES[language].test_names.fullmatch(name)) or _in_test_folder(language, folders)
 
 
 def is_test_material(path: str) -> bool:
@@ -170,7 +123,7 @@ def _find_sources(path: str) -> _Sources | None:
 
 
 def _in_test_folder(language: Language | None, folders: list[str]) -> bool:
-    known = _TEST_FOLDERS.get(language, _USUAL_FOLDERS)
+    known = LANGUAGES[language].test_folders if language else _USUAL_FOLDERS
     return bool(known.intersection(folders)) or bool(_ROOT_TEST_FOLDERS.intersection(folders[:1]))
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from dgm.benchmarks.command_tools import BY_COMMAND
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.grade import Exam, Survey, TestRun, run_tests
+from dgm.benchmarks.languages import BY_COMMAND, RUNNERS
 from dgm.benchmarks.mining.epochs import Epochs
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
@@ -16,10 +17,8 @@ from dgm.benchmarks.mining.scan import Candidate
 from dgm.benchmarks.mining.script_calls import ToolCall
 from dgm.benchmarks.mining.stored_environments import CannotInstall
 from dgm.benchmarks.mining.validation import Change, FoundTests, NotTold, find_tests
-from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
-from dgm.benchmarks.named_tests import DISK_MB, NamedTests
-from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import Limits
+from dgm.benchmarks.test_spec import DISK_MB, TestSpec
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 from dgm.standstill import repeat_after_standstill
@@ -69,15 +68,15 @@ class Bench:
         """Return whether the processor time is used up."""
         return self.processor_s >= self.limit_s
 
-    async def run(self, exam: NamedExam, patch: bytes, survey: Survey) -> NamedRun:
+    async def run(self, exam: Exam, patch: bytes, survey: Survey) -> TestRun:
         """Run a survey on a patched workspace.
 
         Raises:
             Infrastructure: the sandbox failed.
         """
 
-        async def perform() -> NamedRun:
-            return await run_named(exam, patch, self.engine, self.labels, survey)
+        async def perform() -> TestRun:
+            return await run_tests(exam, patch, self.engine, self.labels, survey)
 
         run = await repeat_after_standstill(perform, lambda _: True)
         self.processor_s += run.processor_s
@@ -87,19 +86,17 @@ class Bench:
         """Return a bench of its own count, whose time must be added to this one's."""
         return replace(self, processor_s=0.0)
 
-    def whole(self, workspace: Snapshot, environment: Environment) -> NamedExam:
+    def whole(self, workspace: Snapshot, environment: Environment) -> Exam:
         """Return the inputs of a run of all tests of a commit."""
         exam = self.exam(workspace, self.tests(files=workspace), {}, environment)
         return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
 
-    def exam(
-        self, workspace: Snapshot, tests: NamedTests, hidden: Snapshot, environment: Environment
-    ) -> NamedExam:
+    def exam(self, workspace: Snapshot, tests: TestSpec, hidden: Snapshot, environment: Environment) -> Exam:
         """Return the inputs of a run."""
         limits = Limits(image=self.image, test_timeout_s=TEST_TIMEOUT_S, timeout_s=AGENT_TIMEOUT_S)
-        return NamedExam(workspace, hidden, tests, limits, environment)
+        return Exam(workspace, hidden, tests, limits, environment)
 
-    def tests(self, change: Change | None = None, files: Snapshot | None = None) -> NamedTests:
+    def tests(self, change: Change | None = None, files: Snapshot | None = None) -> TestSpec:
         """Return named tests without names, for surveys and as the rest of a task's.
 
         Args:
@@ -109,14 +106,14 @@ class Bench:
         Raises:
             ValueError: it is not known how the commit's tests are called.
         """
-        base = NamedTests((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
+        base = TestSpec((), (), options=self.options, limit_s=TEST_LIMIT_S, memory_mb=MEMORY_MB)
         if self.call:
             found = self.call(change.workspace if change else files or {})
             builds = found.kind in BY_COMMAND
-            base = NamedTests(
-                (), (), RUNNERS[found.kind].restored, runner=found.kind, flags=found.flags, options=found.options,
-                patterns=found.patterns, build=found.build, command=found.command, env=found.env,
-                reports=found.reports,
+            base = TestSpec(
+                (), (), found.kind, RUNNERS[found.kind].restored, flags=found.flags, options=found.options,
+                patterns=found.patterns, build=found.build, command=(found.command,) if found.command else (),
+                env=found.env, reports=found.reports,
                 parts=change.parts if change else (), limit_s=FILE_LIMIT_S,
                 memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB,
                 disk_mb=BUILD_DISK_MB if builds else DISK_MB,

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dgm.archive.repository import patch
-from dgm.benchmarks.command_tools import COMMAND_RESTORED
-from dgm.benchmarks.hidden_parts import lay_over, split_parts
+from dgm.benchmarks.languages import LANGUAGES
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.languages import Language, is_code_file, language_of
 from dgm.benchmarks.mining.validation import Change, take_apart
+from dgm.benchmarks.sandbox_runner import RUST_TESTS
 from dgm.domain import Entry, Snapshot
 
 MOST_FILES = 12
@@ -36,7 +36,10 @@ def read_code(source: bytes | None) -> bytes | None:
 
 
 def take_apart_rust(
-    before: Snapshot, after: Snapshot, modules: Sequence[str], restored: Sequence[str] = COMMAND_RESTORED
+    before: Snapshot,
+    after: Snapshot,
+    modules: Sequence[str],
+    restored: Sequence[str] = LANGUAGES[Language.RUST].restored,
 ) -> Change:
     """Divide a step into its fix and its tests, those in files of the code among them.
 
@@ -67,6 +70,17 @@ def take_apart_rust(
 
 def _laid(entry: Entry, tests: str) -> Entry:
     return replace(entry, data=lay_over(_text(entry.data), tests).encode("latin-1"))
+
+
+def split_parts(text: str) -> tuple[str, str]:
+    """Return the code of a Rust file, and its modules of tests."""
+    return RUST_TESTS.sub("", text), "\n\n".join(part[0].rstrip("\n") for part in RUST_TESTS.finditer(text))
+
+
+def lay_over(text: str, tests: str) -> str:
+    """Return a Rust file with other modules of tests, at its end."""
+    code = RUST_TESTS.sub("", text).rstrip()
+    return f"{code}\n\n{tests}" if tests else f"{code}\n"
 
 
 def _is_mixed(path: str) -> bool:

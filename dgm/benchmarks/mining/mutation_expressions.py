@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from dgm.benchmarks.mining.mutation_kinds import Edit, SiteKind
-from dgm.benchmarks.perturbation_syntax import SourceText, called_name
+from dgm.benchmarks.python_source import SourceText, called_name
 
 _RELATIONS: Mapping[type[ast.cmpop], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dgm.benchmarks.mining.mutation_expressions import find_expression_edits
 from dgm.benchmarks.mining.mutation_kinds import Edit, SiteKind
 from dgm.benchmarks.mining.mutation_statements import find_removals
-from dgm.benchmarks.perturbation_syntax import Function, SourceText
+from dgm.benchmarks.python_source import Function, SourceText
 from dgm.syntax import parse
 
 _BOM = "\ufeff"

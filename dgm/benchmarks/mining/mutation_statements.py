@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dgm.benchmarks.mining.mutation_kinds import Edit, SiteKind
-from dgm.benchmarks.perturbation_syntax import SourceText
+from dgm.benchmarks.python_source import SourceText
 
 _REST_OF_LINE = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|\Z)")
 

@@ -17,7 +17,6 @@ from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.packages import Installed, draft_folder
 from dgm.benchmarks.mining.script_calls import read_manifest
 from dgm.benchmarks.mining.stored_environments import CannotInstall, store_environment
-from dgm.benchmarks.script_tools import TOOLS
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.npm_locks import (
@@ -171,7 +170,7 @@ def find_blamed(said: str, spare: Mapping[str, object]) -> str:
     """
     named = _BLAMED.search(said)
     name = next(filter(None, named.groups()), "") if named else ""
-    return name if name in spare and name not in TOOLS else ""
+    return name if name in spare and name not in ("node", "vitest", "jest", "mocha") else ""
 
 
 def _manifest(declared: Mapping[str, Mapping[str, object]], lock: bytes) -> Snapshot:

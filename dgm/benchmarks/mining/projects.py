@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dgm.benchmarks.command_tools import COMMAND, CPP_RESTORED, JVM_RESTORED, REPORT
 from dgm.benchmarks.environments import ask_cpp, ask_go, ask_jvm, ask_node, ask_python, ask_rust
-from dgm.benchmarks.go_tools import GO
+from dgm.benchmarks.languages import LANGUAGES
 from dgm.benchmarks.mining.cargo_packages import CargoEpochs, with_cargo
 from dgm.benchmarks.mining.command_packages import CommandEpochs
 from dgm.benchmarks.mining.commands import find_command, find_jvm_command, find_report_command
@@ -19,7 +18,6 @@ from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.node_packages import NodeEpochs
 from dgm.benchmarks.mining.script_calls import ToolCall, find_call, with_modules
 from dgm.benchmarks.mining.validation import Change, take_apart
-from dgm.benchmarks.runners import RUNNERS
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 
@@ -51,19 +49,19 @@ class Project:
 
 def find_command_call(files: Snapshot, given: str = "") -> ToolCall:
     """Return the call of a commit's tests by a command; arguments and errors are those of ``find_command``."""
-    return ToolCall(COMMAND, command=find_command(files, given))
+    return ToolCall("command", command=find_command(files, given))
 
 
 def find_report_call(files: Snapshot, given: str = "", reports: Sequence[str] = ()) -> ToolCall:
     """Return the call of a commit's tests by a command; arguments and errors are those of ``find_report_command``."""
     command, patterns = find_report_command(files, given, reports)
-    return ToolCall(REPORT, command=command, reports=patterns)
+    return ToolCall("report", command=command, reports=patterns)
 
 
 def find_jvm_call(files: Snapshot, given: str = "", reports: Sequence[str] = ()) -> ToolCall:
     """Return the call of a commit's tests by a command; arguments and errors are those of ``find_jvm_command``."""
     command, patterns = find_jvm_command(files, given, reports)
-    return ToolCall(REPORT, command=command, reports=patterns)
+    return ToolCall("report", command=command, reports=patterns)
 
 
 PROJECTS: Mapping[Language, Project] = {
@@ -75,10 +73,12 @@ PROJECTS: Mapping[Language, Project] = {
         NodeEpochs,
         find_call,
         with_modules,
-        RUNNERS["node"].restored,
+        LANGUAGES[Language.JAVASCRIPT].restored,
         builds_in="npm",
     ),
-    Language.GO: Project("polyglot-go", "Go", ask_go, GoEpochs, find_go_call, restored=RUNNERS[GO].restored),
+    Language.GO: Project(
+        "polyglot-go", "Go", ask_go, GoEpochs, find_go_call, restored=LANGUAGES[Language.GO].restored
+    ),
     Language.RUST: Project(
         "polyglot-rust",
         "Rust",
@@ -86,7 +86,7 @@ PROJECTS: Mapping[Language, Project] = {
         CargoEpochs,
         find_command_call,
         with_cargo,
-        RUNNERS[COMMAND].restored,
+        LANGUAGES[Language.RUST].restored,
         take_apart_rust,
     ),
     Language.CPP: Project(
@@ -95,11 +95,18 @@ PROJECTS: Mapping[Language, Project] = {
         ask_cpp,
         CommandEpochs,
         find_report_call,
-        restored=CPP_RESTORED,
+        restored=LANGUAGES[Language.CPP].restored,
         by_reports=True,
     ),
     Language.JVM: Project(
-        "jvm", "Java", ask_jvm, JvmEpochs, find_jvm_call, with_maven, JVM_RESTORED, by_reports=True
+        "jvm",
+        "Java",
+        ask_jvm,
+        JvmEpochs,
+        find_jvm_call,
+        with_maven,
+        LANGUAGES[Language.JVM].restored,
+        by_reports=True,
     ),
 }
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from dgm.archive.repository import patch
+from dgm.benchmarks.grade import Exam, Survey, TestRun
+from dgm.benchmarks.languages import LANGUAGES
 from dgm.benchmarks.mining.languages import Language, is_test_file, is_test_material, language_of
-from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey
-from dgm.benchmarks.named_tests import is_restored
-from dgm.benchmarks.runners import CONFIGURATION, TEST_FILES
+from dgm.benchmarks.results import is_restored
 from dgm.domain import Snapshot
 
 FAIL_MOST = 20
@@ -28,7 +28,7 @@ _LONGEST_NAME = 400
 _TEST_MARK = re.compile(r"^test_|_test$|[.-](?:test|spec)$|(?<=[a-z\d])(?:Tests?|TestCase|IT|Spec|Suite)$")
 """The part of a test file's name that says that it is one."""
 
-Run = Callable[[NamedExam, bytes, Survey], Awaitable[NamedRun]]
+Run = Callable[[Exam, bytes, Survey], Awaitable[TestRun]]
 """Runs a survey on a patched workspace."""
 
 
@@ -111,7 +111,7 @@ def take_apart(
 def restored_patterns(files: Snapshot) -> tuple[str, ...]:
     """Return patterns for the tests and the configuration of a workspace."""
     more = ["testing/*"] if any(name.startswith("testing/") for name in files) else []
-    return (*CONFIGURATION, *TEST_FILES, *more)
+    return (*LANGUAGES[Language.PYTHON].restored, *more)
 
 
 def _is_document(name: str) -> bool:
@@ -127,7 +127,7 @@ def _is_document(name: str) -> bool:
 
 
 async def find_tests(
-    change: Change, exam: NamedExam, run: Run, quick: Sequence[str] | None = None
+    change: Change, exam: Exam, run: Run, quick: Sequence[str] | None = None
 ) -> FoundTests | NotTold:
     """Return the tests that tell a change.
 
@@ -165,7 +165,7 @@ def replace_files(survey: Survey, failing: Sequence[str], kept: Sequence[str]) -
 
 
 async def _repeat(
-    change: Change, exam: NamedExam, run: Run, survey: Survey, first: tuple[list[str], list[str], NamedRun]
+    change: Change, exam: Exam, run: Run, survey: Survey, first: tuple[list[str], list[str], TestRun]
 ) -> FoundTests | NotTold:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
@@ -183,7 +183,7 @@ async def _repeat(
     return FoundTests(tuple(failing), tuple(kept[:PASS_MOST]), told, seconds)
 
 
-async def _without_old(change: Change, exam: NamedExam, run: Run, failing: Sequence[str]) -> list[str]:
+async def _without_old(change: Change, exam: Exam, run: Run, failing: Sequence[str]) -> list[str]:
     """Return the failing tests but those that the parent's own tests have, and pass: only their file cannot be read."""
     old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=(), parts=()))
     files = tuple(sorted({n.split("::", 1)[0] for n in failing} & {*change.workspace}))
@@ -197,7 +197,7 @@ def find_cause(log: str) -> str:
     return errors[-1] if errors else log.strip().rpartition("\n")[2]
 
 
-def _find_trouble(run: NamedRun, exam: NamedExam, when: str) -> NotTold | None:
+def _find_trouble(run: TestRun, exam: Exam, when: str) -> NotTold | None:
     if run.refused:
         return NotTold(f"the fix does not apply: {run.refused}")
     if run.foreign:
