@@ -12,10 +12,9 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.sandboxes.ray.node import Node
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 
@@ -34,23 +33,19 @@ class NodeLost(Infrastructure):
     """A node's actor, or the node itself, does not answer any more; all its sandboxes are lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode:
-    """One live node that takes sandboxes."""
+class ClusterNode(NamedTuple):
+    """One live node that takes sandboxes: its address, for people, and all that it has."""
 
     name: str
-    """For people: its address."""
     cpus: float
     memory_mb: int
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Processors and memory of a node that are set aside until they are released."""
+class Room(NamedTuple):
+    """The node on which room is set aside, and what gives it back and blocks."""
 
     node: str
     release: Callable[[], None]
-    """Gives it back; blocks."""
 
 
 def connect(address: str) -> "RayCluster":
@@ -70,7 +65,10 @@ def connect(address: str) -> "RayCluster":
     if not ray.is_initialized():
         with _keep_signal_handlers():
             try:
-                _check_reachable(address)
+                if address != "auto":
+                    # Ray itself takes more than a minute to give up.
+                    host, _, port = address.rpartition(":")
+                    socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
                 ray.init(address=address, namespace="dgm", log_to_driver=False, configure_logging=False)
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
                 what = "on this machine" if address == "auto" else f"at {address}"
@@ -130,12 +128,7 @@ class RayCluster:
             with contextlib.suppress(Exception):
                 remove_placement_group(group)
 
-        try:
-            group = await make_or_dispose(
-                lambda: placement_group([bundle], bundle_label_selector=elsewhere), remove
-            )
-        except Exception as error:  # Ray's own, and those of its connection
-            raise _no_answer(error) from error
+        group = await _ask(lambda: placement_group([bundle], bundle_label_selector=elsewhere), remove)
         release = functools.partial(remove, group)
         pause_s, longest_s = _LOOK_S
         ends = asyncio.get_running_loop().time() + wait_s
@@ -181,17 +174,20 @@ class NodeActor:
         self._handle, self._name = handle, name
 
     async def call(self, method: str, *args: object) -> object:
-        """Return what a method returns.
+        """Return what a method returns, and raise what it raises on purpose.
 
         Raises:
             NodeLost: the actor or its node is lost.
         """
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RayTaskError
 
         try:
             answer: object = await getattr(self._handle, method).remote(*args)
         except RayError as error:
-            raise NodeLost(f"{self._name} is lost: {type(error).__name__}: {_first_line(error)}") from error
+            if isinstance(error, RayTaskError) and isinstance(error.cause, DgmError):
+                raise error.cause from None
+            kind = Infrastructure if isinstance(error, RayTaskError) else NodeLost
+            raise kind(f"{self._name} failed: {type(error).__name__}: {_first_line(error)}") from error
         return answer
 
     def kill(self) -> None:
@@ -203,26 +199,11 @@ class NodeActor:
             ray.kill(self._handle)
 
 
-async def _ask(question: Callable[[], Any]) -> Any:  # noqa: ANN401  (what Ray returns)
+async def _ask(question: Callable[[], Any], dispose: Callable[[Any], object] = lambda _: None) -> Any:  # noqa: ANN401
     try:
-        return await asyncio.to_thread(question)
+        return await make_or_dispose(question, dispose)
     except Exception as error:  # Ray's own, and those of its connection
-        raise _no_answer(error) from error
-
-
-def _no_answer(error: Exception) -> Infrastructure:
-    return Infrastructure(f"the Ray cluster does not answer: {_first_line(error)}")
-
-
-def _check_reachable(address: str) -> None:
-    """Try to connect to a named head: Ray itself takes more than a minute to give up.
-
-    Raises:
-        OSError: nothing answers there.
-    """
-    if address != "auto":
-        host, _, port = address.rpartition(":")
-        socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
+        raise Infrastructure(f"the Ray cluster does not answer: {_first_line(error)}") from error
 
 
 def _keep_off_stdout() -> None:

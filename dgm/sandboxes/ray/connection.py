@@ -117,12 +117,16 @@ class HeadListener(_Listener):
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if not await self._is_node(reader, writer):
+            async with asyncio.timeout(_GREETING_S):
+                nonce = secrets.token_bytes(SECRET_BYTES)
+                writer.write(nonce)
+                proof = await reader.readexactly(PROOF_BYTES)
+            if not hmac.compare_digest(proof_of(self.address.secret, nonce), proof):
                 log.warning("a connection to the head did not prove to be a node's")
                 return
             _keep_alive(writer)
             near_reader, near_writer = await connect(self._target)
-        except OSError as error:  # the node sees a cut, which is no agent's fault
+        except (OSError, EOFError) as error:  # the node sees a cut, which is no agent's fault
             log.info("a connection of a node ends: %s", error)
             return
         receiving = asyncio.create_task(_receive(reader, near_writer), name="connection of a node")
@@ -139,16 +143,6 @@ class HeadListener(_Listener):
             async with asyncio.timeout(_END_S):
                 while await reader.read(_BLOCK_BYTES):
                     pass
-
-    async def _is_node(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        nonce = secrets.token_bytes(SECRET_BYTES)
-        writer.write(nonce)
-        try:
-            async with asyncio.timeout(_GREETING_S):
-                proof = await reader.readexactly(PROOF_BYTES)
-        except (OSError, EOFError):
-            return False
-        return hmac.compare_digest(proof_of(self.address.secret, nonce), proof)
 
 
 class NodeForwarder(_Listener):

@@ -3,27 +3,17 @@
 A benchmark asks for images as it asks a Docker engine. Images that only the head has are not sent.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
+from operator import methodcaller
 
-from dgm.domain import Entry, Snapshot
+from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.image_store import ImageStore
 
 Step = Callable[[ImageStore], object]
 """One step of making an image on a node, which can be pickled; it blocks and raises as ``ImageStore`` does."""
-
-
-@runtime_checkable
-class HasImages(Protocol):
-    """An engine with images of tasks."""
-
-    @property
-    def task_images(self) -> ImageStore:
-        """The images."""
-        ...
 
 
 class ImagePlans:
@@ -38,11 +28,11 @@ class ImagePlans:
 
     def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
         """Build the context's ``Dockerfile`` as ``tag``."""
-        self._plan(tag, partial(_build, context=dict(context), tag=tag, network=network))
+        self._plan(tag, methodcaller("build", dict(context), tag, network=network))
 
     def hold(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``: the image with its ``folder`` as a workspace."""
-        self._plan(tag, *self._steps_of(image), partial(_hold, image=image, folder=folder, tag=tag))
+        self._plan(tag, *self._steps_of(image), methodcaller("hold", image, folder, tag))
 
     def prepare(self, sources: Sequence[str], tag: str) -> None:
         """Make ``tag``, the start image of an instance, of the first of ``sources`` that there is."""
@@ -50,7 +40,7 @@ class ImagePlans:
 
     def check(self, image: str) -> None:
         """Check that dgm can work in an image."""
-        self._plan(image, *self._steps_of(image)[:1], partial(_check, image=image))
+        self._plan(image, *self._steps_of(image)[:1], methodcaller("check", image))
 
     def steps(self, image: str) -> tuple[Step, ...]:
         """Return how a node makes the image of a sandbox's specification; no step for that of a recipe."""
@@ -70,18 +60,6 @@ class ImagePlans:
                 f"scale.node_engine=bubblewrap: the image {tag} needs Docker on the nodes: use docker or auto"
             )
         self._steps[tag] = steps
-
-
-def _build(store: ImageStore, context: Mapping[str, Entry], tag: str, *, network: bool) -> None:
-    store.build(context, tag, network=network)
-
-
-def _hold(store: ImageStore, image: str, folder: str, tag: str) -> None:
-    store.hold(image, folder, tag)
-
-
-def _check(store: ImageStore, image: str) -> None:
-    store.check(image)
 
 
 def _prepare(store: ImageStore, sources: Sequence[str], tag: str) -> None:
