@@ -103,7 +103,11 @@ def count_calls(folder):
     """Return how often each call was journaled, by action and content, in a run's log."""
     with contextlib.closing(sqlite3.connect(folder / "run.db")) as log:
         rows = log.execute("select body from events where kind = 'model_called'").fetchall()
-    return Counter((record["action"], json.dumps(record.get("request"))) for (body,) in rows for record in [json.loads(body)])
+    return Counter(
+        (record["action"], json.dumps(record.get("request")))
+        for (body,) in rows
+        for record in [json.loads(body)]
+    )
 
 
 def test_verdicts_are_those_of_this_machine_alone(cluster, tmp_path, capfd):

@@ -12,9 +12,8 @@ import logging
 import secrets
 import socket
 import struct
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from dgm.errors import Infrastructure
 from dgm.sandboxes.relay import connect
@@ -37,13 +36,12 @@ class ConnectionCut(Infrastructure):
     """A connection between a node and the head ended before it was over."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeadAddress:
+class HeadAddress(NamedTuple):
     """Where and how a node reaches the head for one sandbox."""
 
     host: str
     port: int
-    secret: bytes = field(repr=False)
+    secret: bytes
 
 
 def proof_of(secret: bytes, nonce: bytes) -> bytes:

@@ -79,8 +79,9 @@ class _Node:
         Raises:
             NodeLost: the actor or its node is lost, or does not answer in time.
         """
-        assert self.actor is not None
         actor = self.actor
+        if actor is None:
+            raise NodeLost(f"the actor of {self.name} is lost")
         try:
             async with asyncio.timeout(seconds):
                 return await actor.call(method, *args)
@@ -168,11 +169,9 @@ class RayEngine:
             avoid = _find_avoided(nodes, spec, needs_images=needs_images)
             wait_s = min(max(0.0, ends - time.monotonic()), _LOOK_AGAIN_S)
             room = await self._cluster.reserve(spec.cpus, spec.memory_mb, avoid, wait_s)
-            if room is None and wait_s < _LOOK_AGAIN_S:
-                raise Infrastructure(
-                    f"no node had room for {_needs(spec)} within {self._scale.wait_s:.0f} s (scale.wait_s)"
-                )
             if room is None:
+                if wait_s < _LOOK_AGAIN_S:
+                    raise Infrastructure(f"no node had room within {self._scale.wait_s:.0f} s (scale.wait_s)")
                 continue
             async with AsyncExitStack() as releasing:
                 releasing.push_async_callback(finish_work, room.release)
@@ -232,14 +231,8 @@ class RemoteSandbox:
         self._node, self._ident = node, ident
         self._actor = node.actor
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float,
-        **options: Any,  # noqa: ANN401  (those of ``Sandbox.exec``)
-    ) -> Completed:
-        """Run a command to its end, or kill all of it."""
+    async def exec(self, argv: Sequence[str], *, timeout_s: float, **options: object) -> Completed:
+        """Run a command to its end, or kill all of it; the options are those of ``Sandbox.exec``."""
         work = methodcaller("exec", tuple(argv), timeout_s=timeout_s, **options)
         done: Completed = await self._use(timeout_s + _SPARE_S, work)
         return done
@@ -302,14 +295,12 @@ def _find_avoided(nodes: Sequence[_Node], spec: SandboxSpec, *, needs_images: bo
         and not (needs_images and node.engine not in ("", "docker"))
     ]
     if not fit:
-        docker = f" and Docker, as the image {spec.image}" if needs_images else ", as a sandbox"
-        raise Infrastructure(f"no node of the cluster has {_needs(spec)}{docker} needs")
+        docker = ", and Docker," if needs_images else ""
+        raise Infrastructure(
+            f"no node of the cluster has {spec.cpus:g} processors, {spec.memory_mb} MB{docker} for a sandbox"
+        )
     rested = [node for node in fit if node.rests_until <= now]
     return {node.ident for node in nodes if node not in (rested or fit)}
-
-
-def _needs(spec: SandboxSpec) -> str:
-    return f"{spec.cpus:g} processors and {spec.memory_mb} MB"
 
 
 _PACKING = threading.Lock()

@@ -70,10 +70,9 @@ class OpenRequest:
 
 @dataclass(slots=True)
 class _Opened:
-    """One sandbox; its task opens it, waits for ``over``, and closes it."""
+    """One sandbox; its task opens it, and closes it when it is cancelled."""
 
     ready: "asyncio.Future[Sandbox]"
-    over: asyncio.Event = field(default_factory=asyncio.Event)
     task: "asyncio.Task[None] | None" = None
     cut: "asyncio.Future[str] | None" = None
     """Done when the way to the head was cut."""
@@ -83,7 +82,10 @@ class _Opened:
 class Node:
     """The actor of one node; what it raises is pickled."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, start_reaper: Callable[[str, Mapping[str, str], Path], IO[bytes]] = start_reaper
+    ) -> None:
+        self._start_reaper = start_reaper
         self._ident = secrets.token_hex(8)
         self._engine: SandboxEngine | None = None
         self._folder = Path()
@@ -114,7 +116,7 @@ class Node:
                 await self._watch.__aenter__()  # it ends with the process
                 self._folder = Path(tempfile.mkdtemp(prefix="dgm-node-"))
                 self._folder.chmod(0o711)
-                self._reaper = start_reaper(node_engine, {ACTOR: self._ident}, self._folder)
+                self._reaper = self._start_reaper(node_engine, {ACTOR: self._ident}, self._folder)
                 self._engine = engine
         return self._engine.name
 
@@ -157,9 +159,7 @@ class Node:
             return
         for running in list(opened.running):
             await _stop(running)
-        opened.over.set()
-        if not opened.ready.done():
-            opened.task.cancel()
+        opened.task.cancel()
         # An engine that is busy goes on with it; what it leaves after all is the reaper's.
         done, _ = await asyncio.wait([opened.task], timeout=_CLOSE_S)
         for task in done:
@@ -172,7 +172,7 @@ class Node:
         return await self._engine.reap(labels)
 
     async def _hold(self, node: str, request: OpenRequest, opened: _Opened) -> None:
-        """Open a sandbox, and close it when it is over."""
+        """Open a sandbox, and close it when this is cancelled."""
         assert self._engine is not None
         try:
             await self._make_image(request)
@@ -189,7 +189,7 @@ class Node:
                 labels = {**request.spec.labels, ACTOR: self._ident, NODE: node}
                 spec = replace(request.spec, labels=labels, mounts=mounts, socket=shared)
                 opened.ready.set_result(await stack.enter_async_context(self._engine.open(spec)))
-                await opened.over.wait()
+                await asyncio.Event().wait()  # for the end of this task
         except Exception as error:
             if opened.ready.done():
                 raise
