@@ -2,12 +2,16 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
+from dgm.archive.live_nodes import NodeState, remove_live_nodes, write_live_nodes
 from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
+from dgm.live_telling import TELL_S, tell_changes
 from dgm.plugins import open_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
@@ -162,3 +166,28 @@ def open_bubblewrap() -> SandboxEngine:
     except Infrastructure as error:
         raise UserError(f"no bubblewrap sandbox: {error}") from error
     return engine
+
+
+@runtime_checkable
+class _HasNodes(Protocol):
+    """An engine whose sandboxes are on several machines."""
+
+    def nodes(self) -> Sequence[NodeState]: ...
+
+
+def tell_nodes(
+    folder: Path, engine: SandboxEngine, every_s: float = TELL_S
+) -> AbstractAsyncContextManager[None]:
+    """Keep the file of nodes in a run's folder up to date while the context lasts, if the engine has several.
+
+    Args:
+        folder: of the run.
+        engine: of its sandboxes.
+        every_s: seconds between two looks at the nodes.
+    """
+    remove = partial(remove_live_nodes, folder)
+    if not isinstance(engine, _HasNodes):
+        remove()
+        return nullcontext()
+    nodes = engine.nodes
+    return tell_changes(lambda: tuple(nodes()), partial(write_live_nodes, folder), remove, every_s)

@@ -1,14 +1,13 @@
 """One confined program from start to end: send input, cut the output while it streams, kill it in time.
 
-Keepers get nothing of the host: no variables, no descriptor that they do not need, and options through a nameless file,
-because a program in the sandbox of an ordinary user can read all that of bubblewrap's own process there.
-
-``confinement`` makes the command line.
+Bubblewrap's process gets nothing of the host: no variables, no descriptor that it does not need, and options through a
+nameless file, because a program in the sandbox of an ordinary user can read all that of bubblewrap's own process there.
 """
 
 import asyncio
 import contextlib
 import json
+import math
 import os
 import signal
 import time
@@ -19,12 +18,18 @@ from typing import Protocol
 
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
+from dgm.protocols import Completed
 from dgm.sandboxes.threads import finish_work
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
 _SAID_BYTES = 4000
 _NOT_STARTED = (125, 126, 127)
+TIMED_OUT = 124
+SIGNALLED = 128 + 24
+"""Exit code by which a shell reports a process ended by its own limit (SIGXCPU)."""
+_MERGED = 'exec "$@" 2>&1'
+_LIMITED = f'ulimit -S -t "$1"; ulimit -H -t "$2"; shift 2; {_MERGED}'
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ class ConfinedResult:
     timed_out: bool
 
 
-class Keeper(Protocol):
+class Program(Protocol):
     """A call of bubblewrap."""
 
     def options(self, seccomp_fd: int, status_fd: int) -> bytes:
@@ -74,8 +79,32 @@ class Keeper(Protocol):
         ...
 
 
+def limit_command(argv: Sequence[str], processor_s: float | None) -> list[str]:
+    """Return the command line that merges both outputs of a program, with a limit on each of its processes, if any.
+
+    Messages of helpers that start it stay out of its output.
+    """
+    if processor_s is None:
+        return ["/bin/sh", "-c", _MERGED, "sh", *argv]
+    soft = math.ceil(processor_s) + 1
+    return ["/bin/sh", "-c", _LIMITED, "sh", str(soft), str(soft + 1), *argv]
+
+
+def out_of_processor(output: Output, seconds: float, used_s: float | None = None) -> Completed:
+    """Return the result of a command that exceeded its processor time."""
+    return Completed(
+        TIMED_OUT,
+        bytes(output.kept),
+        output.truncated,
+        timed_out=True,
+        seconds=seconds,
+        out_of_processor=True,
+        processor_s=used_s,
+    )
+
+
 async def run(
-    keeper: Keeper, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
+    program: Program, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
 ) -> ConfinedResult:
     """Run the program to its end; ``output`` always holds the output so far.
 
@@ -84,10 +113,10 @@ async def run(
     """
     seccomp_fd = memory_file(seccomp)
     status_fd, status_end = os.pipe()
-    options_fd = memory_file(keeper.options(seccomp_fd, status_end))
+    options_fd = memory_file(program.options(seccomp_fd, status_end))
     descriptors = (seccomp_fd, status_end, options_fd)
     try:
-        process = await _start(keeper.command(options_fd), descriptors)
+        process = await _start(program.command(options_fd), descriptors)
     except BaseException:
         os.close(status_fd)
         raise

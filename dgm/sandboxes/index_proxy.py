@@ -18,7 +18,7 @@ from typing import IO, Self
 from urllib.parse import unquote, urlsplit
 
 from dgm.sandboxes.index_settings import Place, place_of
-from dgm.sandboxes.scratch import SANDBOX_GID
+from dgm.sandboxes.users import SANDBOX_GID
 from dgm.socket_paths import short_address
 
 REGISTRIES: Mapping[str, tuple[str, ...]] = {

@@ -4,9 +4,9 @@ import asyncio
 
 from dgm.archive.live_nodes import read_live_nodes, write_live_nodes
 from dgm.protocols import SandboxSpec
+from dgm.sandboxes.choose import tell_nodes
 from dgm.sandboxes.engine_address import parse_address
 from dgm.sandboxes.engine_group import EngineGroup
-from dgm.sandboxes.node_telling import tell_nodes
 from tests.support.fake_engines import FakeEngine, connect_to
 
 
