@@ -14,10 +14,9 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
-from dgm.sandboxes.index_settings import Place, place_of
 from dgm.sandboxes.users import SANDBOX_GID
 from dgm.socket_paths import short_address
 
@@ -35,8 +34,7 @@ REGISTRIES: Mapping[str, tuple[str, ...]] = {
 }
 """Package manager → the public indexes that it asks; every build reaches all of them, over TLS alone."""
 NAME = "index.sock"
-_TLS = 443
-_WEB_PORTS = (80, _TLS)
+_PORTS = {"http": 80, "https": 443}
 _HEAD_BYTES = 1 << 16
 _HEAD_S = 60.0
 _CONNECT_S = 30.0
@@ -45,6 +43,13 @@ _CONNECTIONS = 128
 _MOST_REFUSED, _MOST_NOTED = 5, 1000
 _HIDDEN = ("connection", "proxy-", "keep-alive")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class Place(NamedTuple):
+    """A host and a port of it."""
+
+    host: str
+    port: int
 
 
 class RefusedError(Exception):
@@ -174,7 +179,7 @@ class IndexProxy:
             RefusedError: it may not.
             OSError: nobody answers there.
         """
-        is_index = place in self._own or (place.host in self._registries and place.port == _TLS)
+        is_index = place in self._own or (place.host in self._registries and place.port == _PORTS["https"])
         targets = [place] if is_index else await self._find_public(place)
         proxy = _find_proxy(place)
         failure = OSError(f"nobody answers at {place.host}")
@@ -195,7 +200,7 @@ class IndexProxy:
     async def _find_public(self, place: Place) -> list[Place]:
         """Return the addresses of a place that is no index; with them, no second look-up can lead elsewhere."""
         found: list[str] = []
-        if self._public and place.port in _WEB_PORTS:
+        if self._public and place.port in _PORTS.values():
             with contextlib.suppress(OSError, UnicodeError):
                 loop = asyncio.get_running_loop()
                 known = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
@@ -205,6 +210,14 @@ class IndexProxy:
                 self._refused[f"{place.host}:{place.port}"[:100]] = None
             raise RefusedError(f"{place.host} is no package index")
         return [Place(address, place.port) for address in found]
+
+
+def place_of(url: str) -> Place:
+    """Return where a URL leads; raise ``ValueError`` if it leads to no host."""
+    parts = urlsplit(url)
+    if not parts.hostname or parts.scheme not in _PORTS:
+        raise ValueError(f"{url[:100]!r} leads to no host")
+    return Place(parts.hostname.lower().rstrip("."), parts.port or _PORTS[parts.scheme])
 
 
 def is_public(address: str) -> bool:
@@ -254,7 +267,7 @@ def _find_proxy(place: Place) -> str:
 async def _tunnel(proxy: str, place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect by way of another proxy."""
     url = urlsplit(proxy)
-    reader, writer = await asyncio.open_connection(url.hostname, url.port or _WEB_PORTS[0])
+    reader, writer = await asyncio.open_connection(url.hostname, url.port or _PORTS["http"])
     target = f"{place.host}:{place.port}"
     head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
     if url.username:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from dgm.sandboxes.index_settings import Place, place_of, read_certificates, read_index_settings
+from dgm.sandboxes.building import read_certificates, read_index_settings
+from dgm.sandboxes.index_proxy import Place, place_of
 
 OWN = "https://packages.example/simple"
 PLACE = Place("packages.example", 443)
