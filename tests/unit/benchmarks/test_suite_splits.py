@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgm.benchmarks.named_tests import Provenance
-from dgm.benchmarks.suite_splits import SplitBy, choose_splits
+from dgm.benchmarks.suite_editing import SplitBy, choose_splits
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
