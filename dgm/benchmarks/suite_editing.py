@@ -20,7 +20,7 @@ from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suit
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.benchmarks.toml_table import suggestion
-from dgm.domain import Split, TaskId
+from dgm.domain import CommitId, Split, TaskId
 from dgm.errors import UserError
 from dgm.folders import read_folder
 
@@ -192,7 +192,7 @@ class _Writer:
             self._copy(part, f"repos/{repo}", f"repos/{name}")
         return name
 
-    def _add_commit(self, part: SuitePart, commit: str) -> str:
+    def _add_commit(self, part: SuitePart, commit: CommitId) -> str:
         """Copy the files of a commit; return the commit that has them in the new suite, which has no history."""
         folder = self._target / REPOSITORY
         repository = AgentRepository(folder) if folder.is_dir() else AgentRepository.create(folder)
