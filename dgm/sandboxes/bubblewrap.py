@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dgm.domain import Entry, Snapshot
@@ -200,8 +201,16 @@ class BubblewrapSandbox:
         # The kernel ends bwrap with its parent only after its first milliseconds; the program also ends by itself.
         bounded = ["/usr/bin/timeout", "-s", "KILL", "--", f"{limit_s + _GRACE_S:.3f}"]
         bounded += limit_command(argv, processor_s)
-        program = ConfinedProgram(self._confinement, bounded, cwd, env or {})
-        running = asyncio.ensure_future(run(program, self._seccomp, stdin, limit_s, output))
+        running = asyncio.ensure_future(
+            run(
+                self._confinement.options,
+                partial(self._confinement.command, bounded, cwd, env or {}),
+                self._seccomp,
+                stdin=stdin,
+                timeout_s=limit_s,
+                output=output,
+            )
+        )
         over_disk = await self._watch_disk_use(running)
 
         seconds = time.monotonic() - started
@@ -229,12 +238,11 @@ class BubblewrapSandbox:
 
     def prove(self) -> None:
         """Run ``true`` and wait for it, without an event loop; raise ``Infrastructure`` if it did not run."""
-        program = ConfinedProgram(self._confinement, ["true"], "/work", {})
         seccomp_fd = memory_file(self._seccomp)
-        options_fd = memory_file(program.options(seccomp_fd, _STDERR))
+        options_fd = memory_file(self._confinement.options(seccomp_fd, _STDERR))
         try:
             done = subprocess.run(
-                program.command(options_fd),
+                self._confinement.command(["true"], "/work", {}, options_fd),
                 pass_fds=[seccomp_fd, options_fd],
                 env={},
                 stdin=subprocess.DEVNULL,
@@ -317,9 +325,9 @@ class Confinement:
     capable: bool
     """Whether bubblewrap gives an ordinary user's program capabilities in its namespace; a setuid one does not."""
 
-    def options(self, seccomp_fd: int, status_fd: int) -> list[str]:
-        """Return bubblewrap's options."""
-        return [
+    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
+        """Return the contents of the file with bubblewrap's options."""
+        words = [
             "--die-with-parent", "--new-session", "--clearenv",
             *self._identity(),
             *_system(self.scratch),
@@ -327,18 +335,20 @@ class Confinement:
             "--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd),
             *(part for item in _environment().items() for part in ("--setenv", *item)),
         ]  # fmt: skip
+        return b"".join(os.fsencode(word) + b"\0" for word in _check_words(words))
 
     def command(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], options_fd: int) -> list[str]:
         """Return the command line, which shows nothing of the host to the program.
 
         The program's variables are set after the switch to its user: some tell a program what to load.
         """
-        return [
+        words = [
             "/bin/sh", "-c", _JOIN, "sh", str(self.group.folder / "cgroup.procs") if self.group else "",
             self.bwrap, "--args", str(options_fd), *self.scratch.mark,
             "--", *self._user_switch(), "/usr/bin/env", "-C", cwd, "--",
             *(f"{name}={value}" for name, value in env.items()), *argv,
         ]  # fmt: skip
+        return _check_words(words)
 
     def _identity(self) -> list[str]:
         alone = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -374,25 +384,6 @@ class Confinement:
             return [*limits, "--"]
         gone = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"]
         return [*limits, "--", "/bin/sh", "-c", _WATCHES, "sh", "/usr/bin/setpriv", *gone]
-
-
-@dataclass(frozen=True, slots=True)
-class ConfinedProgram:
-    """One program in a sandbox, as ``confined.run`` starts it."""
-
-    confinement: Confinement
-    argv: Sequence[str]
-    cwd: str
-    env: Mapping[str, str]
-
-    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
-        """Return the contents of the file with bubblewrap's options."""
-        words = _check_words(self.confinement.options(seccomp_fd, status_fd))
-        return b"".join(os.fsencode(word) + b"\0" for word in words)
-
-    def command(self, options_fd: int) -> list[str]:
-        """Return the command line."""
-        return _check_words(self.confinement.command(self.argv, self.cwd, self.env, options_fd))
 
 
 def _check_words(words: list[str]) -> list[str]:

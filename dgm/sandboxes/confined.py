@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
@@ -67,18 +66,6 @@ class ConfinedResult:
     timed_out: bool
 
 
-class Program(Protocol):
-    """A call of bubblewrap."""
-
-    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
-        """Return bubblewrap's options, from the descriptors of the seccomp program and of the status pipe."""
-        ...
-
-    def command(self, options_fd: int) -> Sequence[str]:
-        """Return the command line, from the descriptor of the file with the options."""
-        ...
-
-
 def limit_command(argv: Sequence[str], processor_s: float | None) -> list[str]:
     """Return the command line that merges both outputs of a program, with a limit on each of its processes, if any.
 
@@ -104,19 +91,33 @@ def out_of_processor(output: Output, seconds: float, used_s: float | None = None
 
 
 async def run(
-    program: Program, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
+    options: Callable[[int, int], bytes],
+    command: Callable[[int], Sequence[str]],
+    seccomp: bytes,
+    *,
+    stdin: bytes,
+    timeout_s: float,
+    output: Output,
 ) -> ConfinedResult:
-    """Run the program to its end; ``output`` always holds the output so far.
+    """Run a program to its end.
+
+    Args:
+        options: returns bubblewrap's options, from the descriptors of the seccomp program and of the status pipe.
+        command: returns the command line, from the descriptor of the file with the options.
+        seccomp: the seccomp program.
+        stdin: the program's input.
+        timeout_s: seconds after which it is killed.
+        output: always holds the output so far.
 
     Raises:
         Infrastructure: it could not be started, or cannot be killed.
     """
     seccomp_fd = memory_file(seccomp)
     status_fd, status_end = os.pipe()
-    options_fd = memory_file(program.options(seccomp_fd, status_end))
+    options_fd = memory_file(options(seccomp_fd, status_end))
     descriptors = (seccomp_fd, status_end, options_fd)
     try:
-        process = await _start(program.command(options_fd), descriptors)
+        process = await _start(command(options_fd), descriptors)
     except BaseException:
         os.close(status_fd)
         raise
