@@ -375,7 +375,8 @@ class Confinement:
         """Return the arguments that switch the program to the sandbox's user, inside."""
         limits = ["/usr/bin/prlimit", f"--sigpending={users.SIGNALS}", f"--msgqueue={users.QUEUE_BYTES}"]
         if not self.group:
-            limits += [f"--nproc={self.spec.pids}", f"--as={self.spec.memory_mb * _MIB}"]
+            # Not the address space, of which Java and Node.js reserve gigabytes that they never use.
+            limits += [f"--nproc={self.spec.pids}", f"--data={self.spec.memory_mb * _MIB}"]
         if self.privileged:
             user = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
             return [*limits, "--", "/usr/bin/setpriv", *user, "--inh-caps=-all", "--bounding-set=-all", "--"]

@@ -105,6 +105,12 @@ def test_memory_beyond_the_limit_is_not_to_be_had(inside: Inside):
     assert done.exit_code != 0
 
 
+def test_reserved_addresses_are_no_memory(inside: Inside):
+    """Java and Node.js reserve gigabytes."""
+    code = "import mmap; mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0); print('had')"
+    assert inside(command("python3", "-c", code), memory_mb=256).output == b"had\n"
+
+
 def test_memory_beyond_the_limit_kills_the_program(grouped, inside: Inside):
     done = inside(command("python3", "-c", "x = bytearray(600_000_000); print('survived')"), memory_mb=256)
     assert (done.exit_code, done.out_of_memory) == (137, True)

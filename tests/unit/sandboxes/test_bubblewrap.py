@@ -8,7 +8,7 @@ from dgm.sandboxes.bubblewrap import Confinement
 from dgm.sandboxes.scratch import ControlGroup, Scratch
 
 SPEC = SandboxSpec("python", mounts=[Mount("/host/x", "/opt/a/b")], pids=7, memory_mb=3, disk_mb=2)
-LIMITS = {"--nproc=7", f"--as={3 << 20}"}
+LIMITS = {"--nproc=7", f"--data={3 << 20}"}
 FILE_SIZE = f"--fsize={2 << 20}"
 
 
