@@ -351,14 +351,16 @@ class Confinement:
         return _check_words(words)
 
     def _identity(self) -> list[str]:
-        alone = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+        parts = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
         if self.privileged:
             # A user namespace made by root would map the sandbox's user to the host's root.
-            keeps = [part for capability in _KEEPS for part in ("--cap-add", capability)]
-            return [*alone, "--cap-drop", "ALL", *keeps, "--hostname", "sandbox"]
-        keeps = [part for capability in _LIMITS_WATCHES for part in ("--cap-add", capability)]
-        user = ["--unshare-user", "--uid", str(self.uid), "--gid", str(self.gid)]
-        return [*alone, *user, *(keeps if self.capable else ()), "--hostname", "sandbox"]
+            parts += ["--cap-drop", "ALL"]
+        else:
+            parts += ["--unshare-user", "--uid", str(self.uid), "--gid", str(self.gid)]
+        keeps = _KEEPS if self.privileged else _LIMITS_WATCHES if self.capable else ()
+        for capability in keeps:
+            parts += ["--cap-add", capability]
+        return [*parts, "--hostname", "sandbox"]
 
     def _folders(self) -> list[str]:
         parts = ["--dev-bind", str(self.scratch.terminals), "/dev/pts"] if self.privileged else []

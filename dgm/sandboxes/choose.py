@@ -39,7 +39,7 @@ BUILTIN: Mapping[str, str] = {
 SHAPE: Mapping[str, int | None] = {"name": None, "open": 1, "reap": 1}
 """Attributes of a plug-in's engine, and the number of arguments of its methods; None for plain attributes."""
 UNBOUNDED = "DGM_UNBOUNDED"
-"""Variable with which a person accepts an engine that does not bound processes or memory. It is this machine's matter:
+"""Variable by which a user accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
 
 
@@ -55,7 +55,7 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
     """Return the engine called ``name``; ``auto`` is Docker if it answers and bounds agents, else bubblewrap.
 
     Where a command, a call or ``DGM_ENGINE`` names an engine or a Ray cluster, ``auto`` takes no other. Where a context
-    or another variable does, a warning says why it is not used.
+    or another variable does, a warning says why that engine is not used.
 
     Args:
         name: ``auto``, a built-in engine, an entry point of the group ``dgm.sandboxes``, or a reference.
@@ -71,17 +71,21 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
             f"{named.by}={named.address}: a cluster, and the sandbox is {name}: leave {named.by} out, or choose the "
             f"sandbox '{RAY}'"
         )
-    if name == "bubblewrap":
-        _refuse_useless_engine()
+    # One of DGM_ENGINE is there for other commands too.
+    if name == "bubblewrap" and (useless := find_given_engine()):
+        raise UserError(
+            f"{useless.by}={useless.address}: the sandbox is bubblewrap, which uses no engine: leave {useless.by} out, "
+            "or choose the sandbox 'docker'"
+        )
     if cluster is not None and name == "auto":
         name = RAY
     if name != "auto":
         return open_kind(name, settings)
-    found = choose_auto()
-    if found.why:
+    engine, why = choose_auto()
+    if why:
         level = logging.WARNING if _is_docker_meant() else logging.INFO
-        log.log(level, "%s; using %s", found.why, found.engine.name)
-    return found.engine
+        log.log(level, "%s; using %s", why, engine.name)
+    return engine
 
 
 def open_kind(kind: str, settings: Settings | None = None) -> SandboxEngine:
@@ -104,21 +108,12 @@ def choose_auto() -> AutoChoice:
 
 
 def is_unbounded_accepted() -> bool:
-    """Return whether a person accepts engines that do not bound processes or memory."""
+    """Return whether the user accepts engines that do not bound processes or memory."""
     return os.environ.get(UNBOUNDED, "") not in ("", "0")
 
 
-def _refuse_useless_engine() -> None:
-    """Refuse an engine that was given for bubblewrap; one of ``DGM_ENGINE`` is there for other commands too."""
-    if given := find_given_engine():
-        raise UserError(
-            f"{given.by}={given.address}: the sandbox is bubblewrap, which uses no engine: leave {given.by} out, or "
-            "choose the sandbox 'docker'"
-        )
-
-
 def _is_docker_meant() -> bool:
-    """Return whether a person has said where an engine is, or has one."""
+    """Return whether the user has said where an engine is, or has one."""
     try:
         address = resolve_address()
     except UserError:

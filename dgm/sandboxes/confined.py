@@ -62,7 +62,7 @@ class ConfinedResult:
     """The result of a confined program."""
 
     exit_code: int | None
-    """Exit code; ``None`` if the program never started, or was killed together with its keeper."""
+    """Exit code; ``None`` if the program never started, or was killed together with bubblewrap."""
     timed_out: bool
 
 
@@ -212,8 +212,8 @@ async def _feed_and_wait(
             _kill(process)
         feeding.cancel()
         await asyncio.wait([feeding, *listening], timeout=_GONE_WITHIN_S)
-        for each in listening:
-            each.cancel()
+        for task in listening:
+            task.cancel()
     try:
         async with asyncio.timeout(_GONE_WITHIN_S):
             await process.wait()
