@@ -360,7 +360,7 @@ class Confinement:
         keeps = _KEEPS if self.privileged else _LIMITS_WATCHES if self.capable else ()
         for capability in keeps:
             parts += ["--cap-add", capability]
-        return [*parts, "--hostname", "sandbox"]
+        return [*parts, "--hostname", "localhost"]
 
     def _folders(self) -> list[str]:
         parts = ["--dev-bind", str(self.scratch.terminals), "/dev/pts"] if self.privileged else []
