@@ -198,7 +198,8 @@ async def run_tests(
             output_limit=OUTPUT_LIMIT if survey is None else SURVEY_OUTPUT,
             processor_s=None if survey is None else SURVEY_PROCESSORS * limit,
         )
-        run = replace(_read_run(exam, completed, key, survey), processor_s=completed.processor_s or 0.0)
+        seconds = completed.seconds if completed.processor_s is None else completed.processor_s
+        run = replace(_read_run(exam, completed, key, survey), processor_s=seconds)
         if survey and survey.coverage and not run.problem:
             files = await sandbox.get(COVERAGE, limit_bytes=COVERAGE_BYTES)
             run = replace(run, coverage=files["data"].data if "data" in files else b"")
