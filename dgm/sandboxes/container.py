@@ -50,6 +50,8 @@ class ContainerBase:
     """MiB for a copy of one of its folders, if the image has the label."""
     path: tuple[str, ...] = ()
     """Additional folders with commands."""
+    volumes: tuple[str, ...] = ()
+    """Folders for which the image asks for a volume: read-only here, as all of the image."""
 
     @property
     def keeper(self) -> int:
@@ -115,6 +117,8 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
     given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown.folders)
     relay_mb = container_relay.MEMORY_MB if spec.socket else 0
     memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
+    tmpfs = _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders)
+    unnamed = [target for target in base.volumes if target not in {*tmpfs, *shown.volumes}]
     return {
         "name": f"dgm-sandbox-{uid}",
         "image": base.image,
@@ -134,10 +138,10 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders),
+        "tmpfs": tmpfs,
         "mounts": [
             Mount(target=target, source=volume, type="volume", read_only=True)
-            for target, volume in shown.volumes.items()
+            for target, volume in [*shown.volumes.items(), *((target, None) for target in unnamed)]
         ],
         "mem_limit": memory,
         "memswap_limit": memory,
@@ -210,6 +214,7 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
     config = image["Config"]
     label = (config.get("Labels") or {}).get(COPIED_MB, "")
     copied_mb = int(label) if label.isdecimal() else 0
-    variables = {name: value for name, _, value in (each.partition("=") for each in config.get("Env") or ())}
-    path = tuple(filter(None, variables.get("PATH", "").split(":")))
-    return ContainerBase(image["Id"], name, group, copied_mb, path)
+    search = next((each[5:] for each in config.get("Env") or () if each.startswith("PATH=")), "")
+    path = tuple(filter(None, search.split(":")))
+    volumes = tuple(posixpath.normpath(target) for target in config.get("Volumes") or ())
+    return ContainerBase(image["Id"], name, group, copied_mb, path, volumes)

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import cache_folder
+from dgm.sandboxes import owners
 from dgm.sandboxes.engine_address import EngineAddress, resolve_address
 
 if TYPE_CHECKING:
-    from docker import DockerClient
+    from docker import APIClient, DockerClient
 
 T = TypeVar("T")
 
+HELPER = "dgm.helper"
+"""Label of a container in which dgm prepares an image or a volume."""
+SLOW_S = 1800
+"""Maximum seconds of a call on a whole image, such as a commit."""
 _OLDEST_API = "1.40"
 """Version of the engine's interface in which its newest version is asked for."""
 _ANSWERS_WITHIN_S = 10
@@ -229,7 +234,7 @@ def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | No
 @contextlib.contextmanager
 def lock_image(name: str) -> Iterator[None]:
     """Hold a lock that allows one maker per image on this machine; ``name`` is the lock's file name."""
-    with (cache_folder("locks") / name).open("w") as file:
+    with (cache_folder("locks") / name.replace("/", "-").replace(":", "-")).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -242,29 +247,85 @@ async def hold_lock(name: str) -> AsyncIterator[None]:
         yield
 
 
-def helper_config(client: "DockerClient", memory: str, **more: Any) -> Any:  # noqa: ANN401  (the library's)
-    """Return the host's part of a container in which dgm prepares or examines an image: bounded, without network."""
+@contextlib.contextmanager
+def helper_container(
+    client: "DockerClient",
+    image: str,
+    memory: str,
+    command: Sequence[str] = ("true",),
+    **host: Any,  # noqa: ANN401
+) -> Iterator[str]:
+    """Create a container in which dgm prepares an image or a volume: as root, bounded, without network.
+
+    It is removed when the context ends, or by ``remove_ended_helpers`` if this process dies.
+
+    Args:
+        client: the engine.
+        image: name or id.
+        memory: limit, as Docker writes it.
+        command: all words of its program.
+        host: further arguments of the library's ``create_host_config``.
+
+    Yields:
+        The id of the container, which is not started.
+    """
     from docker.types import Ulimit
 
-    return client.api.create_host_config(
+    remove_ended_helpers(client)
+    api = client.api
+    config = api.create_host_config(
         network_mode="none",
         security_opt=["no-new-privileges"],
         mem_limit=memory,
         pids_limit=256,
         # Podman's own limits fail where root may not raise them.
         ulimits=[Ulimit(name=name, soft=1024, hard=1024) for name in ("nofile", "nproc")],
-        **more,
+        **host,
     )
+    made = api.create_container(
+        image,
+        entrypoint=list(command),
+        command=[],
+        user="0:0",
+        working_dir="/",
+        labels={HELPER: "1", **owners.label_owner()},
+        # Else the proxies of the user's configuration, which may hold passwords, would be in its environment.
+        use_config_proxy=False,
+        host_config=config,
+    )
+    try:
+        yield str(made["Id"])
+    finally:
+        remove_container(client, str(made["Id"]))
+
+
+def remove_ended_helpers(client: "DockerClient") -> None:
+    """Remove helper containers whose owners have ended."""
+    for container in client.api.containers(all=True, filters={"label": HELPER}):
+        if owners.has_ended((container.get("Labels") or {}).get(owners.LABEL, "")):
+            remove_container(client, container["Id"])
 
 
 def remove_container(client: "DockerClient", ident: str) -> None:
-    """Remove a container that may be going away by itself at this moment."""
+    """Remove a container, which may be going away by itself at this moment, and its anonymous volumes."""
     import docker
 
     try:
-        client.api.remove_container(ident, force=True, v=True)
+        slow_api(client).remove_container(ident, force=True, v=True)
     except docker.errors.NotFound:
         pass
     except docker.errors.APIError as error:
         if "already in progress" not in str(error):
             raise
+
+
+def slow_api(client: "DockerClient") -> "APIClient":
+    """Return the interface for calls on whole images, which may take an engine many minutes."""
+    return api_with_timeout(client, SLOW_S)
+
+
+def api_with_timeout(client: "DockerClient", seconds: int) -> "APIClient":
+    """Return the client's interface, on the same connections, with another time limit."""
+    api = type(client.api).__new__(type(client.api))
+    api.__dict__.update(client.api.__dict__, timeout=seconds)
+    return api

@@ -194,19 +194,41 @@ def test_a_recipe_is_built_once_on_each_engine():
     asyncio.run(go())
 
 
-def test_a_tasks_image_is_made_on_an_engine_that_was_away():
+def test_a_tasks_image_is_made_on_the_first_engine_and_on_others_before_a_sandbox():
     async def go():
-        clock, a, b = Clock(), FakeEngine(cpus=1), FakeEngine(cpus=8, is_away=True)
-        group = group_of(clock, a=a, b=b)
+        a, b = FakeEngine(cpus=1), FakeEngine(cpus=8)
+        group = group_of(a=a, b=b)
         group.task_images.build({}, "dgm/task:1", network=False)
         group.task_images.hold("dgm/task:1", "/app", "dgm/task-workspace:1")
         made = ["dgm/task:1", "dgm/task-workspace:1"]
         assert (a.builds, b.builds) == (made, [])
-        b.is_away, clock.now = False, REST_S
-        async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
-            assert (b.opened, b.builds) == (1, made)
+        for _ in range(2):
+            async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
+                assert b.builds == made
 
     asyncio.run(go())
+
+
+def test_an_agents_own_image_is_made_where_its_sandboxes_are():
+    async def go():
+        a, b = FakeEngine(cpus=1), FakeEngine(cpus=8)
+        group = group_of(a=a, b=b)
+        tag = group.task_images.build_agent("Dockerfile", {})
+        async with group.open(SandboxSpec("python", runtime=f"docker:{tag}")):
+            assert (a.builds, b.builds) == ([tag], ["python", tag])
+
+    asyncio.run(go())
+
+
+def test_an_image_is_made_on_another_engine_if_the_first_fails():
+    a, b = FakeEngine(), FakeEngine()
+    group = group_of(a=a, b=b)
+    a.is_away = True
+    group.task_images.build({}, "dgm/task:1", network=False)
+    assert (b.builds, state_of(group, "a").problem) == (["dgm/task:1"], "no answer")
+    b.is_away = True
+    with pytest.raises(Infrastructure, match="ssh://b: no answer"):
+        group.task_images.build({}, "dgm/task:2", network=False)
 
 
 def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
