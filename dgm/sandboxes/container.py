@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container_relay, podman, users
+from dgm.sandboxes import podman, relay, users
 from dgm.sandboxes.engine_client import EngineConnection, find_image
 from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.prepared import COPIED_MB
@@ -115,7 +115,7 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
 
     # The contents of a tmpfs count as memory; the agent is not charged for files that it is given.
     given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown.folders)
-    relay_mb = container_relay.MEMORY_MB if spec.socket else 0
+    relay_mb = relay.MEMORY_MB if spec.socket else 0
     memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
     tmpfs = _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders)
     unnamed = [target for target in base.volumes if target not in {*tmpfs, *shown.volumes}]

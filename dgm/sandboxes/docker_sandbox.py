@@ -5,6 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,6 @@ from dgm.sandboxes import shown_folders, transfer
 from dgm.sandboxes.confined import Output
 from dgm.sandboxes.container import ContainerBase
 from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
-from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
 from dgm.sandboxes.engine_client import (
     EngineConnection,
     call_engine,
@@ -30,6 +30,7 @@ from dgm.sandboxes.processor import (
     out_of_processor,
     processor_of,
 )
+from dgm.sandboxes.relay import ContainerRelay, open_relay
 from dgm.sandboxes.shown_folders import ShownFolder
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class DockerSandbox:
         await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            async with meter.watching(self.halt), end_with(self._relay, self.halt):
+            async with meter.watching(self.halt), self._halting_without_relay():
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not lacks_processes(exit_code, output):
                 break
@@ -107,24 +108,28 @@ class DockerSandbox:
         used_s = await meter.used_s()
         if self._relay is not None and await self._relay.was_starved(self._memory_was_short):
             self._relay = None
-            done = Completed(
-                _KILLED, bytes(output.kept), output.truncated, out_of_memory=True, seconds=seconds
-            )
-            return replace(done, processor_s=used_s)
-        if meter.over or (processor_s is not None and exit_code == SIGNALLED):
+            done = Completed(_KILLED, bytes(output.kept), output.truncated, out_of_memory=True)
+        elif meter.over or (processor_s is not None and exit_code == SIGNALLED):
             await self._kill_strays()
             return out_of_processor(output, seconds, used_s)
+        else:
+            done = await self._classify(exit_code, output, late=seconds >= timeout_s)
+        return replace(done, seconds=seconds, processor_s=used_s)
+
+    async def _classify(self, exit_code: int | None, output: Output, *, late: bool) -> Completed:
+        """Return how a program ended that took its whole time (``late``) or not; kill what is left of it."""
         kept = output.result(exit_code)
-        late = seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)
+        late = late and exit_code in (_KILLED, TIMED_OUT)
         if exit_code is None or late:
             await self._kill_strays()
         # A busy engine takes its time to start a program: one that died of memory did not run out of time.
         if exit_code is None or (late and not (exit_code == _KILLED and await self._memory_was_short())):
-            ended = Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
-            return replace(ended, processor_s=used_s)
+            return Completed(TIMED_OUT, kept, output.truncated, timed_out=True)
         out_of_memory = late or (exit_code == _KILLED and await self._killed_for_memory())
-        done = Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
-        return replace(done, processor_s=used_s)
+        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory)
+
+    def _halting_without_relay(self) -> AbstractAsyncContextManager[None]:
+        return self._relay.halting(self.halt) if self._relay else contextlib.nullcontext()
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Write the files below ``target``, as the sandbox's user."""
@@ -164,9 +169,10 @@ class DockerSandbox:
         """
         done = await self.exec(["cp", "-a", "--", f"{source}/.", target], timeout_s=_COPY_S, cwd="/")
         if done.exit_code:
-            first = done.output.decode("utf-8", "replace").strip().split("\n", 1)[0]
-            said = first or f"exit {done.exit_code}"
-            raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {said}")
+            reason = (
+                done.output.decode("utf-8", "replace").strip().split("\n", 1)[0] or f"exit {done.exit_code}"
+            )
+            raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {reason}")
 
     async def show(self, folder: ShownFolder) -> None:
         """Unpack a folder that the sandbox's user can only read.
@@ -183,6 +189,9 @@ class DockerSandbox:
         Raises:
             Infrastructure: the relay does not start.
         """
+        if shared is None:
+            yield
+            return
         path = self._environment["PATH"]
         async with open_relay(self._programs, self._keeper, path, shared) as self._relay:
             yield
@@ -206,11 +215,11 @@ class DockerSandbox:
 
     async def _processor_s(self) -> float | None:
         """Return the container's processor seconds so far, by the engine's account."""
-        said: Mapping[str, Any] = await call_engine(
+        statistics: Mapping[str, Any] = await call_engine(
             "ask what a sandbox has taken",
             lambda: self._client.api.stats(self._id, stream=False, one_shot=True),
         )
-        return processor_of(said)
+        return processor_of(statistics)
 
     async def _kill_strays(self) -> int | None:
         """Kill all processes of the sandbox's user: a program may have moved out of reach of its timeout."""
