@@ -24,9 +24,11 @@ HELPER = "dgm.helper"
 """Label of a container in which dgm prepares an image or a volume."""
 SLOW_S = 1800
 """Maximum seconds of a call on a whole image, such as a commit."""
+_CALL_S = 60
+"""Maximum seconds of any other call."""
 _OLDEST_API = "1.40"
 """Version of the engine's interface in which its newest version is asked for."""
-_ANSWERS_WITHIN_S = 10
+_ANSWERS_WITHIN_S = 20
 _MACHINES: Mapping[str, str] = {"amd64": "x86_64", "arm64": "aarch64"}
 _REMEDIES: Mapping[str, str] = {
     "container-init binary not found": "install the package 'catatonit' on its machine",
@@ -92,12 +94,12 @@ class EngineConnection:
         """
         self.address = resolve_address() if address is None else address
         with self._naming_silence():
-            client = self._make_client(_OLDEST_API)
+            client = self._make_client(_OLDEST_API, _ANSWERS_WITHIN_S)
             self._version: Mapping[str, Any] = client.version(api_version=False)
             client.close()
             if "ApiVersion" not in self._version:
                 raise Infrastructure(f"{self.address}: what answers there is no Docker engine")
-            self.client = self._make_client(str(self._version["ApiVersion"]))
+            self.client = self._make_client(str(self._version["ApiVersion"]), _CALL_S)
             """The library's client of the engine, whose calls block."""
 
     @functools.cached_property
@@ -116,9 +118,8 @@ class EngineConnection:
         Raises:
             Infrastructure: it does not.
         """
-        api = self.client.api
         with self._naming_silence():
-            api.get(f"{api.base_url}/_ping", timeout=_ANSWERS_WITHIN_S).raise_for_status()
+            api_with_timeout(self.client, _ANSWERS_WITHIN_S).ping()
 
     def close(self) -> None:
         """End the connection; the second call does nothing."""
@@ -139,7 +140,7 @@ class EngineConnection:
                 f"no Docker engine answers at {self.address} ({reason}): start it, or install one"
             ) from error
 
-    def _make_client(self, version: str) -> "DockerClient":
+    def _make_client(self, version: str, timeout_s: int) -> "DockerClient":
         import docker
         from docker import transport
 
@@ -148,7 +149,7 @@ class EngineConnection:
         if is_ssh and not hasattr(transport, "SSHHTTPAdapter"):
             raise UserError(f"{address}: needs the library for ssh: pip install 'dgm[ssh]'")
         client = docker.DockerClient(
-            address.url, version=version, tls=address.tls or False, use_ssh_client=True
+            address.url, version=version, timeout=timeout_s, tls=address.tls or False, use_ssh_client=True
         )
         # Proxies of the environment are for package indexes and models.
         client.api.trust_env = False
