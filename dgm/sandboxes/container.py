@@ -51,7 +51,7 @@ class ContainerBase:
     path: tuple[str, ...] = ()
     """Additional folders with commands."""
     volumes: tuple[str, ...] = ()
-    """Folders for which the image asks for a volume: read-only here, as all of the image."""
+    """Folders for which the image declares volumes."""
 
     @property
     def keeper(self) -> int:
@@ -117,8 +117,6 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
     given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown.folders)
     relay_mb = relay.MEMORY_MB if spec.socket else 0
     memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
-    tmpfs = _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders)
-    unnamed = [target for target in base.volumes if target not in {*tmpfs, *shown.volumes}]
     return {
         "name": f"dgm-sandbox-{uid}",
         "image": base.image,
@@ -138,10 +136,10 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={profile().read_text(encoding='utf-8')}"],
         "read_only": True,
-        "tmpfs": tmpfs,
+        "tmpfs": _tmpfs(spec, base, uid) | _kept_tmpfs(spec, base, shown.folders),
         "mounts": [
             Mount(target=target, source=volume, type="volume", read_only=True)
-            for target, volume in [*shown.volumes.items(), *((target, None) for target in unnamed)]
+            for target, volume in shown.volumes.items()
         ],
         "mem_limit": memory,
         "memswap_limit": memory,

@@ -79,11 +79,6 @@ class DockerEngine:
         """The address at which it answers."""
         return self._connection.address
 
-    @property
-    def addresses(self) -> Sequence[EngineAddress]:
-        """The same, as a group of engines has several."""
-        return [self.address]
-
     def check_answers(self) -> None:
         """Make sure that the engine answers; blocks.
 
@@ -190,6 +185,13 @@ class DockerEngine:
             if spec.runtime:
                 runtime = container.find_base(self.client, self._reference(spec.runtime), spec.runtime, 0)
                 mounted |= self._volumes.ensure_runtime(runtime.image, base.image)
+            # An engine would make volumes without bounds. They are read-only, as all of the image.
+            writable = container.owners(spec, base, 0, shown)
+            mounted |= {
+                folder: self._volumes.ensure_part(base.image, folder)
+                for folder in base.volumes
+                if folder not in writable and folder not in mounted
+            }
             ident, uid = container.create(self._connection, spec, base, Shown(shown, mounted))
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import functools
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELPER = "dgm.helper"
-"""Label of a container in which dgm prepares an image or a volume."""
+HELPER = "dgm-helper-"
+"""Beginning of the name of a container in which dgm prepares an image or a volume; the mark of its owner follows.
+
+An image that is made of it would inherit labels.
+"""
 SLOW_S = 1800
 """Maximum seconds of a call on a whole image, such as a commit."""
 _CALL_S = 60
@@ -289,7 +293,7 @@ def helper_container(
         command=[],
         user="0:0",
         working_dir="/",
-        labels={HELPER: "1", **owners.label_owner()},
+        name=f"{HELPER}{owners.label_owner().get(owners.LABEL, '')}-{secrets.token_hex(8)}",
         # Else the proxies of the user's configuration, which may hold passwords, would be in its environment.
         use_config_proxy=False,
         host_config=config,
@@ -302,8 +306,9 @@ def helper_container(
 
 def remove_ended_helpers(client: "DockerClient") -> None:
     """Remove helper containers whose owners have ended."""
-    for container in client.api.containers(all=True, filters={"label": HELPER}):
-        if owners.has_ended((container.get("Labels") or {}).get(owners.LABEL, "")):
+    for container in client.api.containers(all=True, filters={"name": HELPER}):
+        name = container["Names"][0].removeprefix("/")
+        if owners.has_ended(name.removeprefix(HELPER).partition("-")[0]):
             remove_container(client, container["Id"])
 
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -108,22 +107,26 @@ class VolumeStore:
             self._run(image, {_HERE: volume}, ["-c", script, "runtime", _HERE, RUNTIME])
             progress.say(f"done in {progress.seconds:.0f} s")
 
-        def fill_folder(volume: str, folder: str) -> None:
-            # An engine itself fills an empty volume with what the image has at its place.
-            self._run(image, {folder: volume}, ["-c", ":"])
-
         volumes = {RUNTIME: self._ensure(f"dgm-runtime-{_digest(f'{_RUNTIME_FORM} {image}')}", image, fill)}
         for folder in str((config["Config"].get("Labels") or {}).get(PLACES, "")).split():
             if not self._has_folder(beside, folder) and self._has_folder(image, folder):
-                name = f"dgm-runtime-{_digest(f'{image} {folder}')}"
-                volumes[folder] = self._ensure(name, image, partial(fill_folder, folder=folder))
+                volumes[folder] = self.ensure_part(image, folder)
         return volumes
+
+    def ensure_part(self, image: str, folder: str) -> str:
+        """Return the volume with one folder of an image, by the image's id."""
+
+        def fill(volume: str) -> None:
+            # An engine itself fills an empty volume with what the image has at its place.
+            self._run(image, {folder: volume}, ["-c", ":"])
+
+        return self._ensure(f"dgm-runtime-{_digest(f'{image} {folder}')}", image, fill)
 
     def _run(self, image: str, volumes: Mapping[str, str], words: Sequence[str]) -> None:
         """Run the image's shell as root with volumes."""
         import docker
 
-        problem = "agent.toml: image: its programs cannot work beside a task's image"
+        problem = f"the files of the image {image} cannot be shown in a sandbox"
         with self._container(image, volumes, ["/bin/sh", *words]) as ident:
             try:
                 self._client.api.start(ident)

@@ -58,6 +58,10 @@ class FakeEngine:
             self.images.add(name)
         return name
 
+    def offered(self, reference: str) -> bool:
+        """Return that no registry has the image."""
+        return False
+
     def build_agent(self, dockerfile: str, source: object) -> str:
         """Build an agent's image."""
         return self.build(None, f"dgm/agent:{dockerfile}")
