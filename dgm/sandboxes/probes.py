@@ -133,7 +133,7 @@ def probe_images() -> list[DiagnosisRow]:
     except UserError as error:
         return [*rows, DiagnosisRow("images", ok=False, detail=str(error))]
     assert isinstance(engine, DockerEngine)
-    there = engine.images()
+    there = engine.task_images.list_recipes()
     for name in recipes.names():
         tag = recipes.load(name).tag
         rows.append(
