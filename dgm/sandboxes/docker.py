@@ -1,7 +1,7 @@
 """The Docker engine: a hardened, network-less container per sandbox, and commands through the engine's exec.
 
 Nothing of the host is mounted, for the engine may see other files: files go in as tar streams, and a shared socket is
-reached through a relay (``container_relay``).
+reached through a relay (``relay``).
 
 ``docker_sandbox`` runs commands. The docker library makes and removes containers, and ``attach`` communicates with
 programs. The library's calls block, so each runs in a thread.
@@ -56,8 +56,6 @@ class DockerEngine:
         """The docker library's client, whose calls block."""
         self.task_images = self.instances = ImageStore(self.client)
         """Its images, also for benchmarks whose repositories are inside images."""
-        self._bases: dict[str, tuple[str, ContainerBase]] = {}
-        """Tag of a recipe's image → the prepared one."""
         self._volumes = VolumeStore(self._connection)
 
     def close(self) -> None:
@@ -99,8 +97,7 @@ class DockerEngine:
         """
         name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
         with convert_engine_errors(f"look for the image {name}"):
-            described = find_image(self.client, name)
-        return str(described["Id"]) if described else ""
+            return str((find_image(self.client, name) or {}).get("Id", ""))
 
     def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
@@ -203,28 +200,26 @@ class DockerEngine:
 
     def _base(self, image: str) -> ContainerBase:
         """Return the base of a container; make its image if necessary."""
-        reference, in_engine = self._reference(image), image.startswith(IN_ENGINE)
-        # A recipe's tag stands for its contents; other names may refer to another image at any time.
-        tag, base = ("", None) if in_engine else self._bases.get(reference, ("", None))
-        if base is not None and find_image(self.client, base.image) is None:
-            # Somebody has removed it meanwhile.
-            del self._bases[reference]
-            reference, base = self._reference(image), None
-        if base is None:
-            if in_engine and find_image(self.client, reference) is None:
-                raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
-            group = prepared.GROUP if in_engine else recipes.load(image).user
-            tag = prepared.prepare(self.client, reference, group=group).tag
-            base = container.find_base(self.client, tag, reference if in_engine else image, group)
-            if not in_engine:
-                self._bases[reference] = tag, base
+        if image.startswith(IN_ENGINE):
+            reference, group = self._reference(image), prepared.GROUP
+            name = reference
+        else:
+            recipe = recipes.load(image)
+            reference, group, name = self.task_images.build_recipe(recipe), recipe.user, image
+        tag = prepared.prepare(self.client, reference, group=group).tag
         note_use(reference)
         note_use(tag)
-        return base
+        return container.find_base(self.client, tag, name, group)
 
     def _reference(self, image: str) -> str:
-        """Return the engine's name of an image; build that of a recipe if necessary."""
-        if image.startswith(IN_ENGINE):
-            return image.removeprefix(IN_ENGINE)
-        recipe = recipes.load(image)
-        return recipe.tag if recipe.tag in self._bases else self.task_images.build_recipe(recipe)
+        """Return the engine's name of an image; build that of a recipe if necessary.
+
+        Raises:
+            Infrastructure: the engine has no such image.
+        """
+        if not image.startswith(IN_ENGINE):
+            return self.build(image)
+        reference = image.removeprefix(IN_ENGINE)
+        if not self.task_images.has(reference):
+            raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
+        return reference
