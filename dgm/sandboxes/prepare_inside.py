@@ -124,8 +124,7 @@ def make_baseline() -> str:
     listed = git("ls-files", "-s", "-z", cwd=ORIGIN, settings=["safe.directory=*", "core.fsmonitor=false"])
     # Another repository's commits are not ours to hold: what they brought is taken as ordinary files.
     tracked = [entry for entry in listed.split(b"\0") if entry and not entry.startswith(b"160000 ")]
-    empty_repository(BASELINE, bare=True)
-    add_excludes(BASELINE)
+    make_empty_repository()
     for entry in tracked:
         restore_mode(WORK / os.fsdecode(entry.partition(b"\t")[2]), executable=entry.startswith(b"100755 "))
     place = {"GIT_DIR": str(BASELINE), "GIT_WORK_TREE": str(WORK)}
@@ -142,14 +141,6 @@ def make_baseline() -> str:
     return commit
 
 
-def add_excludes(repository: Path) -> None:
-    """Ignore what the image's own repository ignores beside its ``.gitignore`` files."""
-    excluded = ORIGIN / ".git" / "info" / "exclude"
-    if excluded.is_file():
-        with (repository / "info" / "exclude").open("ab") as file:
-            file.write(excluded.read_bytes() + b"\n")
-
-
 def restore_mode(path: Path, *, executable: bool) -> None:
     """Restore a file's mode: published images have made every file executable."""
     if path.is_file() and not path.is_symlink():
@@ -160,10 +151,8 @@ def restore_mode(path: Path, *, executable: bool) -> None:
 def make_own_repository(commit: str) -> None:
     """Make the agent's own repository: the same commit, and an index that holds for a copy with the same times."""
     own = WORK / ".git"
-    empty_repository(own, bare=False)
-    shutil.copyfile(BASELINE / "info" / "exclude", own / "info" / "exclude")
-    shutil.copytree(BASELINE / "objects", own / "objects", dirs_exist_ok=True)
-    (own / "refs" / "heads" / "main").write_text(f"{commit}\n", encoding="ascii")
+    shutil.copytree(BASELINE, own)
+    (own / "config").write_text(SETTINGS.format(bare="false", logs="true"), encoding="ascii")
     place = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(WORK)}
     git("read-tree", commit, variables=place)
     git("update-index", "-q", "--refresh", cwd=WORK, variables=place)
@@ -173,15 +162,16 @@ def make_own_repository(commit: str) -> None:
     readable(own)
 
 
-def empty_repository(folder: Path, *, bare: bool) -> None:
-    """Make a repository without templates, hooks, remotes or logs."""
+def make_empty_repository() -> None:
+    """Make a bare repository without templates, hooks, remotes or logs, which ignores what the image's own does."""
     for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
-        (folder / part).mkdir(parents=True)
-    (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
-    words = {"bare": str(bare).lower(), "logs": str(not bare).lower()}
-    (folder / "config").write_text(SETTINGS.format(**words), encoding="ascii")
-    (folder / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
-    (folder / "info" / "exclude").write_text(IGNORED, encoding="ascii")
+        (BASELINE / part).mkdir(parents=True)
+    (BASELINE / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+    (BASELINE / "config").write_text(SETTINGS.format(bare="true", logs="false"), encoding="ascii")
+    (BASELINE / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
+    excluded = ORIGIN / ".git" / "info" / "exclude"
+    more = excluded.read_bytes() + b"\n" if excluded.is_file() else b""
+    (BASELINE / "info" / "exclude").write_bytes(IGNORED.encode() + more)
 
 
 def git(
