@@ -69,3 +69,7 @@ class AgentFault(DgmError):
         super().__init__(message)
         self.stage = stage
         self.output = output
+
+    def __reduce__(self) -> tuple[type["AgentFault"], tuple[str, str, bytes]]:
+        """Let it cross between processes."""
+        return AgentFault, (self.stage, str(self), self.output)

@@ -27,6 +27,11 @@ _FORMER_SECTIONS = {name: name for name in KINDS if name != "openai-compatible"}
 """Section of ``models`` before version 2 of the settings → section of ``providers``."""
 _GONE = frozenset({
     ("scale", "speculate"),
+    ("scale", "cache_mb"),
+    ("scale", "registry"),
+    ("scale", "images_gb"),
+    ("scale", "lease_s"),
+    ("scale", "demand"),
     ("limits", "log_bytes"),
     ("limits", "workspace_bytes"),
     ("evidence", "transcript_bytes"),

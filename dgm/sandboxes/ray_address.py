@@ -16,20 +16,16 @@ def is_ray_address(text: str) -> bool:
 
 
 def parse_ray_address(text: str, origin: str) -> str:
-    """Return the address of a cluster as Ray takes it: ``auto`` or ``HOST:PORT``.
-
-    Args:
-        text: ``ray`` or ``ray://HOST:PORT``.
-        origin: of the text, for people.
+    """Return the address of a cluster as Ray takes it, ``auto`` or ``HOST:PORT``; ``origin`` is that of the text.
 
     Raises:
         UserError: it is no such address.
     """
     if text == NAME:
         return "auto"
-    found = _FORM.fullmatch(text.removeprefix(_PREFIX))
-    if not text.startswith(_PREFIX) or found is None or not 0 < int(found[2]) < 65536:
+    address = _FORM.fullmatch(text.removeprefix(_PREFIX))
+    if not text.startswith(_PREFIX) or address is None or not 0 < int(address[2]) < 65536:
         raise UserError(
             f"{origin}={text}: write ray, or ray://HOST:PORT with the address that 'ray start --head' prints"
         )
-    return found[0]
+    return address[0]

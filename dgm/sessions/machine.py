@@ -77,12 +77,12 @@ async def check_machine(known: Callable[[str], bool | None]) -> MachineChecks:
 
 
 async def _check_cluster(rows: Sequence[CheckRow]) -> MachineChecks:
-    """Check the Ray cluster that the environment names: a sandbox on one of its nodes, and what each node has."""
-    from dgm.sandboxes.ray.diagnosis import diagnose_nodes
+    """Check the Ray cluster that the environment names: a sandbox on one of its nodes, and what the nodes have."""
+    from dgm.sandboxes.ray.engine import diagnose_nodes
 
     found = await probe(RAY)
     usable = is_fit(found, RAY, unbounded=is_unbounded_accepted())
-    shown = [CheckRow(row.name, row.ok, row.detail) for row in (*found, *await diagnose_nodes())]
+    shown = [CheckRow(row.name, row.ok, row.detail) for row in (*found, await diagnose_nodes())]
     return MachineChecks([*rows, *shown], usable)
 
 

@@ -60,13 +60,13 @@ def ray_engine(nodes: int, settings: Settings) -> Iterator[RayEngine]:
     import ray
     from ray.cluster_utils import Cluster
 
-    from dgm.sandboxes.ray.ray_cluster import connect
+    from dgm.sandboxes.ray.cluster import connect
 
     common = {"object_store_memory": _STORE_BYTES, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **common})
     try:
         for _ in range(nodes):
-            made.add_node(num_cpus=2, object_store_memory=_STORE_BYTES)
+            made.add_node(num_cpus=2, memory=4 * 2**30, object_store_memory=_STORE_BYTES)
         yield RayEngine(connect(made.address), settings.scale)
     finally:
         ray.shutdown()

@@ -1,47 +1,47 @@
-"""The engine whose sandboxes are on the nodes of a Ray cluster: places them, and forwards what is asked of them."""
+"""The engine whose sandboxes are on the nodes of a Ray cluster: finds a node with room, and forwards what is asked."""
 
 import asyncio
-import contextlib
+import functools
+import hashlib
+import logging
 import secrets
+import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from operator import methodcaller
+from typing import Any
 
-from dgm.archive.live_nodes import NodeState
 from dgm.config import ScaleSettings, Settings
+from dgm.domain import Snapshot
 from dgm.errors import DgmError, Infrastructure, UserError
-from dgm.protocols import SandboxSpec
+from dgm.protocols import Completed, Mount, SandboxSpec
 from dgm.sandboxes import recipes
-from dgm.sandboxes.container import IN_ENGINE
+from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import find_cluster, find_named_engine
-from dgm.sandboxes.ray.cache import pack_for_nodes
-from dgm.sandboxes.ray.cluster import Cluster, HostNeeds
-from dgm.sandboxes.ray.hosts import Host, HostPool, Wish
-from dgm.sandboxes.ray.image_places import ImagePlaces
-from dgm.sandboxes.ray.image_plans import DOCKER, ImageDigests, ImagePlans, PlannedImage
-from dgm.sandboxes.ray.keeper import NODE, RUN, SANDBOX, SESSION
-from dgm.sandboxes.ray.node_counts import NodeCounts
-from dgm.sandboxes.ray.node_use import NodeUse
-from dgm.sandboxes.ray.remote_sandbox import RemoteSandbox
-from dgm.sandboxes.ray.session import ClusterSession
-from dgm.sandboxes.ray.waiting import Late, finish, within
-from dgm.sandboxes.ray.wire import HostedSpec, decode, encode
+from dgm.sandboxes.probes import DiagnosisRow
+from dgm.sandboxes.ray.cluster import ClusterNode, NodeActor, NodeLost, RayCluster, connect
+from dgm.sandboxes.ray.connection import HeadListener
+from dgm.sandboxes.ray.images import ImagePlans
+from dgm.sandboxes.ray.node import OpenRequest, ShownFolder, describe_build
+from dgm.sandboxes.ray_address import NAME
+from dgm.sandboxes.shown_folders import pack_folders
+from dgm.sandboxes.threads import finish_work
 
+_START_S = 120.0
 _OPEN_S = 1800.0
 """Maximum seconds to open a sandbox: an image may have to be built first."""
 _CLOSE_S = 60.0
-_TRIES = 8
+_FILES_S = 900.0
+_SPARE_S = 300.0
+"""Seconds beyond a command's own time for a node that is busy."""
 _LOOK_AGAIN_S = 60.0
-"""Seconds of waiting for room after which nodes that were to be avoided are looked at again."""
+"""Seconds of waiting for room after which it is decided anew which nodes are left alone."""
+REST_S, UNREADY_S = 30.0, 300.0
+"""Seconds for which a node that failed, or cannot be used, is left alone while others are there."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A sandbox on its way to being opened."""
-
-    host: Host
-    use: NodeUse
-    ident: str
+log = logging.getLogger(__name__)
 
 
 def open_ray(settings: Settings) -> "RayEngine":
@@ -50,36 +50,64 @@ def open_ray(settings: Settings) -> "RayEngine":
     Raises:
         UserError: the package ray is missing, no cluster answers, or a Docker engine is named.
     """
-    from dgm.sandboxes.ray.ray_cluster import connect
-
     address = find_cluster()
-    if address is None and (given := find_named_engine()):
+    if address is None and (named := find_named_engine()):
         raise UserError(
-            f"{given.by}={given.address}: a Docker engine, and the sandbox is ray: write ray or ray://HOST:PORT"
+            f"{named.by}={named.address}: a Docker engine, and the sandbox is ray: write ray or ray://HOST:PORT"
         )
     return RayEngine(connect(address or "auto"), settings.scale)
 
 
-class RayEngine:
-    """An engine that opens sandboxes on the nodes of a cluster.
+class _Node:
+    """One node as the head knows it."""
 
-    Each has a host of its own there, which is used for one sandbox after the other.
-    """
+    def __init__(self, ident: str, node: ClusterNode) -> None:
+        self.ident, self.name, self.cpus, self.memory_mb = ident, node.name, node.cpus, node.memory_mb
+        self.actor: NodeActor | None = None
+        self.engine = ""
+        """Name of its own engine; empty: not known yet."""
+        self.rests_until = 0.0
+
+    def leave_alone(self, why: object, seconds: float = REST_S) -> None:
+        """Open no sandbox there for a while."""
+        self.rests_until = time.monotonic() + seconds
+        log.warning("the node %s failed: %s", self.name, why)
+
+    async def call(self, seconds: float, method: str, *args: object) -> Any:  # noqa: ANN401  (what the method returns)
+        """Return what a method of the node's actor returns, and raise what it raises.
+
+        Raises:
+            NodeLost: the actor or its node is lost, or does not answer in time.
+        """
+        actor = self.actor
+        if actor is None:
+            raise NodeLost(f"the actor of {self.name} is lost")
+        try:
+            async with asyncio.timeout(seconds):
+                return await actor.call(method, *args)
+        except TimeoutError as error:
+            raise NodeLost(f"{self.name} did not answer within {seconds:.0f} s") from error
+        except NodeLost:
+            if self.actor is actor:
+                self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End the actor and all its sandboxes; another is started for the next one."""
+        actor, self.actor = self.actor, None
+        if actor is not None:
+            actor.kill()
+
+
+class RayEngine:
+    """An engine that opens sandboxes on the nodes of a cluster."""
 
     name = "ray"
 
-    def __init__(self, cluster: Cluster, scale: ScaleSettings) -> None:
-        self.cluster = cluster
-        self.scale = scale
-        self._session: ClusterSession | None = None
-        self._hosts = HostPool(cluster, grows=scale.demand > 0)
-        self._counts = NodeCounts()
-        self._plans = ImagePlans(scale)
-        self._digests: dict[str, ImageDigests] = {}
-        self._images = ImagePlaces(self._digests)
-        self._incarnation = 0
-        """Number of this process among all that have used the cluster, the same for all its sessions. A process that
-        slept while a later one took over keeps its number, and is refused."""
+    def __init__(self, cluster: RayCluster, scale: ScaleSettings) -> None:
+        self._cluster, self._scale = cluster, scale
+        self._nodes: dict[str, _Node] = {}
+        self._plans = ImagePlans(scale.node_engine)
 
     @property
     def task_images(self) -> ImagePlans:
@@ -94,184 +122,209 @@ class RayEngine:
         """
         self._plans.prepare(sources, tag)
 
-    @contextlib.asynccontextmanager
-    async def open(self, spec: SandboxSpec) -> AsyncIterator[RemoteSandbox]:
+    @asynccontextmanager
+    async def open(self, spec: SandboxSpec) -> AsyncIterator["RemoteSandbox"]:
         """Open a fresh sandbox on a node with room, and remove it when the context ends.
 
-        A task's image is made on the node first, if that does not have it; nodes that have it are taken first.
-
         Raises:
-            UserError: there is no such recipe, or nodes have no images of tasks.
+            UserError: there is no such recipe, or the nodes have no images of tasks.
             Infrastructure: no node has room in time, or the node failed.
         """
         if spec.runtime:
             raise UserError("agent.toml: image: nodes show no second image; use --sandbox docker")
-        planned: PlannedImage | None = None
-        if spec.image.startswith(IN_ENGINE):
-            planned = self._plans.find(spec.image)
-        else:
+        steps = self._plans.steps(spec.image)
+        if not steps:
             recipes.load(spec.image)
-        session = await self._begin()
-        session.note_use(1)
-        try:
-            placed = await self._place(session, spec, planned)
-            sandbox: RemoteSandbox | None = None
+        folders = [await asyncio.to_thread(_pack, self._cluster, mount) for mount in spec.mounts]
+        request = OpenRequest(replace(spec, mounts=(), socket=None), folders, steps)
+        async with AsyncExitStack() as stack:
+            node = await self._place(stack, spec, needs_images=bool(steps))
+            if spec.socket is not None:
+                listener = HeadListener(self._cluster.head_host, spec.socket.source)
+                await stack.enter_async_context(listener)
+                request = replace(request, head=listener.address, socket=spec.socket.target)
+            ident = secrets.token_hex(8)
+            stack.push_async_callback(_finish, self._close(node, ident))
             try:
-                node = placed.host.node
-                with self._counts.hold_slot(node):
-                    if planned is not None:
-                        await self._make_image(session, placed, planned)
-                    sandbox = await self._open(session, placed, spec)
-                    yield sandbox
-            finally:
-                if sandbox is not None and not sandbox.is_lost:
-                    session.note_end(placed.host.node, sandbox.failure)
-                sound = sandbox is not None and not sandbox.is_lost
-                await finish(self._close(session, placed, sound=sound))
-        finally:
-            session.note_use(-1)
+                await node.call(_OPEN_S, "open", ident, node.ident, request)
+            except DgmError as error:
+                node.leave_alone(error)
+                raise Infrastructure(f"no sandbox on the node {node.name}: {error}") from error
+            yield RemoteSandbox(node, ident)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox of all nodes that carries all of ``labels``; return their number."""
-        self._hosts.retire()
-        return await (await self._begin()).reap(labels)
+        return sum(await asyncio.gather(*(self._reap(node, labels) for node in await self.look())))
 
-    def nodes(self) -> Sequence[NodeState]:
-        """Return the state of each node that was used in this process."""
-        return self._counts.states(self._session.avoided if self._session is not None else ())
+    async def look(self) -> Sequence[_Node]:
+        """Return the live nodes."""
+        alive = await self._cluster.nodes()
+        return [self._nodes.setdefault(ident, _Node(ident, node)) for ident, node in alive.items()]
 
-    async def _begin(self) -> ClusterSession:
-        """Return the session of this event loop."""
-        known = self._session
-        if known is None or known.is_over or known.loop is not asyncio.get_running_loop():
-            self._session = known = ClusterSession(self.cluster, self.scale, self._incarnation)
-            known.counts = self._counts
-            self._images = ImagePlaces(self._digests)
-        await known.begin()
-        self._incarnation = known.incarnation
-        return known
+    async def _place(self, stack: AsyncExitStack, spec: SandboxSpec, *, needs_images: bool) -> _Node:
+        """Return a node that can open a sandbox, whose room is set aside there until ``stack`` ends."""
+        ends, failures = time.monotonic() + self._scale.wait_s, 0
+        while True:
+            nodes = await self.look()
+            avoid = _find_avoided(nodes, spec, needs_images=needs_images)
+            wait_s = min(max(0.0, ends - time.monotonic()), _LOOK_AGAIN_S)
+            room = await self._cluster.reserve(spec.cpus, spec.memory_mb, avoid, wait_s)
+            if room is None:
+                if wait_s < _LOOK_AGAIN_S:
+                    raise Infrastructure(f"no node had room within {self._scale.wait_s:.0f} s (scale.wait_s)")
+                continue
+            async with AsyncExitStack() as releasing:
+                releasing.push_async_callback(finish_work, room.release)
+                node = self._nodes.get(room.node)
+                if node is None:  # it joined the cluster meanwhile
+                    continue
+                try:
+                    await self.start(node)
+                except Infrastructure as error:
+                    node.leave_alone(error, UNREADY_S)
+                    failures += 1
+                    if failures >= len(nodes):
+                        raise Infrastructure(f"no node of the cluster can be used: {error}") from error
+                    continue
+                if not needs_images or node.engine == "docker":
+                    stack.push_async_exit(releasing.pop_all())
+                    return node
 
-    async def _place(
-        self, session: ClusterSession, spec: SandboxSpec, planned: PlannedImage | None
-    ) -> _Placed:
-        """Return a host without a sandbox, on a node that is in use and can have the image."""
-        needs = HostNeeds(spec.cpus, spec.memory_mb)
-        await session.ask_for_room(needs)
-        ends = time.monotonic() + self.scale.wait_s
-        tries = 0
-        while tries < _TRIES:
-            wish, left_s = await self._wish(session, needs, planned), ends - time.monotonic()
-            waits_s = min(left_s, _LOOK_AGAIN_S) if wish.avoid else left_s
-            try:
-                host = await self._hosts.take(session, wish, waits_s)
-            except Late:
-                if waits_s == left_s:
-                    raise
-                continue  # nodes that were to be avoided may be fit by now
-            tries += 1
-            ident = secrets.token_hex(8)
-            try:
-                use = await session.admit(host.node, ident, spec.labels.get(RUN, ""))
-            except BaseException:
-                host.remote.kill()
-                raise
-            if use is not None and (planned is None or use.engine == DOCKER):
-                return _Placed(host, use, ident)
-            host.remote.kill()
-            if use is not None:
-                with contextlib.suppress(Infrastructure):
-                    await use.ask("release", session.ident, ident)
-        said = "; ".join(session.unfit.values()) or "none has Docker"
-        raise Infrastructure(f"no node of the cluster is fit: {said}")
-
-    async def _wish(self, session: ClusterSession, needs: HostNeeds, planned: PlannedImage | None) -> Wish:
-        """Return the nodes for a sandbox.
+    async def start(self, node: _Node) -> None:
+        """Make sure that a node's actor runs and can open sandboxes.
 
         Raises:
-            Infrastructure: it needs an image, and no node has Docker.
+            Infrastructure: it does not, or cannot.
         """
-        if planned is None:
-            return Wish(needs, session.avoided)
-        if not any(use.engine == DOCKER for use in session.uses.values()):
-            await session.enter_new()
-        with_docker = {node: use for node, use in session.uses.items() if use.engine == DOCKER}
-        if session.uses and not with_docker:
-            raise Infrastructure(
-                f"no node of the cluster has Docker, which the image {planned.plan.tag} needs: start it there "
-                "(dgm doctor --engine ray shows the nodes)"
-            )
-        await self._images.learn(with_docker)
-        tag = planned.plan.tag
-        without = [node for node in session.uses if node not in with_docker]
-        return Wish(needs, [*session.avoided, *without, *self._images.avoided(tag)], self._images.near(tag))
-
-    async def _make_image(self, session: ClusterSession, placed: _Placed, planned: PlannedImage) -> None:
-        node, use = placed.host.node, placed.use
-        others = [each for each in session.uses if each not in session.avoided]
+        if node.actor is None:
+            node.actor = self._cluster.start_actor(node.ident)
         try:
-            if await self._images.ensure(node, use, placed.ident, planned, others):
-                self._counts.note_image(node)
-        except UserError as error:
-            raise Infrastructure(f"no image for a task on the node {use.node.name}: {error}") from error
+            node.engine = await node.call(_START_S, "start", self._scale.node_engine, describe_build())
+        except DgmError as error:
+            node.kill()
+            raise Infrastructure(f"{node.name}: {error}") from error
+
+    async def _close(self, node: _Node, sandbox: str) -> None:
+        """Remove a sandbox; where its node does not say that it did, all of the node's end."""
+        try:
+            if node.actor is not None:
+                await node.call(_CLOSE_S, "close", sandbox)
+        except NodeLost as error:
+            log.warning("%s; what it left is removed there", error)
+            node.kill()
+        except DgmError as error:
+            log.warning("a sandbox on %s did not end well: %s", node.name, error)
+
+    async def _reap(self, node: _Node, labels: Mapping[str, str]) -> int:
+        try:
+            await self.start(node)
+            return int(await node.call(_SPARE_S, "reap", dict(labels)))
         except Infrastructure as error:
-            session.rest(node, f"{use.node.name}: {error}")
-            await session.forget_lost()
+            node.leave_alone(f"what is left there cannot be removed: {error}")
+            return 0
+
+
+class RemoteSandbox:
+    """The head's side of one sandbox; each method raises ``Infrastructure`` where the node or the way to it failed."""
+
+    def __init__(self, node: _Node, ident: str) -> None:
+        self._node, self._ident = node, ident
+        self._actor = node.actor
+
+    async def exec(self, argv: Sequence[str], *, timeout_s: float, **options: object) -> Completed:
+        """Run a command to its end, or kill all of it; the options are those of ``Sandbox.exec``."""
+        work = methodcaller("exec", tuple(argv), timeout_s=timeout_s, **options)
+        done: Completed = await self._use(timeout_s + _SPARE_S, work)
+        return done
+
+    async def put(self, files: Snapshot, target: str) -> None:
+        """Write the files below ``target``."""
+        await self._use(_FILES_S, methodcaller("put", dict(files), target))
+
+    async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> Snapshot:
+        """Return the contents of a folder."""
+        work = methodcaller("get", source, limit_bytes=limit_bytes, exclude=tuple(exclude))
+        files: Snapshot = await self._use(_FILES_S, work)
+        return files
+
+    async def halt(self) -> None:
+        """End all programs in the sandbox; its files stay."""
+        await self._use(_SPARE_S, methodcaller("halt"))
+
+    async def _use(self, seconds: float, work: methodcaller) -> Any:  # noqa: ANN401  (what the method returns)
+        if self._node.actor is not self._actor:
+            raise NodeLost(f"the sandbox on {self._node.name} is lost")
+        try:
+            return await self._node.call(seconds, "use", self._ident, work)
+        except Infrastructure as error:
+            self._node.leave_alone(error)
             raise
 
-    async def _open(self, session: ClusterSession, placed: _Placed, spec: SandboxSpec) -> RemoteSandbox:
-        host, use, ident = placed.host, placed.use, placed.ident
-        try:
-            packed = await asyncio.to_thread(pack_for_nodes, spec.mounts)
-            folders = tuple(
-                [
-                    (await use.show(ident, each), each.target, each.digest if each.constant else "")
-                    for each in packed
-                ]
-            )
-            link, socket = None, None
-            if spec.socket is not None:
-                link = await session.open_link(use, spec.socket.source)
-                said = await use.ask(
-                    "listen", session.ident, ident, encode(link.key), spec.socket.source.name
-                )
-                socket = (decode(said, str), spec.socket.target)
-            hosted = HostedSpec(
-                image=spec.image,
-                labels={**spec.labels, SESSION: session.ident, NODE: host.node, SANDBOX: ident},
-                folders=folders,
-                socket=socket,
-                cpus=spec.cpus,
-                memory_mb=spec.memory_mb,
-                pids=spec.pids,
-                disk_mb=spec.disk_mb,
-                lifetime_s=spec.lifetime_s,
-                filled=dict(spec.filled),
-            )
-            opening = host.remote.call("open", self.scale.node_engine, encode(hosted))
-            decode(await within(_OPEN_S, opening, f"the engine of {use.node.name}"), str)
-        except DgmError as error:
-            why = f"{use.node.name}: {error}"
-            session.rest(host.node, why)
-            await session.forget_lost()
-            raise Infrastructure(f"no sandbox on the node {why}") from error
-        return RemoteSandbox(host.remote, use.node.name, link, lambda: session.confirm(host.node, use))
 
-    async def _close(self, session: ClusterSession, placed: _Placed, *, sound: bool) -> None:
-        """Remove a sandbox; keep its host if all went well."""
-        host, use = placed.host, placed.use
-        try:
-            decode(await within(_CLOSE_S, host.remote.call("close"), f"a sandbox on {use.node.name}"), str)
-            decode(await use.ask("release", session.ident, placed.ident), str)
-        except DgmError:
-            sound = False
-            with contextlib.suppress(DgmError):
-                await session.forget_lost()
-        if sound and host.node not in session.avoided:
-            self._hosts.give_back(host)
-            return
-        host.remote.kill()
-        if not sound:
-            # A container outlives the program that opened it.
-            with contextlib.suppress(DgmError):
-                await use.ask("reap", {SESSION: session.ident, SANDBOX: placed.ident}, use.node_engine)
-                await use.ask("release", session.ident, placed.ident)
+async def diagnose_nodes() -> DiagnosisRow:
+    """Return the nodes of the cluster that the environment names as a row for ``dgm doctor``; open no sandbox."""
+    usual, texts, total = recipes.load("python").spec({}), [], 0
+    try:
+        engine = choose(NAME)
+        assert isinstance(engine, RayEngine)
+        for node in await engine.look():
+            count = int(min(node.cpus // usual.cpus, node.memory_mb // usual.memory_mb))
+            try:
+                await engine.start(node)
+                texts.append(f"{node.name}: {node.engine}, {count} sandboxes of the recipe python at once")
+                total += count
+            except Infrastructure as error:
+                texts.append(str(error))
+    except DgmError as error:
+        texts.append(str(error))
+    return DiagnosisRow("nodes", total > 0, "; ".join(texts) or "the cluster has none with processors")
+
+
+def _find_avoided(nodes: Sequence[_Node], spec: SandboxSpec, *, needs_images: bool) -> Collection[str]:
+    """Return the nodes on which a sandbox must not be.
+
+    Raises:
+        Infrastructure: there is no other.
+    """
+    now = time.monotonic()
+    fit = [
+        node
+        for node in nodes
+        if node.cpus >= spec.cpus
+        and node.memory_mb >= spec.memory_mb
+        and not (needs_images and node.engine not in ("", "docker"))
+    ]
+    if not fit:
+        docker = ", and Docker," if needs_images else ""
+        raise Infrastructure(
+            f"no node of the cluster has {spec.cpus:g} processors, {spec.memory_mb} MB{docker} for a sandbox"
+        )
+    rested = [node for node in fit if node.rests_until <= now]
+    return {node.ident for node in nodes if node not in (rested or fit)}
+
+
+_PACKING = threading.Lock()
+
+
+def _pack(cluster: RayCluster, mount: Mount) -> ShownFolder:
+    if not mount.digest:
+        return ShownFolder(secrets.token_hex(16), mount.target, "", pack_folders([mount])[0].stream)
+    with _PACKING:
+        return _pack_constant(cluster, mount)
+
+
+@functools.lru_cache(maxsize=8)
+def _pack_constant(cluster: RayCluster, mount: Mount) -> ShownFolder:
+    """Pack a folder that never changes, once for all sandboxes and nodes."""
+    key, data = hashlib.sha256(mount.digest.encode()).hexdigest()[:32], pack_folders([mount])[0].stream
+    return ShownFolder(key, mount.target, mount.digest, cluster.share(data))
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    """Finish the work even if the waiter is cancelled; raise the cancellation afterwards."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise

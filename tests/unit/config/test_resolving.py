@@ -148,7 +148,7 @@ def test_present_names_need_no_message(caplog):
 def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_run():
     record = {
         "vetting": {},
-        "scale": {"speculate": 3.0, "lease_s": 9.0},
+        "scale": {"speculate": 3.0, "lease_s": 9.0, "wait_s": 9.0},
         "models": {
             "solve": "a",
             "bedrock": {"profile": "p", "region": "r"},
@@ -157,7 +157,7 @@ def test_a_setting_that_is_gone_is_dropped_from_the_frozen_settings_of_an_older_
         "providers": {"bedrock": {"region": "later"}},
     }
     now = read_frozen(record, "run.json")
-    assert (now.scale.lease_s, now.models.solve) == (9.0, "a")
+    assert (now.scale.wait_s, now.models.solve) == (9.0, "a")
     assert now.providers["bedrock"] == ProviderSettings(region="later")
     assert "azure" not in now.providers
     assert record["scale"]["speculate"] == 3.0
