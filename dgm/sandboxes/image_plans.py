@@ -1,7 +1,7 @@
-"""How the images of tasks are made: planned where benchmarks ask, carried out on each engine that a sandbox needs one.
+"""How the images of tasks are made on several engines or nodes: planned here, made where a sandbox needs one.
 
-A benchmark asks for images as it asks a Docker engine (``ImageStore``). Each plan is a sequence of steps, which can be
-pickled.
+A benchmark asks for images as it asks one Docker engine (``ImageStore``). Images that only this machine has are not
+sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,13 +14,17 @@ from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.image_store import ImageStore, refuse_addresses
 
 Step = Callable[[ImageStore], object]
-"""One step of making an image; it blocks and raises as ``ImageStore`` does."""
+"""One step of making an image, which can be pickled; it blocks and raises as ``ImageStore`` does."""
 
 
 class ImagePlans:
-    """The images that benchmarks asked for. Its methods are those of a store of task images; each plans."""
+    """The images that benchmarks asked for. Its methods are those of a store of task images; each plans.
 
-    def __init__(self) -> None:
+    They raise ``UserError`` if the nodes have no images.
+    """
+
+    def __init__(self, node_engine: str = "docker") -> None:
+        self._node_engine = node_engine
         self._steps: dict[str, tuple[Step, ...]] = {}
 
     def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
@@ -47,6 +51,10 @@ class ImagePlans:
 
     def plan(self, tag: str, *steps: Step) -> None:
         """Make ``tag`` in these steps."""
+        if self._node_engine == "bubblewrap":
+            raise UserError(
+                f"scale.node_engine=bubblewrap: the image {tag} needs Docker on the nodes: use docker or auto"
+            )
         self._steps[tag] = steps
 
     def steps(self, image: str) -> tuple[Step, ...]:
@@ -76,4 +84,7 @@ def _find(store: ImageStore, names: Sequence[str]) -> str:
         if store.offered(name):
             store.pull(name)
             return name
-    raise UserError(f"the engine has no image {names[0]}, and no registry offers it: pull or build it there")
+    raise UserError(
+        f"no image {names[0]} here, and no registry offers it: push it to a registry that the nodes reach, or copy "
+        f"it: docker save {names[0]} | ssh NODE docker load"
+    )

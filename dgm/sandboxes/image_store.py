@@ -98,26 +98,22 @@ class ImageStore:
             return find_image(self._client, reference) is not None
 
     def offered(self, reference: str) -> bool:
-        """Return whether a registry answers for the image, asked through the engine with its mirrors and proxies."""
-        return bool(self.resolve(reference))
+        """Return whether a registry answers for the image, asked through the engine with its mirrors and proxies.
 
-    def resolve(self, reference: str) -> str:
-        """Return the digest of an image in its registry; empty if none offers it.
-
-        A registry that offered nothing is asked again after a minute.
+        One that offered nothing is asked again after a minute.
         """
         import docker
         import requests
 
         if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
-            return ""
+            return False
         api = api_with_timeout(self._client, _REGISTRY_ANSWERS_WITHIN_S)
         try:
-            image: Mapping[str, Any] = api.inspect_distribution(reference)  # type: ignore[no-untyped-call]
+            api.inspect_distribution(reference)  # type: ignore[no-untyped-call]
         except (docker.errors.DockerException, requests.RequestException):
             self._refused[reference] = time.monotonic()
-            return ""
-        return str(image["Descriptor"]["digest"])
+            return False
+        return True
 
     def pull(self, reference: str, progress: Progress | None = None) -> None:
         """Pull an image; layers that arrived before an interruption are not pulled again.
@@ -139,21 +135,6 @@ class ImageStore:
                 if progress:
                     progress(*(sum(column) for column in zip((0, 0), *counts.values(), strict=True)))
         uses.note_use(_PULLED + reference)
-
-    def pull_as(self, reference: str, digest: str, name: str) -> None:
-        """Pull the image of a digest, and call it ``name`` here; raise as ``pull``."""
-        exact = f"{split_tag(reference)[0]}@{digest}"
-        self.pull(exact)
-        with convert_engine_errors(f"name the image {exact}"):
-            self._client.api.tag(exact, *split_tag(name))
-            # The name by its digest would keep the image on disk when the other one is removed.
-            slow_api(self._client).remove_image(exact, noprune=True)
-        uses.forget(_PULLED + exact)
-        uses.note_use(_PULLED + name)
-
-    def note_use(self, tag: str) -> None:
-        """Note that an image is used now."""
-        uses.note_use(tag)
 
     def build_recipe(self, recipe: Recipe) -> str:
         """Return the tag of a recipe's image; build it if there is none.

@@ -227,14 +227,12 @@ def test_an_image_that_cannot_be_made_is_an_error_that_names_the_engine():
         async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
             pass
 
-    with pytest.raises(
-        UserError, match=r"^ssh://a: the engine has no image own:1, and no registry offers it"
-    ):
+    with pytest.raises(UserError, match=r"^ssh://a: no image own:1 here, and no registry offers it"):
         asyncio.run(go())
 
 
 def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
     a, b = FakeEngine(images={"own:1"}), FakeEngine()
     group = group_of(a=a, b=b)
-    with pytest.raises(UserError, match=r"^ssh://b: the engine has no image own:1, "):
+    with pytest.raises(UserError, match=r"^ssh://b: no image own:1 here, "):
         group.task_images.check("own:1")
