@@ -45,7 +45,7 @@ from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, o
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
 from dgm.sandboxes.choose import choose, tell_nodes
-from dgm.sandboxes.engine_note import note_engine
+from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability
@@ -361,7 +361,7 @@ async def open_worker(
     labels = {"dgm.run": run.config["id"], "dgm.host": machine_name()}
     allow_threads(THREADS_PER_WORKER * settings.workers)
     await parts.engine.reap(labels)
-    note_engine(run.config["id"], parts.engine)
+    note_engine(run.config["id"], parts.engine.name)
     models: dict[str, LentModel] = {**open_models(settings), "dry-run": DryRun()}
     models["probe"] = models["solve"]
     journal = RunJournal(run, on_event)

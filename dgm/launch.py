@@ -30,7 +30,7 @@ from dgm.paths import NOT_RUNS
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
 from dgm.publish.finding import archive_folders
-from dgm.sandboxes.engine_note import check_engine
+from dgm.sandboxes.engine_address import check_engine
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import Search
 from dgm.search.mending import change_event, withdraw_refused_verdicts

@@ -316,7 +316,9 @@ class _Places:
         for node in (node for statement in scope for node in ast.walk(statement)):
             sides = [*_compared_sides(node)]
             match node:
-                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if called_name(call) in self._functions:
+                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if (
+                    called_name(call) in self._functions
+                ):
                     sides.append(last)
             for side in sides:
                 if not tables or isinstance(side, ast.Name):

@@ -30,38 +30,22 @@ WITHOUT_IMAGES = ("bubblewrap",)
 
 
 class TaskImageStore(Protocol):
-    """The images that tasks bring or name."""
+    """The images that tasks bring or name.
+
+    Each method raises ``UserError`` if there is no such image or it cannot be used or built here, and
+    ``Infrastructure`` if the engine failed.
+    """
 
     def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
-        """Build the context's ``Dockerfile`` as ``tag``, if there is no such image yet.
-
-        Args:
-            context: all that it may copy.
-            tag: of the image.
-            network: whether its steps may use a network.
-
-        Raises:
-            UserError: the Dockerfile cannot be built here.
-            Infrastructure: the engine failed.
-        """
+        """Build the context's ``Dockerfile``, whose steps may use a network, as ``tag`` if that is missing."""
         ...
 
     def hold(self, image: str, folder: str, tag: str) -> None:
-        """Make ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline.
-
-        Raises:
-            UserError: there is no such image or folder.
-            Infrastructure: the engine failed.
-        """
+        """Make ``tag``: the image with its ``folder`` as a workspace (``InImage()``) with a baseline."""
         ...
 
     def check(self, image: str) -> None:
-        """Check that there is such an image, and that dgm can work and grade in it.
-
-        Raises:
-            UserError: there is none, or it lacks a program that dgm needs.
-            Infrastructure: the engine failed.
-        """
+        """Check that there is such an image, and that dgm can work and grade in it."""
         ...
 
 
@@ -134,13 +118,14 @@ class TaskImage:
             UserError: it cannot be built, only Docker could, or it lacks a program.
             Infrastructure: the engine failed.
         """
-        if isinstance(engine, TaskImageBuilder):
-            self._ensure(engine.task_images, network=network)
-        elif self.needs_building:
-            what = self.dockerfile or self.given
-            raise UserError(f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker")
-
-    def _ensure(self, store: TaskImageStore, *, network: bool) -> None:
+        if not isinstance(engine, TaskImageBuilder):
+            if self.needs_building:
+                what = self.dockerfile or self.given
+                raise UserError(
+                    f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker"
+                )
+            return
+        store = engine.task_images
         if self.dockerfile:
             store.build(self.context, self.built, network=network)
         if self.holds_workspace:
@@ -177,15 +162,17 @@ def check_consent(folder: Path, images: Iterable[TaskImage]) -> bool:
     Raises:
         ConsentNeeded: the user has agreed to neither.
     """
-    found = [image for image in images if image.dockerfile]
-    plain, networked = (make_subject(folder, found, network=network) for network in (False, True))
+    images = [image for image in images if image.dockerfile]
+    plain, networked = (make_subject(folder, images, network=network) for network in (False, True))
     if not (plain and networked) or folder.resolve().is_relative_to(asset("benchmarks").resolve()):
         return False
     if networked.is_agreed():
         return True
     if plain.is_agreed():
         return False
-    wanted = any(map(_wants_network, found))
+    wanted = any(
+        wants_network(image.context["Dockerfile"].data.decode("utf-8", "replace")) for image in images
+    )
     asked = networked if wanted else plain
     raise ConsentNeeded(
         f"{folder}: needs {asked.words}, which runs programs of the suite's author; look at them, and if you agree, "
@@ -200,18 +187,14 @@ def make_subject(folder: Path, images: Iterable[TaskImage], *, network: bool) ->
 
     It is the same as long as the Dockerfiles and the files that they may copy are.
     """
-    found = [image for image in images if image.dockerfile]
-    if not found:
+    built = {image.dockerfile: image.built for image in images if image.dockerfile}
+    if not built:
         return None
-    names = [image.dockerfile.relative_to(folder).as_posix() for image in found if image.dockerfile]
+    names = [dockerfile.relative_to(folder).as_posix() for dockerfile in built]
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     how = "with a network" if network else "without a network"
-    content = json.dumps(["suite", network, sorted({image.built for image in found})])
+    content = json.dumps(["suite", network, sorted({*built.values()})])
     return Subject(content, f"Docker to build {', '.join(names[:NAMES_SHOWN])}{more} {how}")
-
-
-def _wants_network(image: TaskImage) -> bool:
-    return wants_network(image.context["Dockerfile"].data.decode("utf-8", "replace"))
 
 
 def _digest(data: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import container_relay, podman, users
+from dgm.sandboxes import podman, relay, users
 from dgm.sandboxes.engine_client import EngineConnection, find_image
 from dgm.sandboxes.owners import label_owner
 from dgm.sandboxes.prepared import COPIED_MB
@@ -50,6 +50,8 @@ class ContainerBase:
     """MiB for a copy of one of its folders, if the image has the label."""
     path: tuple[str, ...] = ()
     """Additional folders with commands."""
+    volumes: tuple[str, ...] = ()
+    """Folders for which the image declares volumes."""
 
     @property
     def keeper(self) -> int:
@@ -113,7 +115,7 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
 
     # The contents of a tmpfs count as memory; the agent is not charged for files that it is given.
     given = base.copied_mb * len(spec.filled) * _MIB + sum(folder.size_bytes for folder in shown.folders)
-    relay_mb = container_relay.MEMORY_MB if spec.socket else 0
+    relay_mb = relay.MEMORY_MB if spec.socket else 0
     memory = f"{(spec.memory_mb + relay_mb) * 1024 + -(-given // 1024)}k"
     return {
         "name": f"dgm-sandbox-{uid}",
@@ -210,6 +212,7 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
     config = image["Config"]
     label = (config.get("Labels") or {}).get(COPIED_MB, "")
     copied_mb = int(label) if label.isdecimal() else 0
-    variables = {name: value for name, _, value in (each.partition("=") for each in config.get("Env") or ())}
-    path = tuple(filter(None, variables.get("PATH", "").split(":")))
-    return ContainerBase(image["Id"], name, group, copied_mb, path)
+    search = next((each[5:] for each in config.get("Env") or () if each.startswith("PATH=")), "")
+    path = tuple(filter(None, search.split(":")))
+    volumes = tuple(posixpath.normpath(target) for target in config.get("Volumes") or ())
+    return ContainerBase(image["Id"], name, group, copied_mb, path, volumes)

@@ -53,10 +53,10 @@ class ContainerPrograms:
         """
         try:
             async with asyncio.timeout(patience_s):
-                async with self.open(program, fed=bool(stdin)) as (ident, stream):
+                async with self.open(program, output, fed=bool(stdin)) as (ident, stream):
                     feeding = asyncio.ensure_future(_feed(stream, stdin))
                     try:
-                        while piece := await stream.read(output):
+                        while piece := await stream.read():
                             output.add(piece)
                     finally:
                         feeding.cancel()
@@ -69,8 +69,12 @@ class ContainerPrograms:
             return None
 
     @contextlib.asynccontextmanager
-    async def open(self, program: Program, *, fed: bool = True) -> AsyncIterator[tuple[str, "ExecStream"]]:
+    async def open(
+        self, program: Program, output: Output, *, fed: bool = True
+    ) -> AsyncIterator[tuple[str, "ExecStream"]]:
         """Start a program, and yield its id and its stream; hang up when the context ends.
+
+        What it writes to stderr is added to the messages of ``output``.
 
         Raises:
             Infrastructure: the engine failed.
@@ -93,9 +97,9 @@ class ContainerPrograms:
         except asyncio.CancelledError:
             await asyncio.wait([starting])
             if not starting.exception():
-                ExecStream(starting.result()[1]).close()
+                ExecStream(starting.result()[1], output).close()
             raise
-        stream = ExecStream(connection)
+        stream = ExecStream(connection, output)
         try:
             yield ident, stream
         finally:
@@ -133,7 +137,8 @@ class ContainerPrograms:
 class ExecStream:
     """The input and output of one program, over a connection that the library opened: a socket, or pipes of ssh."""
 
-    def __init__(self, connection: Any) -> None:  # noqa: ANN401  (of four types)
+    def __init__(self, connection: Any, output: Output) -> None:  # noqa: ANN401  (of four types)
+        self._output = output
         self._response = connection._response  # noqa: SLF001  (nothing else leads to what the library has read)
         self._loop = asyncio.get_running_loop()
         self._receive: Callable[[], bytes]
@@ -162,8 +167,8 @@ class ExecStream:
         self._sent = asyncio.Event()
         self._failure: OSError | None = None
 
-    async def read(self, helpers: Output) -> bytes:
-        """Return the next bytes of the program's output, none at its end; add its stderr to ``helpers.said``.
+    async def read(self) -> bytes:
+        """Return the next bytes of the program's stdout; none at its end.
 
         Raises:
             Infrastructure: the engine hung up in the middle of a frame.
@@ -171,7 +176,7 @@ class ExecStream:
         while header := await self._read_exactly(_FRAME_HEADER_BYTES, may_end=True):
             body = await self._read_exactly(int.from_bytes(header[4:], "big"))
             if header[0] == _STDERR:
-                helpers.add_said(body)
+                self._output.add_said(body)
             elif body:
                 return body
         return b""

@@ -1,7 +1,7 @@
 """The Docker engine: a hardened, network-less container per sandbox, and commands through the engine's exec.
 
 Nothing of the host is mounted, for the engine may see other files: files go in as tar streams, and a shared socket is
-reached through a relay (``container_relay``).
+reached through a relay (``relay``).
 
 ``docker_sandbox`` runs commands. The docker library makes and removes containers, and ``attach`` communicates with
 programs. The library's calls block, so each runs in a thread.
@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure
 from dgm.protocols import SandboxSpec
-from dgm.sandboxes import (
-    container,
-    owners,
-    prepared,
-    recipes,
-    shown_folders,
-    volumes,
-)
+from dgm.sandboxes import container, owners, prepared, recipes, shown_folders, volumes
 from dgm.sandboxes.container import IN_ENGINE, ContainerBase, Shown
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
@@ -32,8 +25,9 @@ from dgm.sandboxes.engine_client import (
     convert_engine_errors,
     find_image,
     remove_container,
+    remove_ended_helpers,
 )
-from dgm.sandboxes.image_store import AGENT, ImageStore, StoredImage
+from dgm.sandboxes.image_store import ImageStore
 from dgm.sandboxes.shown_folders import ShownFolder
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 from dgm.sandboxes.uses import note_use
@@ -58,30 +52,15 @@ class DockerEngine:
             Infrastructure: no engine answers there.
         """
         self._connection = EngineConnection(address)
-        self._client = self._connection.client
-        self._bases: dict[str, tuple[str, ContainerBase]] = {}
-        """Tag of a recipe's image → the prepared one."""
-        self._store = ImageStore(self._client)
+        self.client: DockerClient = self._connection.client
+        """The docker library's client, whose calls block."""
+        self.task_images = self.instances = ImageStore(self.client)
+        """Its images, also for benchmarks whose repositories are inside images."""
         self._volumes = VolumeStore(self._connection)
 
     def close(self) -> None:
         """End the connection; it also ends with this object."""
         self._connection.close()
-
-    @property
-    def client(self) -> "DockerClient":
-        """The connection, for code that builds images."""
-        return self._client
-
-    @property
-    def instances(self) -> ImageStore:
-        """Its images, for benchmarks whose repositories are inside images."""
-        return self._store
-
-    @property
-    def task_images(self) -> ImageStore:
-        """Its images, for tasks that bring or name one."""
-        return self._store
 
     @property
     def facts(self) -> EngineFacts:
@@ -98,11 +77,6 @@ class DockerEngine:
         """The address at which it answers."""
         return self._connection.address
 
-    @property
-    def addresses(self) -> Sequence[EngineAddress]:
-        """The same, as a group of engines has several."""
-        return [self.address]
-
     def check_answers(self) -> None:
         """Make sure that the engine answers; blocks.
 
@@ -110,14 +84,6 @@ class DockerEngine:
             Infrastructure: it does not.
         """
         self._connection.check_answers()
-
-    def has_image(self, reference: str) -> bool:
-        """Return whether there is an image of that name.
-
-        Raises:
-            Infrastructure: the engine failed.
-        """
-        return self._store.has(reference)
 
     def identify(self, image: str) -> str:
         """Return the id of an image, which no other contents have; empty if the engine has no such image; blocks.
@@ -131,11 +97,12 @@ class DockerEngine:
         """
         name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
         with convert_engine_errors(f"look for the image {name}"):
-            found = find_image(self._client, name)
-        return str(found["Id"]) if found else ""
+            return str((find_image(self.client, name) or {}).get("Id", ""))
 
     def remove_labelled(self, labels: Mapping[str, str], *, only_left: bool = False) -> int:
         """Remove every sandbox of this engine that carries all of ``labels``; return their number; blocks.
+
+        Containers in which an ended process prepared an image go, too.
 
         Args:
             labels: values by name.
@@ -144,19 +111,19 @@ class DockerEngine:
         Raises:
             Infrastructure: the engine failed.
         """
+        wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
         with convert_engine_errors("look for left sandboxes"):
-            wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
-            found = self._client.api.containers(all=True, filters={"label": wanted})
-            if only_left:
-                found = [
-                    each
-                    for each in found
-                    if owners.has_ended((each.get("Labels") or {}).get(owners.LABEL, ""))
-                ]
-            for each in found:
-                log.info("removing the container %s", each["Id"][:12])
-                remove_container(self._client, each["Id"])
-        return len(found)
+            remove_ended_helpers(self.client)
+            containers = self.client.api.containers(all=True, filters={"label": wanted})
+            removed = [
+                each["Id"]
+                for each in containers
+                if not only_left or owners.has_ended((each.get("Labels") or {}).get(owners.LABEL, ""))
+            ]
+            for ident in removed:
+                log.info("removing the container %s", ident[:12])
+                remove_container(self.client, ident)
+        return len(removed)
 
     def build(self, recipe: str) -> str:
         """Return the tag of the recipe's image; build it if there is none, which blocks for a minute or so.
@@ -165,21 +132,13 @@ class DockerEngine:
             UserError: there is no such recipe, or its image cannot be made.
             Infrastructure: the build failed.
         """
-        return self._store.build_recipe(recipes.load(recipe))
-
-    def images(self) -> list[str]:
-        """Return the tags of all images that were built from recipes."""
-        return self._store.list_recipes()
-
-    def agent_images(self) -> Sequence[StoredImage]:
-        """Return agents' own images, the longest unused first."""
-        return self._store.list_images([AGENT])
+        return self.task_images.build_recipe(recipes.load(recipe))
 
     def collect(self) -> list[str]:
         """Remove images of former recipes, and images and volumes unused for a week; return the images' tags."""
-        removed = self._store.collect_unused()
+        removed = self.task_images.collect_unused()
         with convert_engine_errors("remove volumes"):
-            volumes.collect(self._client)
+            volumes.collect(self.client)
         return removed
 
     @contextlib.asynccontextmanager
@@ -221,8 +180,15 @@ class DockerEngine:
                 if mount.digest
             }
             if spec.runtime:
-                own = container.find_base(self._client, self._reference(spec.runtime), spec.runtime, 0)
-                mounted |= self._volumes.ensure_runtime(own.image, base.image)
+                runtime = container.find_base(self.client, self._reference(spec.runtime), spec.runtime, 0)
+                mounted |= self._volumes.ensure_runtime(runtime.image, base.image)
+            # An engine would make volumes without bounds. They are read-only, as all of the image.
+            writable = container.owners(spec, base, 0, shown)
+            mounted |= {
+                folder: self._volumes.ensure_part(base.image, folder)
+                for folder in base.volumes
+                if folder not in writable and folder not in mounted
+            }
             ident, uid = container.create(self._connection, spec, base, Shown(shown, mounted))
             sandbox = DockerSandbox(self._connection, ident, base, uid)
             try:
@@ -234,28 +200,26 @@ class DockerEngine:
 
     def _base(self, image: str) -> ContainerBase:
         """Return the base of a container; make its image if necessary."""
-        reference, in_engine = self._reference(image), image.startswith(IN_ENGINE)
-        # A recipe's tag stands for its contents; other names may refer to another image at any time.
-        tag, base = ("", None) if in_engine else self._bases.get(reference, ("", None))
-        if base is not None and find_image(self._client, base.image) is None:
-            # Somebody has removed it meanwhile.
-            del self._bases[reference]
-            reference, base = self._reference(image), None
-        if base is None:
-            if in_engine and find_image(self._client, reference) is None:
-                raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
-            group = prepared.GROUP if in_engine else recipes.load(image).user
-            tag = prepared.prepare(self._client, reference, group=group).tag
-            base = container.find_base(self._client, tag, reference if in_engine else image, group)
-            if not in_engine:
-                self._bases[reference] = tag, base
+        if image.startswith(IN_ENGINE):
+            reference, group = self._reference(image), prepared.GROUP
+            name = reference
+        else:
+            recipe = recipes.load(image)
+            reference, group, name = self.task_images.build_recipe(recipe), recipe.user, image
+        tag = prepared.prepare(self.client, reference, group=group).tag
         note_use(reference)
         note_use(tag)
-        return base
+        return container.find_base(self.client, tag, name, group)
 
     def _reference(self, image: str) -> str:
-        """Return the engine's name of an image; build that of a recipe if necessary."""
-        if image.startswith(IN_ENGINE):
-            return image.removeprefix(IN_ENGINE)
-        recipe = recipes.load(image)
-        return recipe.tag if recipe.tag in self._bases else self._store.build_recipe(recipe)
+        """Return the engine's name of an image; build that of a recipe if necessary.
+
+        Raises:
+            Infrastructure: the engine has no such image.
+        """
+        if not image.startswith(IN_ENGINE):
+            return self.build(image)
+        reference = image.removeprefix(IN_ENGINE)
+        if not self.task_images.has(reference):
+            raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
+        return reference

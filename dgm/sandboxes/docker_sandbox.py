@@ -5,6 +5,8 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
@@ -13,13 +15,13 @@ from dgm.sandboxes import shown_folders, transfer
 from dgm.sandboxes.confined import SIGNALLED, TIMED_OUT, Output, limit_command, out_of_processor
 from dgm.sandboxes.container import ContainerBase
 from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
-from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
 from dgm.sandboxes.engine_client import (
     EngineConnection,
     call_engine,
     convert_engine_errors,
     remove_container,
 )
+from dgm.sandboxes.relay import ContainerRelay, open_relay
 from dgm.sandboxes.shown_folders import ShownFolder
 
 log = logging.getLogger(__name__)
@@ -82,7 +84,7 @@ class DockerSandbox:
         bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, len(stdin))
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            async with end_with(self._relay, self.halt):
+            async with self._halting_without_relay():
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not lacks_processes(exit_code, output):
                 break
@@ -94,21 +96,28 @@ class DockerSandbox:
         seconds = time.monotonic() - started
         if self._relay is not None and await self._relay.was_starved(self._memory_was_short):
             self._relay = None
-            return Completed(
-                _KILLED, bytes(output.kept), output.truncated, out_of_memory=True, seconds=seconds
-            )
-        if processor_s is not None and exit_code == SIGNALLED:
+            done = Completed(_KILLED, bytes(output.kept), output.truncated, out_of_memory=True)
+        elif processor_s is not None and exit_code == SIGNALLED:
             await self._kill_strays()
             return out_of_processor(output, seconds)
+        else:
+            done = await self._classify(exit_code, output, late=seconds >= timeout_s)
+        return replace(done, seconds=seconds)
+
+    async def _classify(self, exit_code: int | None, output: Output, *, late: bool) -> Completed:
+        """Return how a program ended that took its whole time (``late``) or not; kill what is left of it."""
         kept = output.result(exit_code)
-        late = seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)
+        late = late and exit_code in (_KILLED, TIMED_OUT)
         if exit_code is None or late:
             await self._kill_strays()
         # A busy engine takes its time to start a program: one that died of memory did not run out of time.
         if exit_code is None or (late and not (exit_code == _KILLED and await self._memory_was_short())):
-            return Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
+            return Completed(TIMED_OUT, kept, output.truncated, timed_out=True)
         out_of_memory = late or (exit_code == _KILLED and await self._killed_for_memory())
-        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
+        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory)
+
+    def _halting_without_relay(self) -> AbstractAsyncContextManager[None]:
+        return self._relay.halting(self.halt) if self._relay else contextlib.nullcontext()
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Write the files below ``target``, as the sandbox's user."""
@@ -148,9 +157,10 @@ class DockerSandbox:
         """
         done = await self.exec(["cp", "-a", "--", f"{source}/.", target], timeout_s=_COPY_S, cwd="/")
         if done.exit_code:
-            first = done.output.decode("utf-8", "replace").strip().split("\n", 1)[0]
-            said = first or f"exit {done.exit_code}"
-            raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {said}")
+            reason = (
+                done.output.decode("utf-8", "replace").strip().split("\n", 1)[0] or f"exit {done.exit_code}"
+            )
+            raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {reason}")
 
     async def show(self, folder: ShownFolder) -> None:
         """Unpack a folder that the sandbox's user can only read.
@@ -167,6 +177,9 @@ class DockerSandbox:
         Raises:
             Infrastructure: the relay does not start.
         """
+        if shared is None:
+            yield
+            return
         path = self._environment["PATH"]
         async with open_relay(self._programs, self._keeper, path, shared) as self._relay:
             yield

@@ -1,17 +1,23 @@
 """The address of the Docker engine: which one counts where several are given. The docker library does the rest.
 
-A user may name several engines, between which sandboxes are then divided (``engine_group``).
+A user may name several engines, between which sandboxes are then divided (``engine_group``). The engine that a run's
+sandboxes were on is noted on this machine, so that no later session changes it silently. It decides no verdict and is
+not recorded in the run, which may travel.
 """
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dgm.errors import UserError
+from dgm.paths import state_folder
+from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.sandboxes.ray_address import is_ray_address, parse_ray_address
 
 if TYPE_CHECKING:
@@ -80,8 +86,8 @@ def use_engine(address: str | Sequence[str] | None, by: str = ARGUMENT) -> Itera
     if not texts:
         yield
         return
-    named = NamedEngine(tuple(each for text in texts for each in _split_addresses(text)), by)
-    _parse_named(named)
+    named = NamedEngine(tuple(address for text in texts for address in _split_addresses(text)), by)
+    _check_named(named)
     before = _NAMED.set(named)
     try:
         yield
@@ -136,7 +142,8 @@ def resolve_addresses() -> Sequence[EngineAddress]:
         UserError: an address or the context is no good, or an address is given twice.
     """
     if named := find_named_engine():
-        return [parse_address(each, named.by) for each in _parse_named(named)]
+        _check_named(named)
+        return [parse_address(address, named.by) for address in named.addresses]
     if host := os.environ.get("DOCKER_HOST", "").strip():
         return [parse_address(host, "DOCKER_HOST")]
     return [_find_context()]
@@ -151,16 +158,16 @@ def parse_address(text: str, origin: str) -> EngineAddress:
     from docker.errors import DockerException
     from docker.utils import kwargs_from_env, parse_host
 
-    where = f"{origin}={text}"
+    source = f"{origin}={text}"
     if is_ray_address(text):
-        raise UserError(f"{where}: a Ray cluster; here a Docker engine is needed, such as ssh://user@host")
+        raise UserError(f"{source}: a Ray cluster; here a Docker engine is needed, such as ssh://user@host")
     if not text.startswith(("unix://", "tcp://", "ssh://")):
-        raise UserError(f"{where}: begin with unix://, tcp:// or ssh://, such as ssh://user@host")
+        raise UserError(f"{source}: begin with unix://, tcp:// or ssh://, such as ssh://user@host")
     try:
         parse_host(text)
         tls = kwargs_from_env().get("tls") if text.startswith("tcp://") else None
     except (DockerException, ValueError) as error:
-        raise UserError(f"{where}: {error}") from error
+        raise UserError(f"{source}: {error}") from error
     return EngineAddress(DEFAULT_URL if text == "unix://" else text, origin, tls or None)
 
 
@@ -186,8 +193,8 @@ def _split_addresses(text: str) -> tuple[str, ...]:
     return tuple(_BETWEEN.split(text.strip(", ") or text))
 
 
-def _parse_named(named: NamedEngine) -> tuple[str, ...]:
-    """Check all addresses that a user named and return them; raise as ``use_engine``."""
+def _check_named(named: NamedEngine) -> None:
+    """Check all addresses that a user named; raise as ``use_engine``."""
     for number, address in enumerate(named.addresses):
         if is_ray_address(address):
             parse_ray_address(address, named.by)
@@ -195,4 +202,53 @@ def _parse_named(named: NamedEngine) -> tuple[str, ...]:
             parse_address(address, named.by)
         if address in named.addresses[:number]:
             raise UserError(f"{named.by}={address}: is named twice; leave one of them out")
-    return named.addresses
+
+
+def note_engine(run: str, sandbox: str) -> None:
+    """Note the address of a run's engine, or of all its engines, if a user named one by whatever means.
+
+    Args:
+        run: the run's id.
+        sandbox: the kind of its sandboxes.
+    """
+    text = ""
+    if sandbox == RAY:
+        cluster = find_cluster()
+        if cluster == "auto":  # this machine's
+            _note_of(run).unlink(missing_ok=True)
+        elif cluster:
+            text = f"ray://{cluster}"
+    elif sandbox == "docker":
+        text = " ".join(address.url for address in resolve_addresses() if address.origin)
+    if text:
+        _note_of(run).write_text(text, encoding="utf-8")
+
+
+def check_engine(run: str, name: str, sandbox: str) -> None:
+    """Make sure that the environment leads to the engine that the run was on; a user may name another.
+
+    Args:
+        run: the run's id.
+        name: of the run, for people.
+        sandbox: the kind that is about to be opened.
+
+    Raises:
+        UserError: it leads to another one.
+    """
+    note = _note_of(run)
+    if find_named_engine() or not note.is_file():
+        return
+    before = note.read_text(encoding="utf-8")
+    if is_ray_address(before) != (sandbox == RAY):
+        return
+    now = "the cluster of this machine" if sandbox == RAY else str(resolve_address())
+    if sandbox == RAY or before != resolve_address().url:
+        raise UserError(
+            f"{name}: its sandboxes were on {before}, and now would be on {now}: say which with --engine "
+            "(for several engines, once for each)"
+        )
+
+
+def _note_of(run: str) -> Path:
+    # The id is the run's, which may be a stranger's: it is no name of a file.
+    return state_folder("engines") / hashlib.sha256(run.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import functools
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,16 +13,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dgm.errors import Infrastructure, UserError
 from dgm.paths import cache_folder
+from dgm.sandboxes import owners
 from dgm.sandboxes.engine_address import EngineAddress, resolve_address
 
 if TYPE_CHECKING:
-    from docker import DockerClient
+    from docker import APIClient, DockerClient
 
 T = TypeVar("T")
 
+HELPER = "dgm-helper-"
+"""Beginning of the name of a container in which dgm prepares an image or a volume; the mark of its owner follows.
+
+An image that is made of it would inherit labels.
+"""
+SLOW_S = 1800
+"""Maximum seconds of a call on a whole image, such as a commit."""
+_CALL_S = 60
+"""Maximum seconds of any other call."""
 _OLDEST_API = "1.40"
 """Version of the engine's interface in which its newest version is asked for."""
-_ANSWERS_WITHIN_S = 10
+_ANSWERS_WITHIN_S = 20
 _MACHINES: Mapping[str, str] = {"amd64": "x86_64", "arm64": "aarch64"}
 _REMEDIES: Mapping[str, str] = {
     "container-init binary not found": "install the package 'catatonit' on its machine",
@@ -87,12 +98,12 @@ class EngineConnection:
         """
         self.address = resolve_address() if address is None else address
         with self._naming_silence():
-            client = self._make_client(_OLDEST_API)
+            client = self._make_client(_OLDEST_API, _ANSWERS_WITHIN_S)
             self._version: Mapping[str, Any] = client.version(api_version=False)
             client.close()
             if "ApiVersion" not in self._version:
                 raise Infrastructure(f"{self.address}: what answers there is no Docker engine")
-            self.client = self._make_client(str(self._version["ApiVersion"]))
+            self.client = self._make_client(str(self._version["ApiVersion"]), _CALL_S)
             """The library's client of the engine, whose calls block."""
 
     @functools.cached_property
@@ -111,9 +122,8 @@ class EngineConnection:
         Raises:
             Infrastructure: it does not.
         """
-        api = self.client.api
         with self._naming_silence():
-            api.get(f"{api.base_url}/_ping", timeout=_ANSWERS_WITHIN_S).raise_for_status()
+            api_with_timeout(self.client, _ANSWERS_WITHIN_S).ping()
 
     def close(self) -> None:
         """End the connection; the second call does nothing."""
@@ -134,7 +144,7 @@ class EngineConnection:
                 f"no Docker engine answers at {self.address} ({reason}): start it, or install one"
             ) from error
 
-    def _make_client(self, version: str) -> "DockerClient":
+    def _make_client(self, version: str, timeout_s: int) -> "DockerClient":
         import docker
         from docker import transport
 
@@ -143,7 +153,7 @@ class EngineConnection:
         if is_ssh and not hasattr(transport, "SSHHTTPAdapter"):
             raise UserError(f"{address}: needs the library for ssh: pip install 'dgm[ssh]'")
         client = docker.DockerClient(
-            address.url, version=version, tls=address.tls or False, use_ssh_client=True
+            address.url, version=version, timeout=timeout_s, tls=address.tls or False, use_ssh_client=True
         )
         # Proxies of the environment are for package indexes and models.
         client.api.trust_env = False
@@ -229,7 +239,7 @@ def find_image(client: "DockerClient", reference: str) -> Mapping[str, Any] | No
 @contextlib.contextmanager
 def lock_image(name: str) -> Iterator[None]:
     """Hold a lock that allows one maker per image on this machine; ``name`` is the lock's file name."""
-    with (cache_folder("locks") / name).open("w") as file:
+    with (cache_folder("locks") / name.replace("/", "-").replace(":", "-")).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -242,29 +252,86 @@ async def hold_lock(name: str) -> AsyncIterator[None]:
         yield
 
 
-def helper_config(client: "DockerClient", memory: str, **more: Any) -> Any:  # noqa: ANN401  (the library's)
-    """Return the host's part of a container in which dgm prepares or examines an image: bounded, without network."""
+@contextlib.contextmanager
+def helper_container(
+    client: "DockerClient",
+    image: str,
+    memory: str,
+    command: Sequence[str] = ("true",),
+    **host: Any,  # noqa: ANN401
+) -> Iterator[str]:
+    """Create a container in which dgm prepares an image or a volume: as root, bounded, without network.
+
+    It is removed when the context ends, or by ``remove_ended_helpers`` if this process dies.
+
+    Args:
+        client: the engine.
+        image: name or id.
+        memory: limit, as Docker writes it.
+        command: all words of its program.
+        host: further arguments of the library's ``create_host_config``.
+
+    Yields:
+        The id of the container, which is not started.
+    """
     from docker.types import Ulimit
 
-    return client.api.create_host_config(
+    remove_ended_helpers(client)
+    api = client.api
+    config = api.create_host_config(
         network_mode="none",
         security_opt=["no-new-privileges"],
         mem_limit=memory,
         pids_limit=256,
         # Podman's own limits fail where root may not raise them.
         ulimits=[Ulimit(name=name, soft=1024, hard=1024) for name in ("nofile", "nproc")],
-        **more,
+        **host,
     )
+    made = api.create_container(
+        image,
+        entrypoint=list(command),
+        command=[],
+        user="0:0",
+        working_dir="/",
+        name=f"{HELPER}{owners.label_owner().get(owners.LABEL, '')}-{secrets.token_hex(8)}",
+        # Else the proxies of the user's configuration, which may hold passwords, would be in its environment.
+        use_config_proxy=False,
+        host_config=config,
+    )
+    try:
+        yield str(made["Id"])
+    finally:
+        remove_container(client, str(made["Id"]))
+
+
+def remove_ended_helpers(client: "DockerClient") -> None:
+    """Remove helper containers whose owners have ended."""
+    for container in client.api.containers(all=True, filters={"name": HELPER}):
+        name = container["Names"][0].removeprefix("/")
+        if owners.has_ended(name.removeprefix(HELPER).partition("-")[0]):
+            remove_container(client, container["Id"])
 
 
 def remove_container(client: "DockerClient", ident: str) -> None:
-    """Remove a container that may be going away by itself at this moment."""
+    """Remove a container, which may be going away by itself at this moment, and its anonymous volumes."""
     import docker
 
     try:
-        client.api.remove_container(ident, force=True, v=True)
+        slow_api(client).remove_container(ident, force=True, v=True)
     except docker.errors.NotFound:
         pass
     except docker.errors.APIError as error:
         if "already in progress" not in str(error):
             raise
+
+
+def slow_api(client: "DockerClient") -> "APIClient":
+    """Return the interface for calls on whole images, which may take an engine many minutes."""
+    return api_with_timeout(client, SLOW_S)
+
+
+def api_with_timeout(client: "DockerClient", seconds: int) -> "APIClient":
+    """Return the client's interface, on the same connections, with another time limit."""
+    api = type(client.api).__new__(type(client.api))
+    api.__dict__.update(client.api.__dict__, timeout=seconds)
+    return api

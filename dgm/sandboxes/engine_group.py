@@ -1,7 +1,7 @@
 """Several Docker engines as one: each sandbox is opened where the most places are free.
 
-An engine that fails is left alone for a while; what ran there is the loop's to repeat. Images are made on each
-(``group_images``).
+An engine that fails is left alone for a while; what ran there is the loop's to repeat. An image is made on an engine
+before the first sandbox there.
 """
 
 import asyncio
@@ -9,19 +9,22 @@ import contextlib
 import logging
 import math
 import secrets
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import methodcaller
 
 from dgm.archive.live_nodes import NodeState
+from dgm.domain import Snapshot
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.protocols import SandboxSpec
+from dgm.sandboxes import recipes
+from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.docker_sandbox import DockerSandbox
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.group_images import GroupImages
+from dgm.sandboxes.image_plans import ImagePlans, Step
 
 log = logging.getLogger(__name__)
 
@@ -41,17 +44,15 @@ class EngineMember:
         self.address = address
         self.problem = "not connected yet"
         """Why no sandbox is opened there now; empty if it is used."""
-        self.taken: list[float] = []
+        self.busy: list[float] = []
         """Processors of each open sandbox."""
         self._connect, self._clock = connect, clock
         self._engine: DockerEngine | None = None
-        self._cpus = 0
-        self._opened = self._failures = self._images = self._failures_in_a_row = 0
+        self._cpus = self._opened = self._failures = self._images = self._failures_in_a_row = 0
         self._ready: set[str] = set()
         """Images that are known to be there."""
-        self._making: dict[str, threading.Lock] = {}
         self._rests_until = -math.inf
-        self._owed: list[Mapping[str, str]] = []
+        self._unremoved: list[Mapping[str, str]] = []
         """Labels of sandboxes that could not be removed."""
 
     @property
@@ -70,31 +71,36 @@ class EngineMember:
         """True if it has to be tried again now."""
         return bool(self.problem) and self._rests_until <= self._clock()
 
+    @property
+    def state(self) -> NodeState:
+        """The state of this moment."""
+        counts = (self._cpus, len(self.busy), self._opened, self._failures, self._images)
+        return NodeState(self.address.url, *counts, self.problem)
+
     def rank(self, cpus: float) -> tuple[int, float]:
         """Return how many sandboxes of so many processors fit there beside the open ones, and how idle it is."""
-        taken = sum(self.taken)
-        return max(0, math.floor((self._cpus - taken) / cpus + 1e-9)), -taken / max(self._cpus, 1)
+        used = sum(self.busy)
+        return max(0, math.floor((self._cpus - used) / cpus + 1e-9)), -used / max(self._cpus, 1)
 
     def reach(self) -> None:
         """Make sure that the engine answers, and remove what could not be removed before; else leave it alone."""
-        was_away, self._rests_until = bool(self.problem), math.inf
+        self._rests_until = math.inf
         try:
             if self._engine is None:
                 self._engine = self._connect(self.address)
                 self._cpus = self._engine.facts.cpus
             else:
                 self._engine.check_answers()
-            while self._owed:
-                labels = self._owed[-1]
-                self._engine.remove_labelled(labels)
-                self._owed.remove(labels)
+            while self._unremoved:
+                self._engine.remove_labelled(self._unremoved[-1])
+                self._unremoved.pop()
         except DgmError as error:
             self.leave_alone(str(error))
             return
+        if self.problem:
+            log.info("the engine %s answers", self.address.url)
         self._ready.clear()
         self.problem = ""
-        if was_away:
-            log.info("the engine %s answers", self.address.url)
 
     def leave_alone(self, why: str) -> None:
         """Open no sandbox there for a while."""
@@ -105,44 +111,59 @@ class EngineMember:
         self.problem = why
         log.warning("the engine %s failed; left alone for %.0f s: %s", self.address.url, rest_s, why)
 
-    def owe(self, labels: Mapping[str, str]) -> None:
+    def remove_later(self, labels: Mapping[str, str]) -> None:
         """Remove sandboxes with these labels when the engine answers again."""
-        self._owed.append(labels)
+        self._unremoved.append(labels)
 
     def note_opened(self) -> None:
         """Count a sandbox that was opened."""
         self._opened += 1
         self._failures_in_a_row = 0
 
-    def forget_images(self, tags: Collection[str]) -> None:
-        """Take note that images may be missing there."""
-        self._ready.difference_update(tags)
-
-    def make_image(self, tag: str, make: Callable[[DockerEngine], object]) -> None:
-        """Make an image, unless it is known to be there; blocks, one caller an image at a time.
+    def make_image(self, image: str, steps: Sequence[Step]) -> None:
+        """Make the image of a sandbox's specification, unless it is known to be there; blocks.
 
         Raises:
-            UserError: it cannot be made there.
+            UserError: it cannot be made there; the message names the engine.
             Infrastructure: the engine failed.
         """
-        with self._making.setdefault(tag, threading.Lock()):
-            if tag not in self._ready:
-                was_there = self.engine.has_image(tag)
-                make(self.engine)
-                self._images += not was_there
-                self._ready.add(tag)
+        tag = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
+        if tag in self._ready:
+            return
+        was_there = self.engine.task_images.has(tag)
+        try:
+            if not image.startswith(IN_ENGINE):
+                self.engine.build(image)
+            for step in steps:
+                step(self.engine.task_images)
+        except UserError as error:
+            raise UserError(f"{self.address.url}: {error}") from error
+        self._images += not was_there
+        self._ready.add(tag)
 
-    def state(self) -> NodeState:
-        """Return the state of this moment."""
-        return NodeState(
-            self.address.url,
-            self._cpus,
-            len(self.taken),
-            self._opened,
-            self._failures,
-            self._images,
-            self.problem,
-        )
+
+class GroupImages(ImagePlans):
+    """The images of tasks and agents on several engines."""
+
+    def __init__(self, members: Sequence[EngineMember]) -> None:
+        super().__init__()
+        self._members = members
+
+    def check(self, image: str) -> None:
+        """Check on every engine that answers that sandboxes can be made of an image."""
+        super().check(image)
+        for member in _used(self._members):
+            member.make_image(f"{IN_ENGINE}{image}", self.steps(f"{IN_ENGINE}{image}"))
+
+    def build_agent(self, dockerfile: str, source: Snapshot) -> str:
+        """Return the tag of an agent's own image, which is built on the first engine that answers."""
+        tag = _used(self._members)[0].engine.task_images.build_agent(dockerfile, source)
+        self.plan(tag, methodcaller("build_agent", dockerfile, dict(source)))
+        return tag
+
+    def has_programs(self, reference: str) -> bool:
+        """Return whether an agent's own image has the programs that sandboxes need."""
+        return _used(self._members)[0].engine.task_images.has_programs(reference)
 
 
 class EngineGroup:
@@ -169,46 +190,46 @@ class EngineGroup:
         self._members = [EngineMember(address, connect, clock) for address in addresses]
         with ThreadPoolExecutor(len(self._members)) as threads:
             list(threads.map(EngineMember.reach, self._members))
-        if not self._used:
-            raise UserError(f"no Docker sandbox: {self._problems}")
-        self._warn_of_differences()
-        self.task_images = self.instances = GroupImages(self._members)
-        """The images of tasks on all engines."""
-
-    @property
-    def addresses(self) -> Sequence[EngineAddress]:
-        """The addresses of all engines."""
-        return [member.address for member in self._members]
+        try:
+            self._warn_of_differences()
+        except Infrastructure as error:
+            raise UserError(f"no Docker sandbox: {error}") from error
+        self.task_images = GroupImages(self._members)
 
     @property
     def machine(self) -> str:
         """The architecture of the sandboxes, as ``uname -m`` says it; where engines differ, of the first."""
-        return (self._used or self._members)[0].engine.machine
+        return min(self._members, key=lambda member: bool(member.problem)).engine.machine
 
     def nodes(self) -> Sequence[NodeState]:
         """Return the state of each engine."""
-        return [member.state() for member in self._members]
+        return [member.state for member in self._members]
+
+    def plan_instance(self, sources: Sequence[str], tag: str) -> None:
+        """Note that ``tag`` is made of the first of ``sources`` that can be had, from its repository."""
+        self.task_images.prepare(sources, tag)
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[DockerSandbox]:
         """Open a fresh sandbox on the engine with the most free places; one without any is not refused.
 
         Raises:
-            UserError: as for one engine.
+            UserError: as for one engine, or an image cannot be made there.
             Infrastructure: no engine answers, or the chosen one failed; the next sandbox is opened on another.
         """
         member = await self._find_member(spec)
         label = {PLACE: secrets.token_hex(8)}
         is_open = False
-        member.taken.append(spec.cpus)
+        member.busy.append(spec.cpus)
         try:
-            await asyncio.to_thread(self.task_images.ensure_on, member, spec.image)
+            for image in filter(None, (spec.image, spec.runtime)):
+                await asyncio.to_thread(member.make_image, image, self.task_images.steps(image))
             async with member.engine.open(replace(spec, labels={**spec.labels, **label})) as sandbox:
                 is_open = True
                 member.note_opened()
                 yield sandbox
         except Infrastructure as error:
-            member.owe(label)
+            member.remove_later(label)
             if is_open:
                 # Find out whether its engine still answers.
                 if not member.problem:
@@ -217,7 +238,7 @@ class EngineGroup:
             member.leave_alone(str(error))
             raise Infrastructure(f"no sandbox on the engine {member.address.url}: {error}") from error
         finally:
-            member.taken.remove(spec.cpus)
+            member.busy.remove(spec.cpus)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Remove every sandbox that carries all of ``labels``; return their number.
@@ -232,45 +253,48 @@ class EngineGroup:
                     continue
             except Infrastructure as error:
                 member.leave_alone(str(error))
-            member.owe(labels)
+            member.remove_later(labels)
         return removed
-
-    @property
-    def _used(self) -> Sequence[EngineMember]:
-        return [member for member in self._members if not member.problem]
-
-    @property
-    def _problems(self) -> str:
-        return "; ".join(f"{member.address.url}: {member.problem}" for member in self._members)
 
     async def _find_member(self, spec: SandboxSpec) -> EngineMember:
         """Return the engine for a sandbox."""
         due = next((member for member in self._members if member.is_due), None)
         if due is not None:
             await asyncio.to_thread(due.reach)
-        if not self._used:
+        if all(member.problem for member in self._members):
             # Nothing is lost by asking before an engine's rest is over.
             for member in self._members:
                 await asyncio.to_thread(member.reach)
-        if not self._used:
-            raise Infrastructure(f"none of the engines answers: {self._problems}")
-        return max(self._used, key=lambda member: member.rank(spec.cpus))
+        return max(_used(self._members), key=lambda member: member.rank(spec.cpus))
 
     def _warn_of_differences(self) -> None:
-        first, *others = self._used
+        first, *others = used = _used(self._members)
         for member in others:
-            if member.engine.facts.machine != self.machine:
+            if member.engine.machine != first.engine.machine:
                 log.warning(
                     "the engine %s is for %s, and %s for %s: verdicts may differ",
                     member.address.url,
-                    member.engine.facts.machine,
+                    member.engine.machine,
                     first.address.url,
-                    self.machine,
+                    first.engine.machine,
                 )
         known: dict[str, str] = {}
-        for member in self._used:
+        for member in used:
             url, ident = member.address.url, member.engine.facts.ident
             if ident and known.setdefault(ident, url) != url:
                 log.warning(
                     "%s and %s are the same engine: its processors are counted twice", known[ident], url
                 )
+
+
+def _used(members: Sequence[EngineMember]) -> Sequence[EngineMember]:
+    """Return the engines that answer.
+
+    Raises:
+        Infrastructure: there is none.
+    """
+    used = [member for member in members if not member.problem]
+    if not used:
+        problems = "; ".join(f"{member.address.url}: {member.problem}" for member in members)
+        raise Infrastructure(f"none of the engines answers: {problems}")
+    return used

@@ -8,7 +8,9 @@ A Dockerfile may start from a recipe (``FROM dgm/python``), from an image that t
 registry. Those of tasks run programs of the suite's author: bounded, and without a network unless the user allows one.
 """
 
+import hashlib
 import io
+import json
 import logging
 import os
 import re
@@ -16,22 +18,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dgm.archive.snapshots import to_tar
+from dgm.dockerignore import docker_context
 from dgm.domain import Entry, Snapshot
 from dgm.errors import Infrastructure, UserError
 from dgm.folders import read_folder
 from dgm.sandboxes import podman, prepared, recipes, uses
 from dgm.sandboxes.engine_client import (
+    SLOW_S,
+    api_with_timeout,
     convert_engine_errors,
     find_image,
-    helper_config,
     lock_image,
-    remove_container,
+    slow_api,
 )
+from dgm.sandboxes.preparing import Preparation
 from dgm.sandboxes.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -46,9 +50,8 @@ BOUNDED = (TASK, WORKSPACE, INSTANCE, prepared.REPOSITORY)
 """Those that also go beyond a bound of bytes."""
 ASK_AGAIN_S = 60.0
 """Seconds until a registry that offered nothing is asked again."""
-BUILD_S = 1800
 TASKS = "a task's Dockerfile"
-NEEDS = "a task's image needs sh, git, python3 (3.9 or later), and GNU's tar, find and coreutils"
+AGENTS = "agent.toml: image: the Dockerfile (which can copy protected files only)"
 Progress = Callable[[int, int], None]
 """Callback for a download: bytes received, and total bytes as far as known."""
 _LABEL = "dgm.image"
@@ -66,7 +69,6 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 _REGISTRY_ANSWERS_WITHIN_S = 10
 _BUILD_CORES, _BUILD_BYTES = 2, 4_000_000_000
 _LINES, _LINE_CHARACTERS = 3, 300
-_LOOK_S = 120
 _PULLED = "pulled "
 """Beginning of the name of the note that an image was pulled for what was made of it."""
 
@@ -98,29 +100,20 @@ class ImageStore:
     def offered(self, reference: str) -> bool:
         """Return whether a registry answers for the image, asked through the engine with its mirrors and proxies.
 
-        One that did not is asked again after a minute.
+        One that offered nothing is asked again after a minute.
         """
         import docker
         import requests
-        from docker import auth
 
         if time.monotonic() - self._refused.get(reference, -ASK_AGAIN_S) < ASK_AGAIN_S:
             return False
-        api = self._client.api
+        api = api_with_timeout(self._client, _REGISTRY_ANSWERS_WITHIN_S)
         try:
-            registry, _ = auth.resolve_repository_name(reference)
-            login = auth.get_config_header(api, registry)
-            answer = api.get(
-                f"{api.base_url}/v{api.api_version}/distribution/{reference}/json",
-                headers={"X-Registry-Auth": login} if login else {},
-                timeout=_REGISTRY_ANSWERS_WITHIN_S,
-            )
-            if answer.ok:
-                return True
+            api.inspect_distribution(reference)  # type: ignore[no-untyped-call]
         except (docker.errors.DockerException, requests.RequestException):
-            pass
-        self._refused[reference] = time.monotonic()
-        return False
+            self._refused[reference] = time.monotonic()
+            return False
+        return True
 
     def pull(self, reference: str, progress: Progress | None = None) -> None:
         """Pull an image; layers that arrived before an interruption are not pulled again.
@@ -143,29 +136,6 @@ class ImageStore:
                     progress(*(sum(column) for column in zip((0, 0), *counts.values(), strict=True)))
         uses.note_use(_PULLED + reference)
 
-    def resolve(self, reference: str) -> str:
-        """Return the digest of an image in its registry; empty if none offers it, as ``offered`` says."""
-        if not self.offered(reference):
-            return ""
-        with convert_engine_errors(f"ask a registry for {reference}"):
-            image: Mapping[str, Any] = self._client.api.inspect_distribution(reference)  # type: ignore[no-untyped-call]
-        return str(image["Descriptor"]["digest"])
-
-    def pull_as(self, reference: str, digest: str, name: str) -> None:
-        """Pull the image of a digest, and call it ``name`` here; raise as ``pull``."""
-        exact = f"{split_tag(reference)[0]}@{digest}"
-        self.pull(exact)
-        with convert_engine_errors(f"name the image {exact}"):
-            self._client.api.tag(exact, *split_tag(name))
-            # The name by its digest would keep the image on disk when the other one is removed.
-            self._client.api.remove_image(exact, noprune=True)
-        uses.forget(_PULLED + exact)
-        uses.note_use(_PULLED + name)
-
-    def note_use(self, tag: str) -> None:
-        """Note that an image is used now."""
-        uses.note_use(tag)
-
     def build_recipe(self, recipe: Recipe) -> str:
         """Return the tag of a recipe's image; build it if there is none.
 
@@ -173,24 +143,17 @@ class ImageStore:
             UserError: one of its base images cannot be had.
             Infrastructure: the build failed.
         """
-        tag = recipe.tag
-        dockerfile = str(recipe.folder / "Dockerfile")
-        with convert_engine_errors(f"build the image {tag}"):
+        tag, dockerfile = recipe.tag, str(recipe.folder / "Dockerfile")
+        if self.has(tag):
+            return tag
+        # Packages come through the host's own network: its resolver, its proxies, its mirrors.
+        proxies = {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
+        with convert_engine_errors(f"build the image {tag}"), lock_image(tag):
             if find_image(self._client, tag) is None:
-                with lock_image(f"{recipe.name}-{recipe.digest[:16]}"):
-                    if find_image(self._client, tag) is None:
-                        began = time.monotonic()
-                        context = self._resolve_bases(
-                            read_folder(recipe.folder), dockerfile, recipe.folder.parent
-                        )
-                        # Packages come through the host's own network: its resolver, its proxies, its mirrors.
-                        proxies = {
-                            name: value for name, value in os.environ.items() if name.lower() in _PROXIES
-                        }
-                        self._build(
-                            context, tag, dockerfile, Infrastructure, network_mode="host", buildargs=proxies
-                        )
-                        log.info("built the image %s in %.0f s", tag, time.monotonic() - began)
+                began = time.monotonic()
+                context = self._resolve_bases(read_folder(recipe.folder), dockerfile, recipe.folder.parent)
+                self._build(context, tag, dockerfile, Infrastructure, network_mode="host", buildargs=proxies)
+                log.info("built the image %s in %.0f s", tag, time.monotonic() - began)
         return tag
 
     def build(self, context: Snapshot, tag: str, *, network: bool, what: str = TASKS) -> None:
@@ -207,7 +170,7 @@ class ImageStore:
             Infrastructure: the engine failed.
         """
         uses.note_use(tag)
-        with convert_engine_errors("build a task's image"), lock_image(tag.replace("/", "-")):
+        with convert_engine_errors("build a task's image"), lock_image(tag):
             if find_image(self._client, tag) is not None:
                 return
             if not network:
@@ -226,8 +189,37 @@ class ImageStore:
                 },
             )
 
+    def build_agent(self, dockerfile: str, source: Snapshot) -> str:
+        """Return the tag of an agent's own image; build it if it is missing.
+
+        Its steps may use the engine's bridge, as an author's own installation would use the network. What evolution
+        edits is no part of it, so all agents of a lineage share one image.
+
+        Args:
+            dockerfile: a path of ``source``.
+            source: the files that the Dockerfile may copy, unless ``.dockerignore`` names them.
+
+        Raises:
+            UserError: it cannot be built here; the message says why.
+            Infrastructure: the engine failed.
+        """
+        context = dict(docker_context(source, dockerfile))
+        del context[dockerfile]
+        context["Dockerfile"] = source[dockerfile]
+        content = [
+            [path, hashlib.sha256(entry.data).hexdigest(), str(entry.mode)]
+            for path, entry in sorted(context.items())
+        ]
+        tag = f"{AGENT}:{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]}"
+        if not self.has(tag):
+            progress = Preparation("the agent's image")
+            progress.say("building it, which takes minutes where it has many packages")
+            self.build(context, tag, network=True, what=AGENTS)
+            progress.say(f"built in {progress.seconds:.0f} s")
+        return tag
+
     def prepare(self, reference: str, tag: str) -> bool:
-        """Make the start image of sandboxes from an image with a repository at ``/testbed``; note its use.
+        """Make the start image of sandboxes from an image with a repository at ``/testbed``.
 
         It is made again if that image changed. An existing one does not need its source image.
 
@@ -238,74 +230,29 @@ class ImageStore:
             UserError: the image ``reference`` cannot be used; the message says why.
             Infrastructure: the engine failed.
         """
+        return self._derive(reference, tag, prepared.ORIGIN, is_new=False)
+
+    def hold(self, image: str, folder: str, tag: str) -> None:
+        """Make ``tag``, the image with its ``folder`` as a workspace with a baseline; raise as ``prepare``."""
+        self._derive(image, tag, folder, is_new=True)
+
+    def check(self, reference: str) -> None:
+        """Check that sandboxes can be made of an image, which is prepared for them; raise as ``prepare``."""
+        prepared.prepare(self._client, reference)
+
+    def has_programs(self, reference: str) -> bool:
+        """Return whether an image has the programs that sandboxes need; raise as ``prepare`` if it has other faults."""
+        try:
+            self.check(reference)
+        except prepared.ProgramsMissing:
+            return False
+        return True
+
+    def _derive(self, reference: str, tag: str, folder: str, *, is_new: bool) -> bool:
         uses.note_use(tag)
         if not self.has(reference) and self.has(tag):
             return False
-        return prepared.prepare(self._client, reference, tag=tag, repository=prepared.ORIGIN).made
-
-    def hold(self, image: str, folder: str, tag: str) -> None:
-        """Make ``tag``, the image with its ``folder`` as a workspace with a baseline, unless there is such an image.
-
-        Raises:
-            UserError: there is no such image or folder, or the image lacks something that sandboxes need.
-            Infrastructure: the engine failed.
-        """
-        uses.note_use(tag)
-        if self.has(tag):
-            if not self.has(image):
-                return
-        else:
-            self.check(image)
-        prepared.prepare(self._client, image, tag=tag, repository=folder, is_new=True)
-
-    def check(self, reference: str) -> None:
-        """Check that an image has the programs by which dgm works and grades in it.
-
-        Raises:
-            UserError: there is no such image, or it lacks one; the message names all that it lacks.
-            Infrastructure: the engine failed, or the image's programs did not end.
-        """
-        if not self.has(reference):
-            raise UserError(f"the engine has no image {reference}: pull or build it first")
-        lacks = self.find_lacks(reference)
-        if lacks:
-            raise UserError(f"the image {reference} lacks {', '.join(lacks)}: {NEEDS}")
-
-    def find_lacks(self, reference: str) -> list[str]:
-        """Return the programs that an image lacks for sandboxes; raise as ``check``."""
-        import docker
-        import requests
-
-        from dgm.sandboxes.container import find_base
-
-        api = self._client.api
-        with convert_engine_errors("look at a task's image"):
-            base = find_base(self._client, reference, reference, prepared.GROUP)
-            script = files("dgm.sandboxes").joinpath("image_needs.sh").read_text(encoding="utf-8")
-            made = api.create_container(
-                base.image,
-                entrypoint=["/bin/sh", "-c", script],
-                command=[],
-                user="65534:65534",
-                working_dir="/",
-                environment={"PATH": base.search_path},
-                use_config_proxy=False,
-                host_config=helper_config(self._client, "512m", cap_drop=["ALL"]),
-            )
-            try:
-                api.start(made["Id"])
-                api.wait(made["Id"], timeout=_LOOK_S)
-                return api.logs(made["Id"], stderr=False).decode("utf-8", "replace").split("\n")[:-1]
-            except docker.errors.APIError as error:
-                if "/bin/sh" in str(error.explanation):
-                    return ["/bin/sh"]
-                raise
-            except requests.exceptions.ReadTimeout as error:
-                raise Infrastructure(
-                    f"the programs of the image {reference} did not end within {_LOOK_S} s"
-                ) from error
-            finally:
-                remove_container(self._client, str(made["Id"]))
+        return prepared.prepare(self._client, reference, tag=tag, repository=folder, is_new=is_new).made
 
     def list_recipes(self) -> list[str]:
         """Return the tags of all images of recipes, present and former ones, sorted."""
@@ -384,10 +331,10 @@ class ImageStore:
                     continue
                 names: list[str] = image["RootFS"].get("Layers") or []
                 steps: Sequence[Mapping[str, Any]] = self._client.api.history(tag)  # type: ignore[no-untyped-call]
-                sizes = [int(step["Size"]) for step in reversed(steps) if step["Size"]]
-                if len(sizes) != len(names):
-                    # An empty layer; the history does not distinguish it from a step without one.
-                    sizes = [int(image["Size"]) // max(1, len(names))] * len(names)
+            sizes = [int(step["Size"]) for step in reversed(steps) if step["Size"]]
+            if len(sizes) != len(names):
+                # The history does not distinguish an empty layer from a step without one.
+                sizes = [int(image["Size"]) // max(1, len(names))] * len(names)
             layers |= zip(names, sizes, strict=True)
         return layers
 
@@ -398,7 +345,7 @@ class ImageStore:
         pulled = [image.source] if uses.find_last_use(_PULLED + image.source) else []
         for name in (image.tag, *pulled):
             try:
-                self._client.api.remove_image(name, noprune=True)
+                slow_api(self._client).remove_image(name, noprune=True)
             except docker.errors.ImageNotFound:
                 pass
             except docker.errors.APIError as error:
@@ -449,18 +396,18 @@ class ImageStore:
             labels={_LABEL: tag},
             # The user's proxies may hold passwords, which the steps could read.
             use_config_proxy=False,
-            timeout=BUILD_S,
+            timeout=SLOW_S,
             rm=True,
             forcerm=True,
             decode=True,
             **how,
         )
         tail: deque[str] = deque(maxlen=_LINES)
-        ends = time.monotonic() + BUILD_S
+        ends = time.monotonic() + SLOW_S
         for step in steps:
             if time.monotonic() > ends:
                 steps.close()
-                raise fault(f"{what} is not built within {BUILD_S // 60} minutes")
+                raise fault(f"{what} is not built within {SLOW_S // 60} minutes")
             if "error" in step:
                 problem = str(step["error"]).strip().replace("\n", " ")[:_LINE_CHARACTERS]
                 hint = f"; {_ALLOW}" if how["network_mode"] == "none" else ""

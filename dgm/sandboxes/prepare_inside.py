@@ -23,7 +23,6 @@ WORK, BASELINE, COMMANDS = PLACE / "work", PLACE / "baseline.git", PLACE / "bin"
 ENVIRONMENTS = (Path("/opt/miniconda3/envs/testbed/bin"),)
 """Where published images keep the interpreter that the repository is installed for."""
 STANDARD = ("/usr/local/bin", "/usr/bin", "/bin")
-NEEDED = ("git", "tar", "find", "timeout", "env", "cp", "head", "mktemp")
 PAGE, MIB = 4096, 1024 * 1024
 ATTRIBUTES = "* -text -ident -filter !eol !working-tree-encoding !diff !whitespace\n"
 """Files count byte for byte, whatever the repository's own attributes say."""
@@ -93,7 +92,8 @@ def make_repository(folder: str) -> None:
 
 def prepare_repository() -> None:
     """Replace the repository at ``/testbed`` by a work tree and a baseline."""
-    check()
+    if not os.path.lexists(ORIGIN / ".git"):
+        raise Unusable(f"there is no git repository at {ORIGIN}")
     move_work_tree()
     make_own_repository(make_baseline())
     link_commands()
@@ -101,22 +101,8 @@ def prepare_repository() -> None:
     ORIGIN.mkdir()
 
 
-def check() -> None:
-    """Looks whether all is there that sandboxes need.
-
-    Raises:
-        Unusable: something is missing.
-    """
-    path = os.pathsep.join(STANDARD)
-    missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
-    if missing:
-        raise Unusable(f"it lacks {', '.join(missing)} in {' or '.join(STANDARD)}")
-    if not os.path.lexists(ORIGIN / ".git"):
-        raise Unusable(f"there is no git repository at {ORIGIN}")
-
-
 def move_work_tree() -> None:
-    """Copies the work tree without any repository in it, readable by all."""
+    """Copy the work tree without any repository in it, readable by all."""
     remove(PLACE)
     WORK.mkdir(parents=True)
     parts = [str(path) for path in ORIGIN.iterdir() if path.name != ".git"]
@@ -134,12 +120,11 @@ def move_work_tree() -> None:
 
 
 def make_baseline() -> str:
-    """A bare repository whose only commit is the work tree as it stands, edits of the set-up included."""
+    """Make a bare repository whose only commit is the work tree, edits of the set-up included; return the commit."""
     listed = git("ls-files", "-s", "-z", cwd=ORIGIN, settings=["safe.directory=*", "core.fsmonitor=false"])
     # Another repository's commits are not ours to hold: what they brought is taken as ordinary files.
     tracked = [entry for entry in listed.split(b"\0") if entry and not entry.startswith(b"160000 ")]
-    empty_repository(BASELINE, bare=True)
-    add_excludes(BASELINE)
+    make_empty_repository()
     for entry in tracked:
         restore_mode(WORK / os.fsdecode(entry.partition(b"\t")[2]), executable=entry.startswith(b"100755 "))
     place = {"GIT_DIR": str(BASELINE), "GIT_WORK_TREE": str(WORK)}
@@ -156,28 +141,18 @@ def make_baseline() -> str:
     return commit
 
 
-def add_excludes(repository: Path) -> None:
-    """What the image's own repository ignores beside its ``.gitignore`` files is ignored here, too."""
-    excluded = ORIGIN / ".git" / "info" / "exclude"
-    if excluded.is_file():
-        with (repository / "info" / "exclude").open("ab") as file:
-            file.write(excluded.read_bytes() + b"\n")
-
-
 def restore_mode(path: Path, *, executable: bool) -> None:
-    """Takes back a change of modes: published images have made every file executable."""
+    """Restore a file's mode: published images have made every file executable."""
     if path.is_file() and not path.is_symlink():
         mode = stat.S_IMODE(path.stat().st_mode)
         path.chmod(mode | 0o111 if executable else mode & ~0o111)
 
 
 def make_own_repository(commit: str) -> None:
-    """The agent's own repository: the same commit, and an index that holds for a copy with the same times."""
+    """Make the agent's own repository: the same commit, and an index that holds for a copy with the same times."""
     own = WORK / ".git"
-    empty_repository(own, bare=False)
-    shutil.copyfile(BASELINE / "info" / "exclude", own / "info" / "exclude")
-    shutil.copytree(BASELINE / "objects", own / "objects", dirs_exist_ok=True)
-    (own / "refs" / "heads" / "main").write_text(f"{commit}\n", encoding="ascii")
+    shutil.copytree(BASELINE, own)
+    (own / "config").write_text(SETTINGS.format(bare="false", logs="true"), encoding="ascii")
     place = {"GIT_DIR": str(own), "GIT_WORK_TREE": str(WORK)}
     git("read-tree", commit, variables=place)
     git("update-index", "-q", "--refresh", cwd=WORK, variables=place)
@@ -187,15 +162,16 @@ def make_own_repository(commit: str) -> None:
     readable(own)
 
 
-def empty_repository(folder: Path, *, bare: bool) -> None:
-    """A repository without templates, hooks, remotes or logs."""
+def make_empty_repository() -> None:
+    """Make a bare repository without templates, hooks, remotes or logs, which ignores what the image's own does."""
     for part in ("objects/pack", "objects/info", "refs/heads", "refs/tags", "info"):
-        (folder / part).mkdir(parents=True)
-    (folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
-    words = {"bare": str(bare).lower(), "logs": str(not bare).lower()}
-    (folder / "config").write_text(SETTINGS.format(**words), encoding="ascii")
-    (folder / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
-    (folder / "info" / "exclude").write_text(IGNORED, encoding="ascii")
+        (BASELINE / part).mkdir(parents=True)
+    (BASELINE / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+    (BASELINE / "config").write_text(SETTINGS.format(bare="true", logs="false"), encoding="ascii")
+    (BASELINE / "info" / "attributes").write_text(ATTRIBUTES, encoding="ascii")
+    excluded = ORIGIN / ".git" / "info" / "exclude"
+    more = excluded.read_bytes() + b"\n" if excluded.is_file() else b""
+    (BASELINE / "info" / "exclude").write_bytes(IGNORED.encode() + more)
 
 
 def git(
@@ -205,10 +181,10 @@ def git(
     settings: Sequence[str] = (),
     variables: Mapping[str, str] = NONE,
 ) -> bytes:
-    """What git prints; nothing of the image's own configuration has a say."""
+    """Run git without the image's own configuration, and return what it prints."""
     chosen = [word for setting in settings for word in ("-c", setting)]
     environment = {
-        "PATH": os.pathsep.join(STANDARD),
+        "PATH": os.environ["PATH"],
         "HOME": "/nonexistent",
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -224,19 +200,13 @@ def git(
 
 
 def signature() -> dict[str, str]:
-    """Nobody, at no time: the commit is a function of the work tree."""
+    """Return the variables of a constant author and time: the commit depends on the work tree alone."""
     who = {f"GIT_{role}_{what}": "dgm" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     return who | {f"GIT_{role}_DATE": WHEN for role in ("AUTHOR", "COMMITTER")}
 
 
 def add_users(uids: range, group: str) -> None:
-    """Name the users of sandboxes, since programs ask for their own: all have one name, one home and one shell.
-
-    Raises:
-        Unusable: the image's Python is too old for agents.
-    """
-    if sys.version_info < (3, 9):  # noqa: UP036  (the image's Python, not dgm's)
-        raise Unusable(f"its python3 is {sys.version.split()[0]}: agents need 3.9 or later")
+    """Name the users of sandboxes, since programs ask for their own: all have one name, one home and one shell."""
     users, groups = Path("/etc/passwd"), Path("/etc/group")
     for file in (users, groups):
         if not file.exists():
@@ -256,7 +226,7 @@ def add_users(uids: range, group: str) -> None:
 
 
 def link_commands() -> None:
-    """Offers the commands of the repository's own environment where an agent finds them.
+    """Link the commands of the repository's own environment where an agent finds them.
 
     ``python`` is the repository's, ``python3`` stays the image's: agents run with that, and the repository's may be
     too old for them.
@@ -271,7 +241,7 @@ def link_commands() -> None:
 
 
 def copied_mb() -> int:
-    """What a copy of the work tree takes of memory: whole pages, and an inode to each entry."""
+    """Return the MiB of memory of a copy of the work tree: whole pages, and an inode for each entry."""
     pages = inodes = 1
     for path in entries(WORK):
         inodes += 1
@@ -281,7 +251,7 @@ def copied_mb() -> int:
 
 
 def entries(folder: Path) -> Iterator[Path]:
-    """Everything below a folder; what is removed while it is walked is not entered."""
+    """Yield everything below a folder; what is removed meanwhile is not entered."""
     for path in sorted(folder.iterdir()):
         yield path
         if path.is_dir() and not path.is_symlink():
@@ -289,13 +259,13 @@ def entries(folder: Path) -> Iterator[Path]:
 
 
 def readable(folder: Path) -> None:
-    """Lets everybody read, and leaves the rest as git made it."""
+    """Let everybody read."""
     for path in [folder, *entries(folder)]:
         path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
 
 
 def remove(path: Path) -> None:
-    """Removes whatever is there; of a mount point what is in it."""
+    """Remove whatever is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     elif os.path.lexists(path):

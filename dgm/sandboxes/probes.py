@@ -121,7 +121,7 @@ def probe_images() -> list[DiagnosisRow]:
     except UserError:
         return []
     assert isinstance(engine, DockerEngine)
-    tags = engine.images()
+    tags = engine.task_images.list_recipes()
     names = recipes.names()
     built = [name for name in names if recipes.load(name).tag in tags]
     missing = [name for name in names if name not in built]

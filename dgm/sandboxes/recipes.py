@@ -6,8 +6,7 @@ identifies its exact inputs.
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,41 +35,36 @@ class _Bubblewrap(BaseModel):
 class _Settings(BaseModel):
     """The contents of ``sandbox.toml``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     cpus: Annotated[float, Field(gt=0, le=1024)] = 1.0
     memory_mb: Annotated[int, Field(gt=0, le=16_000_000)] = 1024
     pids: Annotated[int, Field(gt=0, le=4_000_000)] = 128
     disk_mb: Annotated[int, Field(gt=0, le=16_000_000)] = 256
     user: Annotated[int, Field(ge=FIRST_UNPRIVILEGED_UID, le=2**31)] = 10001
+    """Gid under which everything runs. The uid is each sandbox's own."""
     bubblewrap: _Bubblewrap = _Bubblewrap()
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(_Settings):
     """The contents of a sandbox, and its default limits."""
 
     name: str
     folder: Path
     digest: str
-    cpus: float = 1.0
-    memory_mb: int = 1024
-    pids: int = 128
-    disk_mb: int = 256
-    user: int = 10001
-    """Gid under which everything runs. The uid is each sandbox's own."""
-    commands: tuple[str, ...] = ()
-    """Programs that the host must offer for bubblewrap."""
-    files: tuple[str, ...] = ()
-    """Patterns of absolute paths; for bubblewrap, the host must have a match for each."""
     bases: tuple[str, ...] = ()
     """Images that the Dockerfile starts from; ``dgm/OTHER`` is another recipe's."""
     tools: Path | None = None
     """Host folder of the programs at ``/opt/dgm/tools``: its own, else a base recipe's."""
 
     @property
-    def stands_on(self) -> tuple[str, ...]:
-        """Base recipes: those whose images it is made from."""
-        return tuple(base.removeprefix(_OURS) for base in self.bases if base.startswith(_OURS))
+    def commands(self) -> Sequence[str]:
+        """Programs that the host must offer for bubblewrap."""
+        return self.bubblewrap.commands
+
+    @property
+    def files(self) -> Sequence[str]:
+        """Patterns of absolute paths; for bubblewrap, the host must have a match for each."""
+        return self.bubblewrap.files
 
     @property
     def shown(self) -> tuple[Mount, ...]:
@@ -122,12 +116,14 @@ def _load(name: str, folder: Path, above: tuple[str, ...]) -> Recipe:
         raise UserError(f"unknown sandbox image {name!r}{wanted_by}: there is no {settings_file}{hint}")
     if name in above:
         raise UserError(f"{here / 'Dockerfile'}: recipes stand on each other: {' → '.join([*above, name])}")
-    recipe = Recipe(name, here, "", bases=_bases(here / "Dockerfile"), **_read_settings(settings_file))
-    below = [_load(other, folder, (*above, name)) for other in recipe.stands_on]
-    own = here / _TOOLS
-    tools = [own] if own.is_dir() else [other.tools for other in below if other.tools]
+    bases = _bases(here / "Dockerfile")
+    names_below = [base.removeprefix(_OURS) for base in bases if base.startswith(_OURS)]
+    settings = _read_settings(settings_file)
+    below = [_load(other, folder, (*above, name)) for other in names_below]
+    tools = [here / _TOOLS] if (here / _TOOLS).is_dir() else [other.tools for other in below if other.tools]
     digest = _digest(here, [other.digest for other in below])
-    return replace(recipe, digest=digest, tools=tools[0] if tools else None)
+    parts = {"name": name, "folder": here, "digest": digest, "bases": bases, "tools": next(iter(tools), None)}
+    return Recipe.model_validate({**settings, **parts})
 
 
 def _bases(dockerfile: Path) -> tuple[str, ...]:
@@ -135,15 +131,15 @@ def _bases(dockerfile: Path) -> tuple[str, ...]:
         lines = [line.split() for line in dockerfile.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{dockerfile}: cannot be read: {error}") from error
-    found = tuple(words[1] for words in lines if len(words) > 1 and words[0].upper() == "FROM")
-    if not found:
+    bases = tuple(words[1] for words in lines if len(words) > 1 and words[0].upper() == "FROM")
+    if not bases:
         raise UserError(f"{dockerfile}: expected a line 'FROM image'")
-    return found
+    return bases
 
 
 def _read_settings(where: Path) -> dict[str, Any]:
     try:
-        settings = _Settings.model_validate(read_toml(where))
+        return _Settings.model_validate(read_toml(where)).model_dump()
     except ValidationError as error:
         first = error.errors()[0]
         *above, name = map(str, first["loc"])
@@ -152,13 +148,10 @@ def _read_settings(where: Path) -> dict[str, Any]:
             known = _Bubblewrap.model_fields if above else _Settings.model_fields
             raise UserError(f"{where}: unknown key {key!r}{_suggestion(name, known)}") from error
         raise UserError(f"{where}: {key} = {first['input']!r}: {first['msg']}") from error
-    own = settings.bubblewrap
-    limits = settings.model_dump(exclude={"bubblewrap"})
-    return {**limits, "commands": tuple(own.commands), "files": tuple(own.files)}
 
 
-def _suggestion(given: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(given, list(known), n=1)
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else f" (known: {', '.join(known)})"
 
 

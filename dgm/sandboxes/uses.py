@@ -17,15 +17,24 @@ def note_use(name: str) -> None:
 
 def find_last_use(name: str) -> float:
     """Return the time of the last use, in seconds since 1970; 0 if this machine knows of none."""
-    with contextlib.suppress(OSError):
-        return _note_of(name).stat().st_mtime
-    return 0.0
+    last = 0.0
+    for note in (_note_of(name), *_former_notes(name)):
+        with contextlib.suppress(OSError):
+            last = max(last, note.stat().st_mtime)
+    return last
 
 
 def forget(name: str) -> None:
     """Remove the note about something that is gone."""
-    _note_of(name).unlink(missing_ok=True)
+    for note in (_note_of(name), *_former_notes(name)):
+        note.unlink(missing_ok=True)
 
 
 def _note_of(name: str) -> Path:
     return cache_folder("uses") / hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _former_notes(name: str) -> tuple[Path, Path]:
+    """Return where earlier versions noted the use of a task's and of an agent's image."""
+    cache, digest = cache_folder(), name.replace("/", ":").rpartition(":")[2]
+    return cache / "instance-images" / "used" / f"{_note_of(name).name}.json", cache / "agent-images" / digest

@@ -10,19 +10,20 @@ import logging
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from importlib.resources import files
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Mount
 from dgm.sandboxes.engine_client import (
     EngineConnection,
     find_image,
-    helper_config,
+    helper_container,
     lock_image,
-    remove_container,
+    slow_api,
 )
 from dgm.sandboxes.preparing import Preparation
 from dgm.sandboxes.shown_folders import pack_folder
@@ -79,7 +80,8 @@ class VolumeStore:
                     # It knows a container's volumes only once that has run.
                     self._client.api.start(ident)
                     self._client.api.wait(ident)
-                self._client.api.put_archive(ident, _HERE, _chunks(stream))
+                chunks = iter(lambda: stream.read(1 << 20), b"")
+                slow_api(self._client).put_archive(ident, _HERE, chunks)
 
         return self._ensure(f"dgm-shown-{_digest(mount.digest)}", mount.source.name, fill)
 
@@ -94,48 +96,45 @@ class VolumeStore:
             UserError: the image is not made for that; the message says why.
             Infrastructure: the engine has no such image.
         """
-        found = find_image(self._client, image)
-        if found is None:
+        config = find_image(self._client, image)
+        if config is None:
             raise Infrastructure(f"the engine has no image {image}: build it, then try again")
+        script = files("dgm.sandboxes").joinpath("runtime_inside.sh").read_text(encoding="utf-8")
 
         def fill(volume: str) -> None:
             progress = Preparation("the agent's image")
             progress.say("copying its files, once")
-            self._copy_runtime(image, volume)
+            self._run(image, {_HERE: volume}, ["-c", script, "runtime", _HERE, RUNTIME])
             progress.say(f"done in {progress.seconds:.0f} s")
 
         volumes = {RUNTIME: self._ensure(f"dgm-runtime-{_digest(f'{_RUNTIME_FORM} {image}')}", image, fill)}
-        for place in str((found["Config"].get("Labels") or {}).get(PLACES, "")).split():
-            if not self._has_folder(beside, place) and self._has_folder(image, place):
-                # An engine itself fills an empty volume with what the image has at its place.
-                volumes[place] = self._ensure_place(image, place)
+        for folder in str((config["Config"].get("Labels") or {}).get(PLACES, "")).split():
+            if not self._has_folder(beside, folder) and self._has_folder(image, folder):
+                volumes[folder] = self.ensure_part(image, folder)
         return volumes
 
-    def _ensure_place(self, image: str, place: str) -> str:
-        name = f"dgm-runtime-{_digest(f'{image} {place}')}"
-        return self._ensure(name, image, lambda volume: self._run(image, {place: volume}, ["-c", ":"]))
+    def ensure_part(self, image: str, folder: str) -> str:
+        """Return the volume with one folder of an image, by the image's id."""
 
-    def _copy_runtime(self, image: str, volume: str) -> None:
-        script = files("dgm.sandboxes").joinpath("runtime_inside.sh").read_text(encoding="utf-8")
-        self._run(image, {_HERE: volume}, ["-c", script, "runtime", _HERE, RUNTIME])
+        def fill(volume: str) -> None:
+            # An engine itself fills an empty volume with what the image has at its place.
+            self._run(image, {folder: volume}, ["-c", ":"])
 
-    def _run(self, image: str, volumes: Mapping[str, str], words: list[str]) -> None:
+        return self._ensure(f"dgm-runtime-{_digest(f'{image} {folder}')}", image, fill)
+
+    def _run(self, image: str, volumes: Mapping[str, str], words: Sequence[str]) -> None:
         """Run the image's shell as root with volumes."""
         import docker
 
+        problem = f"the files of the image {image} cannot be shown in a sandbox"
         with self._container(image, volumes, ["/bin/sh", *words]) as ident:
             try:
                 self._client.api.start(ident)
             except docker.errors.APIError as error:
-                raise UserError(
-                    f"agent.toml: image: its programs cannot work beside a task's image: {error.explanation}"
-                ) from error
-            code = self._client.api.wait(ident, timeout=_TIMEOUT_S)["StatusCode"]
-            if code:
-                said = self._client.api.logs(ident, tail=1).decode("utf-8", "replace").strip()
-                raise UserError(
-                    f"agent.toml: image: its programs cannot work beside a task's image: {said[:300] or code}"
-                )
+                raise UserError(f"{problem}: {error.explanation}") from error
+            if code := self._client.api.wait(ident, timeout=_TIMEOUT_S)["StatusCode"]:
+                output = self._client.api.logs(ident, tail=1).decode("utf-8", "replace").strip()
+                raise UserError(f"{problem}: {output[:300] or code}")
 
     def _ensure(self, name: str, holds: str, fill: Callable[[str], None]) -> str:
         """Return the volume with the contents that ``name`` stands for; fill one if there is none.
@@ -180,28 +179,13 @@ class VolumeStore:
                     self._has[key] = True
         return self._has[key]
 
-    @contextlib.contextmanager
-    def _container(self, image: str, volumes: Mapping[str, str], command: Any = "true") -> Any:  # noqa: ANN401
-        """Make a container that mounts volumes and has no network."""
+    def _container(
+        self, image: str, volumes: Mapping[str, str], command: Sequence[str] = ("true",)
+    ) -> AbstractContextManager[str]:
         from docker.types import Mount as VolumeMount
 
-        api = self._client.api
-        made = api.create_container(
-            image,
-            command=command,
-            entrypoint=[],
-            use_config_proxy=False,
-            user="0:0",
-            host_config=helper_config(
-                self._client,
-                "2g",
-                mounts=[VolumeMount(target, volume, type="volume") for target, volume in volumes.items()],
-            ),
-        )
-        try:
-            yield str(made["Id"])
-        finally:
-            remove_container(self._client, str(made["Id"]))
+        mounts = [VolumeMount(target, volume, type="volume") for target, volume in volumes.items()]
+        return helper_container(self._client, image, "2g", command, mounts=mounts)
 
 
 def collect(client: "DockerClient") -> None:
@@ -228,8 +212,3 @@ def remove_volume(client: "DockerClient", name: str) -> None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    while chunk := stream.read(1 << 20):
-        yield chunk

@@ -10,6 +10,7 @@ from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
+from dgm.sandboxes.image_store import AGENT
 from dgm.this_machine import machine_name
 
 USUAL = ("python",)
@@ -51,7 +52,7 @@ def list_images() -> Sequence[dict[str, Any]]:
     rows = []
     for address in addresses:
         engine = DockerEngine(address)
-        present = set(engine.images())
+        present = set(engine.task_images.list_recipes())
         where = {"engine": address.url} if len(addresses) > 1 else {}
         rows += [{"recipe": name, "tag": tag, "built": tag in present, **where} for name, tag in tags.items()]
         rows += [
@@ -63,7 +64,7 @@ def list_images() -> Sequence[dict[str, Any]]:
                 "used": image.used,
                 **where,
             }
-            for image in engine.agent_images()
+            for image in engine.task_images.list_images([AGENT])
         ]
     return rows
 

@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dgm.domain import Snapshot
+from dgm.errors import UserError
 from dgm.meta.contract import Contract, read_contract
 from dgm.npm_locks import MODULES
 from dgm.protocols import Job, JobKind, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
-from dgm.sandboxes.agent_images import build_agent_image, find_builder
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.engine_group import EngineGroup
 from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.uses import note_use
 
@@ -120,7 +121,7 @@ class AgentSupplies(Supplies):
         return Supply((*mounts, *([modules] if modules else ())), packages, modules, runtime)
 
     async def _find_modules(self, labels: Mapping[str, str]) -> Mount:
-        machine = self._engine.machine if isinstance(self._engine, DockerEngine) else ""
+        machine = self._engine.machine if isinstance(self._engine, DockerEngine | EngineGroup) else ""
         builder = SandboxBuilder(self._engine, labels, NPM_RECIPE)
         folder = await ensure_npm_packages(self._source, builder, machine)
         return Mount(folder, f"/agent/{MODULES}", digest=folder.name)
@@ -146,8 +147,13 @@ def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Ho
     if contract.image not in source:
         recipes.load(contract.image)
         return Home(contract.image)
+    if not isinstance(engine, DockerEngine | EngineGroup):
+        raise UserError(
+            f"agent.toml: image: {engine.name} has no images but those of recipes: use --sandbox docker, or name a "
+            "recipe (with bubblewrap, agents use this machine's own programs)"
+        )
     fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}
-    image = build_agent_image(engine, contract.image, fixed)
-    if not find_builder(engine).task_images.find_lacks(image.removeprefix(IN_ENGINE)):
-        return Home(image)
-    return Home(USUAL, runtime=image)
+    tag = engine.task_images.build_agent(contract.image, fixed)
+    if engine.task_images.has_programs(tag):
+        return Home(f"{IN_ENGINE}{tag}")
+    return Home(USUAL, runtime=f"{IN_ENGINE}{tag}")

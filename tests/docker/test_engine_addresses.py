@@ -110,13 +110,13 @@ def test_calls_by_ssh_share_connections_and_one_that_broke_is_made_again(ssh, ru
 
         assert runner.run(work()) == 0
         before = [int(line.split()[0]) for line in ssh.read_text().splitlines()]
-        assert engine.has_image("dgm/none:1") is False
+        assert engine.task_images.has("dgm/none:1") is False
         assert len(ssh.read_text().splitlines()) == len(before), "each call started an ssh"
         for pid in before:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         with pytest.raises(Infrastructure):
-            engine.has_image("dgm/none:1")
+            engine.task_images.has("dgm/none:1")
         for _ in range(10):
             with contextlib.suppress(Infrastructure):
                 assert runner.run(work()) == 0

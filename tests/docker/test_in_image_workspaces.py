@@ -268,15 +268,16 @@ def test_it_is_derived_once(engine, tag):
 
 
 def test_it_is_no_image_of_the_recipe_that_it_stands_on(engine, tag):
-    assert not {tag, BASE} & set(engine.images())
-    assert engine.build("python") in engine.images()
+    recipes = engine.task_images.list_recipes()
+    assert not {tag, BASE} & set(recipes)
+    assert engine.build("python") in recipes
 
 
 @pytest.mark.parametrize(
     ("setup", "problem"),
     [
         ("mkdir /testbed", "there is no git repository at /testbed"),
-        ("git init -q /testbed; rm /usr/bin/python3", "no python3"),
+        ("git init -q /testbed; rm /usr/bin/python3", "lacks python3"),
         ("git init -q /testbed; mv /usr/bin/find /usr/bin/lost", "lacks find"),
         ("git init -q /testbed; printf junk > /testbed/.git/index", "index"),
     ],

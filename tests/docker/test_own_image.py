@@ -11,6 +11,7 @@ from dgm.errors import UserError
 from dgm.meta.contract import read_contract
 from dgm.protocols import Mount
 from dgm.sandboxes.docker import DockerEngine
+from dgm.sandboxes.image_store import AGENT
 from dgm.sandboxes.volumes import remove_volume
 from dgm.worker.supplies import AgentSupplies, find_home
 from dgm.worker.workbench import SandboxWorkbench
@@ -50,7 +51,7 @@ def test_a_program_of_an_image_without_git_starts_beside_another_image_and_the_u
 
     done = asyncio.run(scenario())
     assert (done.exit_code, done.output) == (0, b"hi 1 /opt/dgm-runtime\n")
-    assert DockerEngine().agent_images()[-1].used >= began - 1
+    assert DockerEngine().task_images.list_images([AGENT])[-1].used >= began - 1
 
 
 @pytest.fixture

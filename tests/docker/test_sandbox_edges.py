@@ -20,43 +20,27 @@ for number in map(int, sys.argv[1:]):
 """
 
 
-def test_exit_code_of_success(call):
-    assert call("true").exit_code == 0
+@pytest.mark.parametrize(
+    ("script", "exit_code"),
+    [("true", 0), ("exit 42", 42), ("exit 124", 124), ("kill -TERM $$", 143), ("kill -KILL $$", 137)],
+)
+def test_the_exit_code_is_the_programs_own(call, script, exit_code):
+    done = call("sh", "-c", script)
+    assert (done.exit_code, done.timed_out, done.out_of_memory) == (exit_code, False, False)
+    assert done.seconds < 10
 
 
-def test_exit_code_of_failure(call):
-    assert call("sh", "-c", "exit 42").exit_code == 42
+def test_a_missing_program_or_folder_is_the_commands_failure(call):
+    program, folder = call("no-such-program"), call("true", cwd="/work/nowhere")
+    assert (program.exit_code, folder.exit_code) == (127, 125)
+    assert b"no-such-program" in program.output
+    assert b"/work/nowhere" in folder.output
 
 
-def test_exit_code_of_a_killed_program(call):
-    assert call("sh", "-c", "kill -TERM $$").exit_code == 128 + 15
-
-
-def test_a_program_that_kills_itself_is_not_out_of_memory(call):
-    done = call("sh", "-c", "kill -KILL $$")
-    assert (done.exit_code, done.out_of_memory, done.timed_out) == (137, False, False)
-
-
-def test_exit_code_124_of_its_own_is_no_timeout(call):
-    done = call("sh", "-c", "exit 124")
-    assert (done.exit_code, done.timed_out) == (124, False)
-
-
-def test_missing_program_is_the_commands_failure(call):
-    done = call("no-such-program")
-    assert done.exit_code == 127
-    assert b"no-such-program" in done.output
-
-
-def test_missing_folder_is_the_commands_failure(call):
-    done = call("true", cwd="/work/nowhere")
-    assert done.exit_code == 125
-    assert b"/work/nowhere" in done.output
-
-
-def test_output_is_merged_in_order(call):
+def test_output_is_merged_in_order_and_may_be_any_bytes(call, python):
     done = call("sh", "-c", "echo one; echo two >&2; echo three; echo four >&2")
     assert done.output == b"one\ntwo\nthree\nfour\n"
+    assert python("import sys; sys.stdout.buffer.write(bytes(range(256)))").output == bytes(range(256))
 
 
 USE_UP_SIGNALS = """
@@ -84,46 +68,23 @@ def test_what_helpers_say_is_no_part_of_the_output(inside: Inside):
     assert inside(work) == b"one\ntwo\n"
 
 
-def test_output_may_be_any_bytes(python):
-    assert python("import sys; sys.stdout.buffer.write(bytes(range(256)))").output == bytes(range(256))
+def test_output_is_truncated_beyond_its_limit_only(call):
+    results = [call("printf", "%s", text, output_limit=5) for text in ("12345", "123456")]
+    assert [(done.output, done.truncated) for done in results] == [(b"12345", False), (b"12345", True)]
 
 
-def test_output_of_exactly_the_limit_is_not_truncated(call):
-    done = call("printf", "12345", output_limit=5)
-    assert (done.output, done.truncated) == (b"12345", False)
+def test_runs_in_the_work_folder_or_where_it_is_asked_to(call):
+    assert (call("pwd").output, call("pwd", cwd="/tmp").output) == (b"/work\n", b"/tmp\n")
 
 
-def test_output_beyond_the_limit_is_truncated(call):
-    done = call("printf", "123456", output_limit=5)
-    assert (done.output, done.truncated) == (b"12345", True)
-
-
-def test_seconds_are_measured(call):
-    assert 0.2 <= call("sleep", "0.2").seconds < 10
-
-
-def test_runs_in_the_work_folder(call):
-    assert call("pwd").output == b"/work\n"
-
-
-def test_runs_in_the_folder_that_is_asked_for(call):
-    assert call("pwd", cwd="/tmp").output == b"/tmp\n"
-
-
-def test_stdin_reaches_the_program(call):
+def test_stdin_reaches_the_program_and_has_an_end_and_need_not_be_read(call):
     data = os.urandom(300_000)
     assert call("cat", stdin=data).output == data
-
-
-def test_without_stdin_a_reader_finds_the_end(call):
     assert call("cat").exit_code == 0
-
-
-def test_unread_stdin_does_no_harm(call):
     assert call("true", stdin=bytes(1_000_000)).exit_code == 0
 
 
-@pytest.mark.parametrize("size", [1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("size", [1_000, 1_000_000])
 def test_stdin_that_is_unread_when_the_time_runs_out_leaves_no_complaint(call, runner, size):
     complaints = []
     loop = runner.get_loop()
@@ -147,12 +108,9 @@ def test_environment_holds_only_what_was_given(call, monkeypatch):
     assert names <= {"GIVEN", "PATH", "HOME", "TMPDIR", "LANG", "PWD", "HOSTNAME"}
 
 
-def test_is_not_root(call):
+def test_is_not_root_and_can_gain_no_capability(call):
     assert int(call("id", "-u").output) >= 10001
     assert call("id", "-G").output == b"10001\n"
-
-
-def test_has_no_capabilities_and_can_gain_none(call):
     status = dict(
         line.split(":\t", 1)
         for line in call("cat", "/proc/self/status").output.decode().splitlines()
@@ -163,22 +121,17 @@ def test_has_no_capabilities_and_can_gain_none(call):
     assert status["Seccomp"].strip() == "2"
 
 
-@pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/usr/bin", "/dev", "/proc/sys/kernel", "/var/tmp"])
-def test_nothing_else_is_writable(call, folder):
-    assert call("sh", "-c", f"echo x > {folder}/planted").exit_code != 0
+def test_nothing_else_is_writable(call):
+    folders = ["/", "/usr", "/etc", "/usr/bin", "/dev", "/proc/sys/kernel", "/var/tmp"]
+    script = 'for folder; do echo x > "$folder/planted" && echo "$folder"; done 2>/dev/null'
+    assert call("sh", "-c", script, "sh", *folders).output == b""
 
 
-@pytest.mark.parametrize("folder", ["/work", "/agent", "/job", "/tmp"])
-def test_scratch_is_writable_and_executable(call, folder):
-    done = call(
-        "sh", "-c", f"printf '#!/bin/sh\\necho ran' > {folder}/x && chmod +x {folder}/x && {folder}/x"
-    )
-    assert done.output == b"ran\n"
-
-
-def test_what_is_written_stays_for_the_next_command(call):
-    call("sh", "-c", "echo kept > /work/note")
-    assert call("cat", "/work/note").output == b"kept\n"
+def test_scratch_is_writable_and_executable_and_stays_for_the_next_command(call):
+    folders = ["/work", "/agent", "/job", "/tmp"]
+    write = 'for folder; do printf "#!/bin/sh\\necho ran" >"$folder/x" && chmod +x "$folder/x"; done'
+    call("sh", "-c", write, "sh", *folders)
+    assert call("sh", "-c", 'for folder; do "$folder/x"; done', "sh", *folders).output == b"ran\n" * 4
 
 
 def test_host_files_are_hidden(call, tmp_path):
@@ -189,25 +142,17 @@ def test_host_files_are_hidden(call, tmp_path):
     assert call("sh", "-c", "ls -A /root /home 2>/dev/null | grep -v :").output.strip() == b""
 
 
-def test_host_processes_are_hidden(call):
-    found = call("sh", "-c", "cat /proc/[0-9]*/cmdline").output
-    assert b"pytest" not in found
+def test_host_processes_are_hidden_and_out_of_reach(call):
+    assert b"pytest" not in call("sh", "-c", "cat /proc/[0-9]*/cmdline").output
+    assert call("sh", "-c", f"kill -0 {os.getpid()} 2>&1").exit_code != 0
 
 
-def test_signals_do_not_reach_the_host(call):
-    done = call("sh", "-c", f"kill -0 {os.getpid()} 2>&1")
-    assert done.exit_code != 0
-
-
-def test_there_is_no_network(python):
+def test_there_is_no_network_but_loopback(python):
     done = python(
         "import socket\ns = socket.socket(); s.settimeout(3)\n"
         "try: s.connect(('192.0.2.1', 80))\nexcept OSError as e: print(type(e).__name__, e.errno)"
     )
     assert done.output.split()[-1] == b"101"
-
-
-def test_loopback_works(python):
     done = python(
         "import socket\ns = socket.create_server(('127.0.0.1', 0))\n"
         "socket.create_connection(('localhost', s.getsockname()[1]), 3); print('reached')"
@@ -215,12 +160,10 @@ def test_loopback_works(python):
     assert done.output == b"reached\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "family"), [("netlink", 16), ("packet", 17), ("vsock", 40), ("alg", 38), ("bluetooth", 31)]
-)
-def test_other_socket_families_are_denied(python, name, family):
-    done = python(f"import socket\ntry: socket.socket({family}, 3)\nexcept OSError as e: print(e.errno)")
-    assert done.output == b"1\n", name
+def test_other_socket_families_are_denied(python):
+    families = {"netlink": 16, "packet": 17, "vsock": 40, "alg": 38, "bluetooth": 31}
+    tries = "import socket\nfor f in {}:\n  try: print(socket.socket(f, 3))\n  except OSError as e: print(e.errno)"
+    assert python(tries.format([*families.values()])).output == b"1\n" * len(families)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
@@ -244,16 +187,13 @@ def test_no_new_namespace_can_be_made(call):
         assert call("unshare", flag, "true").exit_code != 0
 
 
-def test_threads_and_processes_work(python):
+def test_threads_processes_and_git_work(call, python):
     done = python(
         "import threading, subprocess\nt = threading.Thread(target=lambda: print('thread', flush=True))\n"
         "t.start(); t.join()\n"
         "subprocess.run(['echo', 'process'])"
     )
     assert done.output == b"thread\nprocess\n"
-
-
-def test_git_works_in_the_work_folder(call):
     done = call(
         "sh", "-c", "mkdir r && cd r && git init -q && echo x > f && git add f && "
         "git -c user.name=a -c user.email=a@b commit -q -m m && git log --format=%s"

@@ -109,7 +109,7 @@ def test_image_without_a_workspace_is_told(engine, tmp_path):
 def test_image_that_lacks_a_program_is_one_line(engine, tmp_path, removed, lacks):
     suite = SuiteBenchmark(with_image(tmp_path, f"FROM dgm/python\nRUN rm -f {removed}\n"), engine)
     with pytest.raises(
-        UserError, match=rf"^the image dgm/task:\w+ lacks {lacks}: a task's image needs sh, git, .*$"
+        UserError, match=rf"^the image dgm/task:\w+ lacks {lacks}: sandboxes need sh, git, .*$"
     ):
         suite.workspace(WORDS)
 

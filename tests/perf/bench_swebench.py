@@ -27,11 +27,12 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from dgm.benchmarks.swebench_parsers import Parsers
+
 from dgm import assemble
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
 from dgm.benchmarks.swebench_grading import grade
-from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.config import BenchmarksSettings, Settings
 from dgm.domain import ActionId, Evaluate, Split
 from dgm.sandboxes.choose import choose

@@ -36,7 +36,7 @@ class FakeEngine:
 
     @property
     def task_images(self) -> "FakeEngine":
-        """The images of tasks."""
+        """Its images."""
         return self
 
     def check_answers(self) -> None:
@@ -44,7 +44,7 @@ class FakeEngine:
         if self.is_away:
             raise Infrastructure("no answer")
 
-    def has_image(self, reference: str) -> bool:
+    def has(self, reference: str) -> bool:
         """Return whether the image is there."""
         self.check_answers()
         return reference in self.images
@@ -58,15 +58,23 @@ class FakeEngine:
             self.images.add(name)
         return name
 
+    def offered(self, reference: str) -> bool:
+        """Return that no registry has the image."""
+        return False
+
+    def build_agent(self, dockerfile: str, source: object) -> str:
+        """Build an agent's image."""
+        return self.build(None, f"dgm/agent:{dockerfile}")
+
     def hold(self, image: str, folder: str, tag: str) -> None:
         """Derive an image."""
-        if not self.has_image(image):
+        if not self.has(image):
             raise UserError(f"no image {image}")
         self.build(tag)
 
     def check(self, image: str) -> None:
         """Raise where the image is missing."""
-        if not self.has_image(image):
+        if not self.has(image):
             raise UserError(f"the engine has no image {image}")
 
     @contextlib.asynccontextmanager

@@ -20,10 +20,10 @@ from dgm.protocols import Completed, Mount, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import find_cluster, find_named_engine
+from dgm.sandboxes.image_plans import ImagePlans
 from dgm.sandboxes.probes import DiagnosisRow
 from dgm.sandboxes.ray.cluster import ClusterNode, NodeActor, NodeLost, RayCluster, connect
 from dgm.sandboxes.ray.connection import HeadListener
-from dgm.sandboxes.ray.images import ImagePlans
 from dgm.sandboxes.ray.node import OpenRequest, ShownFolder, describe_build
 from dgm.sandboxes.ray_address import NAME
 from dgm.sandboxes.shown_folders import pack_folders

@@ -25,8 +25,8 @@ from dgm.protocols import Mount, Sandbox, SandboxEngine, SandboxSpec, SharedSock
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import ENGINE
+from dgm.sandboxes.image_plans import Step
 from dgm.sandboxes.ray.connection import HeadAddress, NodeForwarder
-from dgm.sandboxes.ray.images import Step
 from dgm.sandboxes.ray.reaper import start_reaper
 from dgm.sandboxes.ray_address import is_ray_address
 from dgm.sandboxes.threads import allow_threads

@@ -1,9 +1,12 @@
 """What is read from an engine's answers about itself."""
 
+import socket
+
 import pytest
 from docker.errors import APIError
 
 from dgm.errors import Infrastructure, UserError
+from dgm.sandboxes import engine_client
 from dgm.sandboxes.engine_address import EngineAddress
 from dgm.sandboxes.engine_client import EngineConnection, convert_engine_errors, read_facts
 from tests.support.fake_engine import INFO, PODMAN, ROOTLESS, VERSION
@@ -52,3 +55,15 @@ def test_the_library_for_ssh_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.delattr("docker.transport.SSHHTTPAdapter")
     with pytest.raises(UserError, match=r"ssh://far: needs the library for ssh: pip install 'dgm\[ssh\]'"):
         EngineConnection(EngineAddress("ssh://far"))
+
+
+def test_an_engine_that_accepts_and_never_answers_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_client, "_ANSWERS_WITHIN_S", 0.2)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "held.sock"))
+        listener.listen()
+        address = EngineAddress(f"unix://{tmp_path}/held.sock", "--engine")
+        with pytest.raises(
+            Infrastructure, match=r"no Docker engine answers at unix:.*held\.sock .*timed out"
+        ):
+            EngineConnection(address)

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from dgm.domain import Entry
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import SandboxSpec
 from dgm.sandboxes import recipes
@@ -13,6 +14,7 @@ from dgm.sandboxes.engine_address import parse_address
 from dgm.sandboxes.engine_group import LONGEST_REST_S, REST_S, EngineGroup
 from tests.support.fake_engines import FakeEngine, connect_to
 
+DOCKERFILE = {"Dockerfile": Entry(b"FROM dgm/python\n")}
 SPEC = SandboxSpec("python", {"dgm.run": "r1"})
 
 
@@ -169,7 +171,7 @@ def test_where_none_answers_all_are_asked_before_an_action_fails():
 
 
 def test_a_search_does_not_begin_where_no_engine_answers():
-    with pytest.raises(UserError, match=r"^no Docker sandbox: ssh://a: no answer; ssh://b: no answer$"):
+    with pytest.raises(UserError, match=r"^no Docker sandbox: .* ssh://a: no answer; ssh://b: no answer$"):
         group_of(a=FakeEngine(is_away=True), b=FakeEngine(is_away=True))
 
 
@@ -194,23 +196,43 @@ def test_a_recipe_is_built_once_on_each_engine():
     asyncio.run(go())
 
 
-def test_a_tasks_image_is_made_on_an_engine_that_was_away():
+def test_a_tasks_image_is_made_once_on_each_engine_that_a_sandbox_needs_it_on():
     async def go():
-        clock, a, b = Clock(), FakeEngine(cpus=1), FakeEngine(cpus=8, is_away=True)
-        group = group_of(clock, a=a, b=b)
-        group.task_images.build({}, "dgm/task:1", network=False)
+        a, b = FakeEngine(cpus=1), FakeEngine(cpus=8)
+        group = group_of(a=a, b=b)
+        group.task_images.build(DOCKERFILE, "dgm/task:1", network=False)
         group.task_images.hold("dgm/task:1", "/app", "dgm/task-workspace:1")
-        made = ["dgm/task:1", "dgm/task-workspace:1"]
-        assert (a.builds, b.builds) == (made, [])
-        b.is_away, clock.now = False, REST_S
-        async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
-            assert (b.opened, b.builds) == (1, made)
+        for _ in range(2):
+            async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
+                assert (a.builds, b.builds) == ([], ["dgm/task:1", "dgm/task-workspace:1"])
 
     asyncio.run(go())
+
+
+def test_an_agents_own_image_is_made_where_its_sandboxes_are():
+    async def go():
+        a, b = FakeEngine(cpus=1), FakeEngine(cpus=8)
+        group = group_of(a=a, b=b)
+        tag = group.task_images.build_agent("Dockerfile", {})
+        async with group.open(SandboxSpec("python", runtime=f"docker:{tag}")):
+            assert (a.builds, b.builds) == ([tag], ["python", tag])
+
+    asyncio.run(go())
+
+
+def test_an_image_that_cannot_be_made_is_an_error_that_names_the_engine():
+    async def go():
+        group = group_of(a=FakeEngine(), b=FakeEngine())
+        group.task_images.hold("own:1", "/app", "dgm/task-workspace:1")
+        async with group.open(SandboxSpec("docker:dgm/task-workspace:1")):
+            pass
+
+    with pytest.raises(UserError, match=r"^ssh://a: no image own:1 here, and no registry offers it"):
+        asyncio.run(go())
 
 
 def test_an_image_that_one_engine_lacks_is_an_error_that_names_the_engine():
     a, b = FakeEngine(images={"own:1"}), FakeEngine()
     group = group_of(a=a, b=b)
-    with pytest.raises(UserError, match=r"^ssh://b: the engine has no image own:1$"):
+    with pytest.raises(UserError, match=r"^ssh://b: no image own:1 here, "):
         group.task_images.check("own:1")

@@ -1,5 +1,6 @@
 """Images go when nobody uses them, Dockerfiles are built on recipes, and fetch nothing without a network."""
 
+import hashlib
 import os
 import time
 from types import SimpleNamespace
@@ -85,6 +86,16 @@ def test_an_old_image_that_was_used_lately_is_kept_until_its_week_is_over():
     store = ImageStore(Client({"dgm/task:old": LONG_AGO}))
     assert store.collect_unused(time.time() + UNUSED_S + 60) == ["dgm/task:old"]
     assert uses.find_last_use("dgm/task:old") == 0.0
+
+
+def test_a_use_that_an_earlier_version_noted_counts(tmp_path):
+    client = Client(dict.fromkeys(("dgm/agent:1", "dgm/agent:2", "dgm/instance:1"), LONG_AGO))
+    task = hashlib.sha256(b"dgm/instance:1").hexdigest()[:32]
+    for note in ("agent-images/1", f"instance-images/used/{task}.json"):
+        path = tmp_path / "dgm" / note
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert ImageStore(client).collect_unused() == ["dgm/agent:2"]
 
 
 def test_an_image_with_a_container_is_kept():

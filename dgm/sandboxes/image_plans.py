@@ -1,6 +1,7 @@
-"""How the images of tasks are made: planned on the head, which has no image, and made by each node that needs one.
+"""How the images of tasks are made on several engines or nodes: planned here, made where a sandbox needs one.
 
-A benchmark asks for images as it asks a Docker engine. Images that only the head has are not sent.
+A benchmark asks for images as it asks one Docker engine (``ImageStore``). Images that only this machine has are not
+sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +11,10 @@ from operator import methodcaller
 from dgm.domain import Snapshot
 from dgm.errors import UserError
 from dgm.sandboxes.container import IN_ENGINE
-from dgm.sandboxes.image_store import ImageStore
+from dgm.sandboxes.image_store import ImageStore, refuse_addresses
 
 Step = Callable[[ImageStore], object]
-"""One step of making an image on a node, which can be pickled; it blocks and raises as ``ImageStore`` does."""
+"""One step of making an image, which can be pickled; it blocks and raises as ``ImageStore`` does."""
 
 
 class ImagePlans:
@@ -22,28 +23,42 @@ class ImagePlans:
     They raise ``UserError`` if the nodes have no images.
     """
 
-    def __init__(self, node_engine: str) -> None:
+    def __init__(self, node_engine: str = "docker") -> None:
         self._node_engine = node_engine
         self._steps: dict[str, tuple[Step, ...]] = {}
 
     def build(self, context: Snapshot, tag: str, *, network: bool) -> None:
-        """Build the context's ``Dockerfile`` as ``tag``."""
-        self._plan(tag, methodcaller("build", dict(context), tag, network=network))
+        """Build the context's ``Dockerfile`` as ``tag``.
+
+        Raises:
+            UserError: it fetches an address, and has no network.
+        """
+        if not network:
+            refuse_addresses(context["Dockerfile"].data.decode("utf-8", "replace"))
+        self.plan(tag, methodcaller("build", dict(context), tag, network=network))
 
     def hold(self, image: str, folder: str, tag: str) -> None:
         """Make ``tag``: the image with its ``folder`` as a workspace."""
-        self._plan(tag, *self._steps_of(image), methodcaller("hold", image, folder, tag))
+        self.plan(tag, *self._steps_of(image), methodcaller("hold", image, folder, tag))
 
     def prepare(self, sources: Sequence[str], tag: str) -> None:
         """Make ``tag``, the start image of an instance, of the first of ``sources`` that there is."""
-        self._plan(tag, partial(_prepare, sources=tuple(sources), tag=tag))
+        self.plan(tag, partial(_prepare, sources=tuple(sources), tag=tag))
 
     def check(self, image: str) -> None:
-        """Check that dgm can work in an image."""
-        self._plan(image, *self._steps_of(image)[:1], methodcaller("check", image))
+        """Check that sandboxes can be made of an image."""
+        self.plan(image, *self._steps_of(image)[:1], methodcaller("check", image))
+
+    def plan(self, tag: str, *steps: Step) -> None:
+        """Make ``tag`` in these steps."""
+        if self._node_engine == "bubblewrap":
+            raise UserError(
+                f"scale.node_engine=bubblewrap: the image {tag} needs Docker on the nodes: use docker or auto"
+            )
+        self._steps[tag] = steps
 
     def steps(self, image: str) -> tuple[Step, ...]:
-        """Return how a node makes the image of a sandbox's specification; no step for that of a recipe."""
+        """Return how the image of a sandbox's specification is made; no step for that of a recipe."""
         if not image.startswith(IN_ENGINE):
             return ()
         tag = image.removeprefix(IN_ENGINE)
@@ -53,13 +68,6 @@ class ImagePlans:
 
     def _steps_of(self, image: str) -> tuple[Step, ...]:
         return self._steps.get(image, (partial(_find, names=(image,)),))
-
-    def _plan(self, tag: str, *steps: Step) -> None:
-        if self._node_engine == "bubblewrap":
-            raise UserError(
-                f"scale.node_engine=bubblewrap: the image {tag} needs Docker on the nodes: use docker or auto"
-            )
-        self._steps[tag] = steps
 
 
 def _prepare(store: ImageStore, sources: Sequence[str], tag: str) -> None:
