@@ -14,10 +14,10 @@ import contextlib
 import os
 import shutil
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from dgm.sandboxes.confined import (
     ConfinedResult,
     Output,
     limit_command,
-    memory_file,
     out_of_processor,
     run,
 )
@@ -62,7 +61,6 @@ _MIB = 1024 * 1024
 _BWRAP_PIDS = 7
 """Processes of bubblewrap and the timeout in a control group, for three commands at once."""
 _WATCH_EVERY_S = 0.25
-_STDERR = 2
 _PROOF_S = 10.0
 _GRACE_S = 1.0
 _KILLED = 137
@@ -98,9 +96,15 @@ class BubblewrapEngine:
         """
         sandbox = self._make(SandboxSpec(image=""), users.SANDBOX_GID)
         try:
-            sandbox.prove()
+            with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop
+                proof = thread.submit(
+                    lambda: asyncio.run(sandbox.exec(["true"], timeout_s=_PROOF_S))
+                ).result()
         finally:
             sandbox.close()
+        if proof.exit_code:
+            message = proof.output.decode("utf-8", "replace").strip() or f"exit {proof.exit_code}"
+            raise Infrastructure(f"bubblewrap cannot confine a program here: {message[-300:]}")
 
     @contextlib.asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator["BubblewrapSandbox"]:
@@ -235,29 +239,6 @@ class BubblewrapSandbox:
     async def get(self, source: str, *, limit_bytes: int, exclude: Sequence[str] = ()) -> dict[str, Entry]:
         """Return the contents of a folder."""
         return await transfer.get(self, source, limit_bytes=limit_bytes, exclude=exclude)
-
-    def prove(self) -> None:
-        """Run ``true`` and wait for it, without an event loop; raise ``Infrastructure`` if it did not run."""
-        seccomp_fd = memory_file(self._seccomp)
-        options_fd = memory_file(self._confinement.options(seccomp_fd, _STDERR))
-        try:
-            done = subprocess.run(
-                self._confinement.command(["true"], "/work", {}, options_fd),
-                pass_fds=[seccomp_fd, options_fd],
-                env={},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROOF_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Infrastructure(f"bubblewrap does not start: {error}") from error
-        finally:
-            os.close(seccomp_fd)
-            os.close(options_fd)
-        if done.returncode:
-            message = done.stderr.decode("utf-8", "replace").strip()
-            raise Infrastructure(f"bubblewrap cannot confine a program here: {message[-300:]}")
 
     def close(self) -> None:
         """Kill all processes and remove the folders; the second call does nothing."""

@@ -112,9 +112,9 @@ async def run(
     Raises:
         Infrastructure: it could not be started, or cannot be killed.
     """
-    seccomp_fd = memory_file(seccomp)
+    seccomp_fd = _memory_file(seccomp)
     status_fd, status_end = os.pipe()
-    options_fd = memory_file(options(seccomp_fd, status_end))
+    options_fd = _memory_file(options(seccomp_fd, status_end))
     descriptors = (seccomp_fd, status_end, options_fd)
     try:
         process = await _start(command(options_fd), descriptors)
@@ -135,7 +135,7 @@ async def run(
     return ConfinedResult(report.get("exit-code"), timed_out)
 
 
-def memory_file(content: bytes) -> int:
+def _memory_file(content: bytes) -> int:
     """Return a descriptor at the start of a nameless file with this content; only Linux has such files."""
     descriptor: int = os.memfd_create("dgm")  # type: ignore[attr-defined, unused-ignore]
     os.write(descriptor, content)

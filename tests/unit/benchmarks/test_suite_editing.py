@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dgm.benchmarks.suite_editing import SplitBy, choose_splits, parse_conditions, set_keys
 from dgm.benchmarks.suites import SuiteBenchmark
-from dgm.benchmarks.task_facts import TaskFacts
-from dgm.benchmarks.test_spec import Provenance
+from dgm.benchmarks.task_facts import Provenance, TaskFacts
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 from dgm.sessions.suite_editing import filter_suite, merge_suites, split_suite
