@@ -219,6 +219,10 @@ def convert_engine_errors(purpose: str) -> Iterator[None]:
         message = str(error.explanation or error)
         remedy = next((f": {remedy}" for part, remedy in _REMEDIES.items() if part in message), "")
         raise Infrastructure(f"cannot {purpose}: the Docker engine says: {message}{remedy}") from error
+    except requests.Timeout as error:
+        raise Infrastructure(
+            f"cannot {purpose}: the Docker engine did not answer in time ({error}): it is paused or overloaded"
+        ) from error
     except (docker.errors.DockerException, requests.RequestException) as error:
         raise Infrastructure(
             f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
@@ -317,7 +321,7 @@ def remove_container(client: "DockerClient", ident: str) -> None:
     import docker
 
     try:
-        slow_api(client).remove_container(ident, force=True, v=True)
+        client.api.remove_container(ident, force=True, v=True)
     except docker.errors.NotFound:
         pass
     except docker.errors.APIError as error:

@@ -4,6 +4,7 @@ import socket
 
 import docker
 import pytest
+import requests
 from docker.errors import APIError
 
 from dgm.errors import Infrastructure, UserError
@@ -74,3 +75,18 @@ def test_calls_on_whole_images_have_a_longer_limit():
     client = docker.DockerClient("unix:///nowhere.sock", version="1.41", timeout=60)
     assert (slow_api(client).timeout, client.api.timeout) == (SLOW_S, 60)
     assert slow_api(client).adapters == client.api.adapters
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (requests.ReadTimeout("read timeout=60"), "did not answer in time .*: it is paused or overloaded"),
+        (requests.ConnectionError("refused"), "no Docker engine answers .*: start it"),
+    ],
+)
+def test_a_call_without_an_answer_says_why(error, words):
+    with (
+        pytest.raises(Infrastructure, match=f"^cannot start a sandbox: .*{words}"),
+        convert_engine_errors("start a sandbox"),
+    ):
+        raise error
