@@ -206,9 +206,6 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
         reference: the image.
         name: of what it was prepared from, for people.
         group: gid of agents.
-
-    Raises:
-        Infrastructure: the engine does not have it.
     """
     image = find_image(client, reference)
     if image is None:

@@ -78,11 +78,7 @@ class DockerEngine:
         return self._connection.address
 
     def check_answers(self) -> None:
-        """Make sure that the engine answers; blocks.
-
-        Raises:
-            Infrastructure: it does not.
-        """
+        """Make sure that the engine answers; blocks."""
         self._connection.check_answers()
 
     def identify(self, image: str) -> str:
@@ -93,7 +89,6 @@ class DockerEngine:
 
         Raises:
             UserError: there is no such recipe.
-            Infrastructure: the engine failed.
         """
         name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
         with convert_engine_errors(f"look for the image {name}"):
@@ -107,9 +102,6 @@ class DockerEngine:
         Args:
             labels: values by name.
             only_left: leave those of living processes alone.
-
-        Raises:
-            Infrastructure: the engine failed.
         """
         wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
         with convert_engine_errors("look for left sandboxes"):
@@ -212,11 +204,7 @@ class DockerEngine:
         return container.find_base(self.client, tag, name, group)
 
     def _reference(self, image: str) -> str:
-        """Return the engine's name of an image; build that of a recipe if necessary.
-
-        Raises:
-            Infrastructure: the engine has no such image.
-        """
+        """Return the engine's name of an image; build that of a recipe if necessary."""
         if not image.startswith(IN_ENGINE):
             return self.build(image)
         reference = image.removeprefix(IN_ENGINE)

@@ -108,20 +108,12 @@ class EngineConnection:
 
     @functools.cached_property
     def facts(self) -> EngineFacts:
-        """The engine as it describes itself; the first access blocks.
-
-        Raises:
-            Infrastructure: it does not answer any more.
-        """
+        """The engine as it describes itself; the first access blocks."""
         with convert_engine_errors("ask the engine what it is"):
             return read_facts(self._version, self.client.info())
 
     def check_answers(self) -> None:
-        """Make sure that the engine answers; blocks.
-
-        Raises:
-            Infrastructure: it does not.
-        """
+        """Make sure that the engine answers; blocks."""
         with self._naming_silence():
             api_with_timeout(self.client, _ANSWERS_WITHIN_S).ping()
 
@@ -192,22 +184,14 @@ def _share_connections(adapter: Any) -> None:  # noqa: ANN401  (the library's, w
 
 
 async def call_engine(purpose: str, call: Callable[[], T]) -> T:
-    """Run a blocking call to the engine in a thread, and return its result.
-
-    Raises:
-        Infrastructure: the engine failed.
-    """
+    """Run a blocking call to the engine in a thread, and return its result."""
     with convert_engine_errors(purpose):
         return await asyncio.to_thread(call)
 
 
 @contextlib.contextmanager
 def convert_engine_errors(purpose: str) -> Iterator[None]:
-    """Convert the library's errors to ones that give the attempted operation and the remedy.
-
-    Raises:
-        Infrastructure: the engine failed.
-    """
+    """Convert the library's errors to ones that give the attempted operation and the remedy."""
     import docker
     import requests
 

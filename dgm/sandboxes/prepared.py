@@ -85,7 +85,6 @@ def prepare(
     Raises:
         ProgramsMissing: the image lacks programs; the message names them.
         UserError: the engine has no such image, or it cannot be used; the message says why.
-        Infrastructure: the engine failed.
     """
     users = [str(DOCKER.start), str(DOCKER.stop), str(group)]
     words = [*users, "new" if is_new else "own", repository] if repository else users

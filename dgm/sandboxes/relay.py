@@ -65,11 +65,7 @@ class Frame(NamedTuple):
 
 
 def take_frames(buffer: bytearray) -> Iterator[Frame]:
-    """Yield the whole frames at the start of ``buffer``, and remove them from it.
-
-    Raises:
-        Infrastructure: the bytes are no frames.
-    """
+    """Yield the whole frames at the start of ``buffer``, and remove them from it."""
     while len(buffer) >= HEAD.size:
         number, kind, length = HEAD.unpack_from(buffer)
         minimum, maximum = _BODIES.get(kind, (0, -1))
@@ -110,11 +106,7 @@ class Relay:
         self._pinged = 0
 
     async def carry(self) -> None:
-        """Carry until the program inside ends; all connections end with it.
-
-        Raises:
-            Infrastructure: it broke, or what came over it is no frame.
-        """
+        """Carry until the program inside ends; all connections end with it."""
         buffer = bytearray()
         try:
             while data := await self._inside.read():
@@ -129,11 +121,7 @@ class Relay:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ping(self) -> None:
-        """Wait until the other end answers, for at most ``ANSWER_S`` seconds.
-
-        Raises:
-            Infrastructure: it does not, or the connection broke.
-        """
+        """Wait until the other end answers, for at most ``ANSWER_S`` seconds."""
         self._pinged += 1
         number = self._pinged
         answer = self._pings[number] = asyncio.get_running_loop().create_future()
@@ -285,11 +273,7 @@ class ContainerRelay:
         self._carrying = asyncio.create_task(relay.carry(), name="relay")
 
     async def check(self) -> None:
-        """Wait until it answers.
-
-        Raises:
-            Infrastructure: it is lost, or does not answer; the message says why.
-        """
+        """Wait until it answers."""
         answering = asyncio.ensure_future(self._relay.ping())
         try:
             await asyncio.wait([answering, self._carrying], return_when=asyncio.FIRST_COMPLETED)
@@ -304,11 +288,7 @@ class ContainerRelay:
         raise Infrastructure(f"it ended with exit code {await self._find_exit_code()}, saying {last!a}")
 
     async def was_starved(self, memory_was_short: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Return whether the kernel killed it because the sandbox's programs took all memory: their own doing.
-
-        Raises:
-            Infrastructure: it is lost for another reason, or does not answer.
-        """
+        """Return whether the kernel killed it because the sandbox's programs took all memory: their own doing."""
         try:
             await self.check()
         except Infrastructure as error:
@@ -359,9 +339,6 @@ async def open_relay(
         user: ``uid:gid`` of the relay; not that of agents, who could kill it.
         path: search path for ``python3``.
         shared: the socket.
-
-    Raises:
-        Infrastructure: it cannot be started, or does not answer.
     """
     source = files("dgm.sandboxes").joinpath("relay_inside.py").read_bytes()
     argv = ["python3", "-I", "-c", _START, shared.target, str(len(source))]
