@@ -6,10 +6,8 @@ failures:
 
 * ``head``: SIGKILL of the search, which is then resumed;
 * ``node``: all processes of a node that is at work are killed, and a new node joins;
-* ``partition``: the process of a node that holds its lease and its way to the gateway stands still for a minute;
-* ``engine``: the engine of a node starts nothing any more, and works again later;
-* ``slow``: the engine of a node takes two seconds more to start each program;
-* ``clock``: a node is replaced by one whose clock is off.
+* ``stall``: the process of a node that opens its sandboxes stands still for a minute;
+* ``engine``: the engine of a node starts nothing any more, and works again later.
 """
 
 import argparse
@@ -38,22 +36,20 @@ from tests.e2e.killing import audit
 from tests.support.hosted import ANSWERED, KEY, PROVIDERS, count, rows
 from tests.support.wire_server import Config, Offline, WireServer
 
-KINDS = ("head", "node", "partition", "engine", "slow", "clock")
+KINDS = ("head", "node", "stall", "engine")
 NAME = "faulty"
 PROVIDER = PROVIDERS["openai-chat"]
-LEASE_S = 10
-DEAD_S = SLOW_S = 20.0
-CLOCKS_S = (3600, -86_400, 300_000_000)
+DEAD_S = 20.0
+LEFT_S = 30.0
 STORE_BYTES = 100 * 2**20
 _WRAPPER = """\
 #!/bin/sh
 [ -e {folder}/dead ] && exit 1
-[ -e {folder}/slow ] && sleep 2
 exec {bwrap} "$@"
 """
 _HEARD = "heard.log"
-_CLOCK = """\
-import os, time
+_LISTEN = """\
+import os
 if "FAULT_HEARD" in os.environ:
     # In the search: which call of its action each performance was answered by, in order.
     import logging
@@ -63,10 +59,6 @@ if "FAULT_HEARD" in os.environ:
     _gateway = logging.getLogger("dgm.gateway.call")
     _gateway.setLevel(logging.DEBUG)
     _gateway.addHandler(_log)
-_off, _now, _now_ns = float(os.environ.get("FAULT_CLOCK_S", "0")), time.time, time.time_ns
-if _off:
-    time.time = lambda: _now() + _off
-    time.time_ns = lambda: _now_ns() + int(_off * 1e9)
 """
 
 
@@ -78,7 +70,7 @@ class Trial:
     times: int = 3
     workers: int = 3
     seed: int = 3
-    partition_s: float = 60.0
+    stall_s: float = 60.0
     nodes: int = 3
 
 
@@ -104,9 +96,9 @@ class FaultyCluster:
         self._place = place
         self._made = 0
         self._folders: dict[str, Path] = {}
-        (place / "clock").mkdir()
-        (place / "clock" / "sitecustomize.py").write_text(_CLOCK)
-        os.environ["PYTHONPATH"] = f"{place / 'clock'}:{Path(__file__).parents[2]}"
+        (place / "listen").mkdir()
+        (place / "listen" / "sitecustomize.py").write_text(_LISTEN)
+        os.environ["PYTHONPATH"] = f"{place / 'listen'}:{Path(__file__).parents[2]}"
         common = {"object_store_memory": STORE_BYTES, "include_dashboard": False}
         self._cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **common})
         self.nodes = [self.add() for _ in range(nodes)]
@@ -115,8 +107,8 @@ class FaultyCluster:
     def address(self) -> str:
         return str(self._cluster.address)
 
-    def add(self, clock_s: float = 0.0):
-        """Start a node; its engine can be made to fail, and its clock may be off."""
+    def add(self):
+        """Start a node; its engine can be made to fail."""
         self._made += 1
         folder = self._place / f"node-{self._made}"
         folder.mkdir()
@@ -124,11 +116,11 @@ class FaultyCluster:
         wrapper = folder / "bwrap"
         wrapper.write_text(_WRAPPER.format(folder=folder, bwrap=bwrap))
         wrapper.chmod(0o755)
-        os.environ |= {"PATH": f"{folder}:{path}", "FAULT_CLOCK_S": str(clock_s)}
+        os.environ["PATH"] = f"{folder}:{path}"
         try:
             node = self._cluster.add_node(num_cpus=2, object_store_memory=STORE_BYTES, memory=4 * 2**30)
         finally:
-            os.environ |= {"PATH": path, "FAULT_CLOCK_S": "0"}
+            os.environ["PATH"] = path
         self._folders[node.node_id] = folder
         return node
 
@@ -137,25 +129,25 @@ class FaultyCluster:
         busy = {note.labels.get("dgm.node") for _, note in list_sandboxes()}
         return chance.choice([node for node in self.nodes if node.node_id in busy] or self.nodes)
 
-    def replace(self, node, *, clock_s: float = 0.0) -> None:
+    def replace(self, node) -> None:
         """Kill all processes of a node, and start another."""
         self.nodes.remove(node)
         self._cluster.remove_node(node, allow_graceful=False)
-        self.nodes.append(self.add(clock_s))
+        self.nodes.append(self.add())
 
-    def mark(self, node, what: str, seconds: float) -> None:
+    def break_engine(self, node, seconds: float) -> None:
         """Make the engine of a node fail for a while."""
-        mark = self._folders[node.node_id] / what
+        mark = self._folders[node.node_id] / "dead"
         mark.touch()
         threading.Timer(seconds, mark.unlink, [True]).start()
 
-    def stop_keeper(self, node, seconds: float) -> None:
-        """Let the process stand still that holds a node's lease and its way to the gateway."""
+    def stall(self, node, seconds: float) -> None:
+        """Let the process stand still that opens a node's sandboxes."""
         raylet = node.all_processes["raylet"][0].process.pid
         listed = subprocess.check_output(["ps", "--ppid", str(raylet), "-o", "pid=,args="], text=True)
         for line in listed.splitlines():
             pid, _, words = line.strip().partition(" ")
-            if words.strip().startswith("ray::RayKeeper"):
+            if words.strip().startswith("ray::Node"):
                 os.kill(int(pid), signal.SIGSTOP)
                 threading.Timer(seconds, _go_on, [int(pid)]).start()
 
@@ -184,7 +176,7 @@ class Search:
             PROVIDER.key_env: KEY,
             "FAULT_HEARD": str(self.heard),
         }
-        settings = (f"scale.lease_s={LEASE_S}", "scale.node_engine=bubblewrap", "limits.check_s=60")
+        settings = ("scale.node_engine=bubblewrap", "limits.check_s=60")
         given = [*self._engine, "--workers", str(trial.workers), "--seed", str(trial.seed)]
         given += ["--max-evaluations", str(trial.evaluations), "--seed-agent", "plain"]
         given += [word for each in settings for word in ("--set", each)]
@@ -267,20 +259,16 @@ def _inject(trial: Trial, cluster: FaultyCluster, search: Search, chance: Random
                 search.kill()
             case "node":
                 cluster.replace(node)
-            case "clock":
-                cluster.replace(node, clock_s=CLOCKS_S[injected[kind] % len(CLOCKS_S)])
-            case "partition":
-                cluster.stop_keeper(node, trial.partition_s)
+            case "stall":
+                cluster.stall(node, trial.stall_s)
             case "engine":
-                cluster.mark(node, "dead", DEAD_S)
-            case "slow":
-                cluster.mark(node, "slow", SLOW_S)
+                cluster.break_engine(node, DEAD_S)
         injected[kind] += 1
     return dict(injected)
 
 
 def _audit(search: Search, server: WireServer) -> dict[str, object]:
-    ends = time.monotonic() + 3 * LEASE_S
+    ends = time.monotonic() + LEFT_S
     while (found := audit(search.folder))["leftovers"] and time.monotonic() < ends:
         time.sleep(1)
     paid = read_paid(search.folder, search.heard)
@@ -355,7 +343,7 @@ def main() -> int:
         ("times", int, Trial.times),
         ("workers", int, Trial.workers),
         ("seed", int, Trial.seed),
-        ("partition_s", float, Trial.partition_s),
+        ("stall_s", float, Trial.stall_s),
     ):
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, type=kind, default=default)
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""A cluster inside this process: nodes with room for some sandboxes, which can be killed; and an engine without walls."""
+"""A cluster inside this process: nodes with room for sandboxes, which can be killed; and an engine without walls."""
 
 import asyncio
 import io

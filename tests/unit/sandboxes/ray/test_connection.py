@@ -1,4 +1,4 @@
-"""From a node's socket to the head's: connections stay apart, a cut is told from an end, and only the node may connect."""
+"""From a node's socket to the head's: connections stay apart, a cut is no end, and only the node may connect."""
 
 import asyncio
 import os
@@ -33,7 +33,8 @@ async def way(tmp_path, serve=echo):
     """A gateway, the head's listener, and a node's forwarder."""
     server = await asyncio.start_unix_server(serve, str(tmp_path / "head.sock"), limit=1 << 24)
     async with HeadListener("127.0.0.1", tmp_path / "head.sock") as head:
-        async with NodeForwarder(head.address, tmp_path / "node.sock") as forwarder:
+        forwarder = NodeForwarder(head.address, tmp_path / "node.sock")
+        async with forwarder:
             yield head, forwarder
     server.close()
 

@@ -224,7 +224,9 @@ def test_a_node_with_another_dgm_is_not_used(monkeypatch):
 
 def test_no_usable_node_is_one_line(monkeypatch):
     async def test(cluster, engine):
-        with pytest.raises(Infrastructure, match="can be used: b: has another dgm .here; the head has other"):
+        with pytest.raises(
+            Infrastructure, match=r"can be used: b: has another dgm .here; the head has other"
+        ):
             await use(engine)
         assert cluster.room == {"a": 1, "b": 1}
 
