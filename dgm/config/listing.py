@@ -169,12 +169,6 @@ OWN_VARIABLES: Sequence[Variable] = (
         "DGM_UNBOUNDED",
         "1: run agents on a Docker engine that does not bound their processes or memory; else none runs there.",
     ),
-    Variable(
-        "DGM_RAY_CERTIFICATE",
-        "File with the certificate (PEM) that the head shows to its nodes; with DGM_RAY_KEY, their connections to the "
-        "gateway are encrypted.",
-    ),
-    Variable("DGM_RAY_KEY", "File with the private key (PEM) of DGM_RAY_CERTIFICATE."),
     Variable("DGM_DEBUG", "1: print the traceback of whatever ends a command, before its one line."),
 )
 """Variables of dgm itself."""

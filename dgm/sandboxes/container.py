@@ -160,6 +160,10 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
 def _tmpfs(spec: SandboxSpec, base: ContainerBase, uid: int) -> dict[str, str]:
     room = {target: spec.disk_mb * _MIB * share // sum(SHARES.values()) for target, share in SHARES.items()}
     room |= dict.fromkeys(spec.filled, (base.copied_mb + spec.disk_mb) * _MIB)
+    # An engine would put volumes without bounds into these folders.
+    room |= {
+        volume: room[folder] for folder in room for volume in base.volumes if volume.startswith(f"{folder}/")
+    }
     return {
         target: _options(size, max(64, size // _BYTES_PER_FILE), uid, base.group)
         for target, size in room.items()
@@ -202,9 +206,6 @@ def find_base(client: "DockerClient", reference: str, name: str, group: int) -> 
         reference: the image.
         name: of what it was prepared from, for people.
         group: gid of agents.
-
-    Raises:
-        Infrastructure: the engine does not have it.
     """
     image = find_image(client, reference)
     if image is None:

@@ -47,9 +47,6 @@ class ContainerPrograms:
         """Return the exit code, or ``None`` if the program had to be left behind after ``patience_s`` seconds.
 
         The program's first process has to hold its output open until it ends, and to take no more input than there is.
-
-        Raises:
-            Infrastructure: the engine failed, or the connection to it ended before the program did.
         """
         try:
             async with asyncio.timeout(patience_s):
@@ -75,9 +72,6 @@ class ContainerPrograms:
         """Start a program, and yield its id and its stream; hang up when the context ends.
 
         What it writes to stderr is added to the messages of ``output``.
-
-        Raises:
-            Infrastructure: the engine failed.
         """
 
         def start() -> tuple[str, Any]:
@@ -106,11 +100,7 @@ class ContainerPrograms:
             stream.close()
 
     async def exit_code(self, ident: str) -> int | None:
-        """Return the exit code of a program; ``None`` while it runs, or while the engine has not noted how it ended.
-
-        Raises:
-            Infrastructure: the engine failed.
-        """
+        """Return the exit code of a program; ``None`` while it runs, or while the engine has not noted how it ended."""
         state = await call_engine("ask how a program ended", lambda: self._api.exec_inspect(ident))
         code = state["ExitCode"]
         return None if code is None else int(code)
@@ -168,11 +158,7 @@ class ExecStream:
         self._failure: OSError | None = None
 
     async def read(self) -> bytes:
-        """Return the next bytes of the program's stdout; none at its end.
-
-        Raises:
-            Infrastructure: the engine hung up in the middle of a frame.
-        """
+        """Return the next bytes of the program's stdout; none at its end."""
         while header := await self._read_exactly(_FRAME_HEADER_BYTES, may_end=True):
             body = await self._read_exactly(int.from_bytes(header[4:], "big"))
             if header[0] == _STDERR:
@@ -187,11 +173,7 @@ class ExecStream:
         self._flush()
 
     async def drain(self) -> None:
-        """Wait until few bytes of input are queued.
-
-        Raises:
-            Infrastructure: the engine hung up.
-        """
+        """Wait until few bytes of input are queued."""
         while len(self._outgoing) > _PIECE_BYTES and self._failure is None:
             self._sent.clear()
             await self._sent.wait()

@@ -78,11 +78,7 @@ class DockerEngine:
         return self._connection.address
 
     def check_answers(self) -> None:
-        """Make sure that the engine answers; blocks.
-
-        Raises:
-            Infrastructure: it does not.
-        """
+        """Make sure that the engine answers; blocks."""
         self._connection.check_answers()
 
     def identify(self, image: str) -> str:
@@ -93,7 +89,6 @@ class DockerEngine:
 
         Raises:
             UserError: there is no such recipe.
-            Infrastructure: the engine failed.
         """
         name = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
         with convert_engine_errors(f"look for the image {name}"):
@@ -107,9 +102,6 @@ class DockerEngine:
         Args:
             labels: values by name.
             only_left: leave those of living processes alone.
-
-        Raises:
-            Infrastructure: the engine failed.
         """
         wanted = [container.LABEL, *(f"{key}={value}" for key, value in labels.items())]
         with convert_engine_errors("look for left sandboxes"):
@@ -200,26 +192,19 @@ class DockerEngine:
 
     def _base(self, image: str) -> ContainerBase:
         """Return the base of a container; make its image if necessary."""
-        if image.startswith(IN_ENGINE):
-            reference, group = self._reference(image), prepared.GROUP
-            name = reference
-        else:
-            recipe = recipes.load(image)
-            reference, group, name = self.task_images.build_recipe(recipe), recipe.user, image
-        tag = prepared.prepare(self.client, reference, group=group).tag
+        recipe = None if image.startswith(IN_ENGINE) else recipes.load(image)
+        reference = recipe.tag if recipe else image.removeprefix(IN_ENGINE)
+        group = recipe.user if recipe else prepared.GROUP
+        try:
+            tag = prepared.prepare(self.client, reference, group=group).tag
+        except prepared.ImageMissing as error:
+            if recipe is None:
+                raise Infrastructure(str(error)) from error
+            tag = prepared.prepare(self.client, self.task_images.build_recipe(recipe), group=group).tag
         note_use(reference)
         note_use(tag)
-        return container.find_base(self.client, tag, name, group)
+        return container.find_base(self.client, tag, image if recipe else reference, group)
 
     def _reference(self, image: str) -> str:
-        """Return the engine's name of an image; build that of a recipe if necessary.
-
-        Raises:
-            Infrastructure: the engine has no such image.
-        """
-        if not image.startswith(IN_ENGINE):
-            return self.build(image)
-        reference = image.removeprefix(IN_ENGINE)
-        if not self.task_images.has(reference):
-            raise Infrastructure(f"the engine has no image {reference}: pull or build it, then try again")
-        return reference
+        """Return the engine's name of an image; build that of a recipe if necessary."""
+        return image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else self.build(image)

@@ -133,7 +133,6 @@ class DockerSandbox:
 
         Raises:
             AgentFault: stage ``processes``: so many run that they cannot be ended.
-            Infrastructure: the engine failed.
         """
         crowded = False
         for attempt in range(_KILLING_TRIES):
@@ -150,11 +149,7 @@ class DockerSandbox:
         raise AgentFault("processes", "so many processes run in the sandbox that they cannot be ended")
 
     async def copy(self, source: str, target: str) -> None:
-        """Copy a folder of the image, as the sandbox's user, who owns the copy.
-
-        Raises:
-            Infrastructure: there is no such folder, or it does not fit.
-        """
+        """Copy a folder of the image, as the sandbox's user, who owns the copy."""
         done = await self.exec(["cp", "-a", "--", f"{source}/.", target], timeout_s=_COPY_S, cwd="/")
         if done.exit_code:
             reason = (
@@ -163,20 +158,12 @@ class DockerSandbox:
             raise Infrastructure(f"the image's folder {source} cannot be copied to {target}: {reason}")
 
     async def show(self, folder: ShownFolder) -> None:
-        """Unpack a folder that the sandbox's user can only read.
-
-        Raises:
-            Infrastructure: it cannot be unpacked.
-        """
+        """Unpack a folder that the sandbox's user can only read."""
         await shown_folders.unpack(self._programs, self._keeper, self._environment["PATH"], folder)
 
     @contextlib.asynccontextmanager
     async def relaying(self, shared: SharedSocket | None) -> AsyncIterator[None]:
-        """Offer a socket of the host, if there is one, while the context lasts.
-
-        Raises:
-            Infrastructure: the relay does not start.
-        """
+        """Offer a socket of the host, if there is one, while the context lasts."""
         if shared is None:
             yield
             return
@@ -206,11 +193,7 @@ class DockerSandbox:
         return await self._run(["sh", "-c", "kill -9 -1"], {}, b"", Output(1000), _GRACE_S)
 
     async def _killed_for_memory(self) -> bool:
-        """Return whether memory ran out, by the container's counters; the engine's flag covers its main process only.
-
-        Raises:
-            Infrastructure: the program was killed because the container is going away.
-        """
+        """Return whether memory ran out, by the container's counters: the engine's flag covers its first process."""
         short = await self._memory_was_short()
         if short is not None:
             return short

@@ -108,20 +108,12 @@ class EngineConnection:
 
     @functools.cached_property
     def facts(self) -> EngineFacts:
-        """The engine as it describes itself; the first access blocks.
-
-        Raises:
-            Infrastructure: it does not answer any more.
-        """
+        """The engine as it describes itself; the first access blocks."""
         with convert_engine_errors("ask the engine what it is"):
             return read_facts(self._version, self.client.info())
 
     def check_answers(self) -> None:
-        """Make sure that the engine answers; blocks.
-
-        Raises:
-            Infrastructure: it does not.
-        """
+        """Make sure that the engine answers; blocks."""
         with self._naming_silence():
             api_with_timeout(self.client, _ANSWERS_WITHIN_S).ping()
 
@@ -192,22 +184,14 @@ def _share_connections(adapter: Any) -> None:  # noqa: ANN401  (the library's, w
 
 
 async def call_engine(purpose: str, call: Callable[[], T]) -> T:
-    """Run a blocking call to the engine in a thread, and return its result.
-
-    Raises:
-        Infrastructure: the engine failed.
-    """
+    """Run a blocking call to the engine in a thread, and return its result."""
     with convert_engine_errors(purpose):
         return await asyncio.to_thread(call)
 
 
 @contextlib.contextmanager
 def convert_engine_errors(purpose: str) -> Iterator[None]:
-    """Convert the library's errors to ones that give the attempted operation and the remedy.
-
-    Raises:
-        Infrastructure: the engine failed.
-    """
+    """Convert the library's errors to ones that give the attempted operation and the remedy."""
     import docker
     import requests
 
@@ -219,6 +203,10 @@ def convert_engine_errors(purpose: str) -> Iterator[None]:
         message = str(error.explanation or error)
         remedy = next((f": {remedy}" for part, remedy in _REMEDIES.items() if part in message), "")
         raise Infrastructure(f"cannot {purpose}: the Docker engine says: {message}{remedy}") from error
+    except requests.Timeout as error:
+        raise Infrastructure(
+            f"cannot {purpose}: the Docker engine did not answer in time ({error}): it is paused or overloaded"
+        ) from error
     except (docker.errors.DockerException, requests.RequestException) as error:
         raise Infrastructure(
             f"cannot {purpose}: no Docker engine answers ({error}): start it, or install one"
@@ -317,7 +305,7 @@ def remove_container(client: "DockerClient", ident: str) -> None:
     import docker
 
     try:
-        slow_api(client).remove_container(ident, force=True, v=True)
+        client.api.remove_container(ident, force=True, v=True)
     except docker.errors.NotFound:
         pass
     except docker.errors.APIError as error:

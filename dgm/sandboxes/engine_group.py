@@ -57,11 +57,7 @@ class EngineMember:
 
     @property
     def engine(self) -> DockerEngine:
-        """The engine.
-
-        Raises:
-            Infrastructure: it was never reached.
-        """
+        """The engine."""
         if self._engine is None:
             raise Infrastructure(f"{self.address.url}: {self.problem}")
         return self._engine
@@ -125,7 +121,6 @@ class EngineMember:
 
         Raises:
             UserError: it cannot be made there; the message names the engine.
-            Infrastructure: the engine failed.
         """
         tag = image.removeprefix(IN_ENGINE) if image.startswith(IN_ENGINE) else recipes.load(image).tag
         if tag in self._ready:
@@ -288,11 +283,7 @@ class EngineGroup:
 
 
 def _used(members: Sequence[EngineMember]) -> Sequence[EngineMember]:
-    """Return the engines that answer.
-
-    Raises:
-        Infrastructure: there is none.
-    """
+    """Return the engines that answer."""
     used = [member for member in members if not member.problem]
     if not used:
         problems = "; ".join(f"{member.address.url}: {member.problem}" for member in members)

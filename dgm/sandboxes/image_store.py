@@ -116,11 +116,7 @@ class ImageStore:
         return True
 
     def pull(self, reference: str, progress: Progress | None = None) -> None:
-        """Pull an image; layers that arrived before an interruption are not pulled again.
-
-        Raises:
-            Infrastructure: the pull failed.
-        """
+        """Pull an image; layers that arrived before an interruption are not pulled again."""
         counts: dict[str, tuple[int, int]] = {}
         with convert_engine_errors(f"pull the image {reference}"):
             name, tag = split_tag(reference)
@@ -167,7 +163,6 @@ class ImageStore:
 
         Raises:
             UserError: it cannot be built here; the message quotes the builder.
-            Infrastructure: the engine failed.
         """
         uses.note_use(tag)
         with convert_engine_errors("build a task's image"), lock_image(tag):
@@ -201,7 +196,6 @@ class ImageStore:
 
         Raises:
             UserError: it cannot be built here; the message says why.
-            Infrastructure: the engine failed.
         """
         context = dict(docker_context(source, dockerfile))
         del context[dockerfile]
@@ -228,7 +222,6 @@ class ImageStore:
 
         Raises:
             UserError: the image ``reference`` cannot be used; the message says why.
-            Infrastructure: the engine failed.
         """
         return self._derive(reference, tag, prepared.ORIGIN, is_new=False)
 

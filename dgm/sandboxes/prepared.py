@@ -57,6 +57,10 @@ class Prepared(NamedTuple):
     """Whether it was made just now."""
 
 
+class ImageMissing(UserError):
+    """The engine has no such image."""
+
+
 class ProgramsMissing(UserError):
     """An image lacks programs that sandboxes need."""
 
@@ -83,16 +87,16 @@ def prepare(
         is_new: whether the repository is made of all files of the folder, whatever history they have.
 
     Raises:
+        ImageMissing: the engine has no such image.
         ProgramsMissing: the image lacks programs; the message names them.
-        UserError: the engine has no such image, or it cannot be used; the message says why.
-        Infrastructure: the engine failed.
+        UserError: it cannot be used; the message says why.
     """
     users = [str(DOCKER.start), str(DOCKER.stop), str(group)]
     words = [*users, "new" if is_new else "own", repository] if repository else users
     with convert_engine_errors(f"prepare the image {reference}"):
         base = find_image(client, reference)
         if base is None:
-            raise UserError(f"the engine has no image {reference}: pull or build it first")
+            raise ImageMissing(f"the engine has no image {reference}: pull or build it first")
         if not repository and _labels(base).get(USERS) == " ".join(users):
             return Prepared(reference, made=False)
         digest = hashlib.sha256(f"{base['Id']} {words} {_PREPARE_VERSION}".encode()).hexdigest()

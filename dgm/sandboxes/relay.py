@@ -11,12 +11,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from dgm.errors import DgmError, Infrastructure
 from dgm.protocols import SharedSocket
 from dgm.sandboxes.confined import Output
-from dgm.sandboxes.container_programs import ContainerPrograms, Program
+from dgm.sandboxes.container_programs import ContainerPrograms, ExecStream, Program
 from dgm.sandboxes.relay_inside import (
     CHUNK,
     CREDIT,
@@ -56,22 +56,6 @@ _SHOWN = 200
 log = logging.getLogger(__name__)
 
 
-class Pipe(Protocol):
-    """Bytes in both directions; each method raises ``Infrastructure`` if it broke."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes; none at the end."""
-        ...
-
-    def write(self, data: bytes) -> None:
-        """Queue bytes to be sent."""
-        ...
-
-    async def drain(self) -> None:
-        """Wait until few bytes are queued."""
-        ...
-
-
 class Frame(NamedTuple):
     """One message about one connection."""
 
@@ -81,11 +65,7 @@ class Frame(NamedTuple):
 
 
 def take_frames(buffer: bytearray) -> Iterator[Frame]:
-    """Yield the whole frames at the start of ``buffer``, and remove them from it.
-
-    Raises:
-        Infrastructure: the bytes are no frames.
-    """
+    """Yield the whole frames at the start of ``buffer``, and remove them from it."""
     while len(buffer) >= HEAD.size:
         number, kind, length = HEAD.unpack_from(buffer)
         minimum, maximum = _BODIES.get(kind, (0, -1))
@@ -115,11 +95,10 @@ class _Connection:
 
 
 class Relay:
-    """Connections to the unix socket ``target``, carried over ``pipe``, at most ``streams`` at once."""
+    """Connections to the unix socket ``target``, carried over the program ``inside``, at most ``STREAMS`` at once."""
 
-    def __init__(self, pipe: Pipe, target: Path, streams: int = STREAMS) -> None:
-        self._pipe = pipe
-        self._streams = streams
+    def __init__(self, inside: ExecStream, target: Path) -> None:
+        self._inside = inside
         self._target = target
         self._connections: dict[int, _Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -127,37 +106,29 @@ class Relay:
         self._pinged = 0
 
     async def carry(self) -> None:
-        """Carry until the pipe ends; all connections end with it.
-
-        Raises:
-            Infrastructure: it broke, or what came over it is no frame.
-        """
+        """Carry until the program inside ends; all connections end with it."""
         buffer = bytearray()
         try:
-            while data := await self._pipe.read():
+            while data := await self._inside.read():
                 buffer += data
                 for frame in take_frames(buffer):
                     self._take(frame)
                 # Answers to a flood of frames do not pile up.
-                await self._pipe.drain()
+                await self._inside.drain()
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def ping(self) -> None:
-        """Wait until the other end answers, for at most ``ANSWER_S`` seconds.
-
-        Raises:
-            Infrastructure: it does not, or the pipe broke.
-        """
+        """Wait until the other end answers, for at most ``ANSWER_S`` seconds."""
         self._pinged += 1
         number = self._pinged
         answer = self._pings[number] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(ANSWER_S):
                 self._send(number, PING)
-                await self._pipe.drain()
+                await self._inside.drain()
                 await answer
         except TimeoutError as error:
             raise Infrastructure(f"it did not answer within {ANSWER_S:.0f} s") from error
@@ -165,7 +136,7 @@ class Relay:
             del self._pings[number]
 
     def _send(self, number: int, kind: int, body: bytes = b"") -> None:
-        self._pipe.write(HEAD.pack(number, kind, len(body)) + body)
+        self._inside.write(HEAD.pack(number, kind, len(body)) + body)
 
     def _take(self, frame: Frame) -> None:
         number, kind, body = frame
@@ -195,7 +166,7 @@ class Relay:
     def _open(self, number: int) -> None:
         if number in self._connections:
             self._reset(number)
-        elif len(self._connections) >= self._streams or len(self._tasks) >= self._streams * _TASKS_A_STREAM:
+        elif len(self._connections) >= STREAMS or len(self._tasks) >= STREAMS * _TASKS_A_STREAM:
             self._send(number, RESET)
         else:
             connection = self._connections[number] = _Connection()
@@ -248,7 +219,7 @@ class Relay:
                 return
             connection.credit -= len(data)
             self._send(number, DATA, data)
-            await self._pipe.drain()
+            await self._inside.drain()
 
     async def _send_out(self, number: int, connection: _Connection, writer: asyncio.StreamWriter) -> None:
         """Write the bytes from inside to the socket until they end."""
@@ -302,11 +273,7 @@ class ContainerRelay:
         self._carrying = asyncio.create_task(relay.carry(), name="relay")
 
     async def check(self) -> None:
-        """Wait until it answers.
-
-        Raises:
-            Infrastructure: it is lost, or does not answer; the message says why.
-        """
+        """Wait until it answers."""
         answering = asyncio.ensure_future(self._relay.ping())
         try:
             await asyncio.wait([answering, self._carrying], return_when=asyncio.FIRST_COMPLETED)
@@ -321,11 +288,7 @@ class ContainerRelay:
         raise Infrastructure(f"it ended with exit code {await self._find_exit_code()}, saying {last!a}")
 
     async def was_starved(self, memory_was_short: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Return whether the kernel killed it because the sandbox's programs took all memory: their own doing.
-
-        Raises:
-            Infrastructure: it is lost for another reason, or does not answer.
-        """
+        """Return whether the kernel killed it because the sandbox's programs took all memory: their own doing."""
         try:
             await self.check()
         except Infrastructure as error:
@@ -376,9 +339,6 @@ async def open_relay(
         user: ``uid:gid`` of the relay; not that of agents, who could kill it.
         path: search path for ``python3``.
         shared: the socket.
-
-    Raises:
-        Infrastructure: it cannot be started, or does not answer.
     """
     source = files("dgm.sandboxes").joinpath("relay_inside.py").read_bytes()
     argv = ["python3", "-I", "-c", _START, shared.target, str(len(source))]

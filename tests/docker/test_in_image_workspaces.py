@@ -110,17 +110,19 @@ def applied(engine, tag, patch, question):
     return asyncio.run(work())
 
 
-def test_the_workspace_is_a_clean_repository_of_one_commit(engine, tag):
+def test_the_workspace_is_a_clean_repository_of_one_commit_with_the_images_commands(engine, tag):
     said, patch, _ = left(
         engine,
         tag,
         "git status --porcelain; git log --all --format=%s; git tag; git remote; git branch --format='%(refname)'; "
-        "cat pkg/code.py setup.cfg build/lib.txt nested/inner.txt kept.log; readlink link; id -un",
+        "cat pkg/code.py setup.cfg build/lib.txt nested/inner.txt kept.log; readlink link; id -un; echo $PATH; "
+        "command -v python3",
     )
     lines = said.splitlines()
     assert lines[:2] == ["start", "refs/heads/main"]
     assert "pinned = 1" in lines and "built" in lines and "n" in lines and "kept although ignored" in lines
-    assert lines[-2:] == ["pkg/code.py", "agent"]
+    path = "/opt/dgm/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/more/bin"
+    assert lines[-4:] == ["pkg/code.py", "agent", path, "/usr/bin/python3"]
     assert patch == b""
 
 
@@ -152,9 +154,15 @@ def test_a_patch_holds_every_kind_of_change(engine, tag):
     assert "setup.cfg\n" in said and said.count("No such file") == 2 and "001 002" in said
 
 
-def test_line_ends_and_keywords_stay_as_they_are(engine, tag):
-    _, patch, _ = left(engine, tag, "printf 'three\\r\\n' >> crlf.txt; printf 'c = $Id: 5 $\\n' >> setup.cfg")
+def test_line_ends_and_keywords_stay_and_a_nested_repository_counts_as_its_files(engine, tag):
+    commit = "git add -A && git -c user.name=a -c user.email=b commit -qm x"
+    script = (
+        "printf 'three\\r\\n' >> crlf.txt; printf 'c = $Id: 5 $\\n' >> setup.cfg; "
+        f"git init -q lib && cd lib && echo inner > file && {commit}"
+    )
+    _, patch, _ = left(engine, tag, script)
     assert b"\n+three\r\n" in patch and b"+c = $Id: 5 $" in patch and b"-one" not in patch
+    assert b"+inner" in patch and b"Subproject" not in patch and b".git/" not in patch
 
 
 TRICKS = {
@@ -196,20 +204,26 @@ TRICKS = {
 }
 
 
-@pytest.mark.parametrize("trick", TRICKS)
-def test_no_trick_hides_or_forges_a_change(engine, tag, trick):
-    _, patch, _ = left(engine, tag, f"printf 'VALUE = 9\\n' > pkg/code.py; {TRICKS[trick]}")
-    expected = b"+lie" if trick == "running" else b"+VALUE = 9"
-    assert b"-VALUE = 1\n" + expected + b"\n" in patch
-    named = {line.split()[-1] for line in patch.splitlines() if line.startswith(b"diff --git")}
-    assert named <= {b"b/pkg/code.py", b"b/.gitattributes", b"b/all", b"b/nested/inner.txt"}
+RESET = (
+    "chmod -R u+rwx /testbed; find /testbed -mindepth 1 -delete; cp -a /opt/dgm/work/. /testbed; cd /testbed; "
+    "printf 'VALUE = 9\\n' > pkg/code.py; "
+)
 
 
-def test_a_nested_repository_counts_as_its_files(engine, tag):
-    commit = "git add -A && git -c user.name=a -c user.email=b commit -qm x"
-    script = f"git init -q lib && cd lib && echo inner > file && {commit}"
-    _, patch, _ = left(engine, tag, script)
-    assert b"+inner" in patch and b"Subproject" not in patch and b".git/" not in patch
+def test_no_trick_hides_or_forges_a_change(engine, tag):
+    async def work():
+        patches = {}
+        async with engine.open(spec(tag, lifetime_s=600.0)) as sandbox:
+            for trick, script in TRICKS.items():
+                await sandbox.exec(["sh", "-c", RESET + script], timeout_s=60, cwd="/")
+                patches[trick], _ = await patch_of(sandbox, "/testbed", "/opt/dgm/baseline.git", 100_000)
+        return patches
+
+    for trick, patch in asyncio.run(work()).items():
+        expected = b"+lie" if trick == "running" else b"+VALUE = 9"
+        assert b"-VALUE = 1\n" + expected + b"\n" in patch, trick
+        named = {line.split()[-1] for line in patch.splitlines() if line.startswith(b"diff --git")}
+        assert named <= {b"b/pkg/code.py", b"b/.gitattributes", b"b/all", b"b/nested/inner.txt"}, trick
 
 
 def test_an_own_gitignore_hides_only_what_is_new(engine, tag):
@@ -253,21 +267,10 @@ def test_a_fork_bomb_does_not_stop_the_comparison(engine, tag):
     assert b"+VALUE = 6" in patch
 
 
-def test_commands_of_the_image_are_found(engine, tag):
-    said, *_ = left(engine, tag, "echo $PATH; command -v python3")
-    assert said.splitlines() == [
-        "/opt/dgm/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/more/bin",
-        "/usr/bin/python3",
-    ]
-
-
-def test_it_is_derived_once(engine, tag):
+def test_it_is_derived_once_and_is_no_image_of_its_recipe(engine, tag):
     again = prepare(engine.client, BASE, repository=ORIGIN)
     assert (again.tag, again.made) == (tag, False)
     assert engine.client.images.get(tag).labels[LABEL] == BASE
-
-
-def test_it_is_no_image_of_the_recipe_that_it_stands_on(engine, tag):
     recipes = engine.task_images.list_recipes()
     assert not {tag, BASE} & set(recipes)
     assert engine.build("python") in recipes

@@ -62,7 +62,7 @@ def test_a_volume_of_the_image_is_read_only_and_leaves_nothing_behind(engine, ru
     container = api.create_container(engine.build("python"), ["sh", "-c", "mkdir /data; echo 1 >/data/old"])
     api.start(container)
     api.wait(container)
-    api.commit(container, "dgm-test/volumes", "1", changes=["VOLUME /data /work /var/lib/more"])
+    api.commit(container, "dgm-test/volumes", "1", changes=["VOLUME /data /work /work/deep /var/lib/more"])
     api.remove_container(container)
 
     def volumes_of(image):
@@ -77,7 +77,9 @@ def test_a_volume_of_the_image_is_read_only_and_leaves_nothing_behind(engine, ru
 
     async def work():
         async with engine.open(replace(spec(), image=f"docker:{name}")) as sandbox:
-            look = "cat /data/old; echo 2 >/data/new; echo 3 >/var/lib/more/new; echo 4 >/work/new; cat /work/new"
+            look = (
+                "cat /data/old; echo 2 >/data/new; echo 3 >/var/lib/more/new; cd /work/deep; echo 4 >f; cat f"
+            )
             return await sandbox.exec(["sh", "-c", look], timeout_s=60)
 
     try:

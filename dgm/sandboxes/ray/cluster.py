@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from dgm.errors import DgmError, Infrastructure, UserError
@@ -42,17 +42,14 @@ class ClusterNode(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The node on which room is set aside, and what gives it back and blocks."""
+    """The id of a node on which room is set aside, and what gives it back and blocks."""
 
     node: str
     release: Callable[[], None]
 
 
 def connect(address: str) -> "RayCluster":
-    """Join a cluster as its head, or take the one that this process has joined.
-
-    Args:
-        address: ``auto`` (the cluster that this machine is a node of) or ``HOST:PORT``.
+    """Join the cluster at ``HOST:PORT`` or, ``auto``, of this machine; or take the one that this process has joined.
 
     Raises:
         UserError: the package ray is missing, or no cluster answers.
@@ -63,25 +60,33 @@ def connect(address: str) -> "RayCluster":
     except ImportError as error:
         raise UserError("the sandbox ray needs the package ray: pip install 'dgm[ray]'") from error
     if not ray.is_initialized():
-        with _keep_signal_handlers():
-            try:
-                if address != "auto":
-                    # Ray itself takes more than a minute to give up.
-                    host, _, port = address.rpartition(":")
-                    socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
-                ray.init(address=address, namespace="dgm", log_to_driver=False, configure_logging=False)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                what = "on this machine" if address == "auto" else f"at {address}"
-                raise UserError(
-                    f"no Ray cluster {what}: start one with 'ray start --head', join one with 'ray start "
-                    f"--address=HOST:PORT', or name it with --engine ray://HOST:PORT ({_first_line(error)})"
-                ) from error
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            if address != "auto":
+                # Ray itself takes more than a minute to give up.
+                host, _, port = address.rpartition(":")
+                socket.create_connection((host.strip("[]"), int(port)), _REACH_S).close()
+            ray.init(address=address, namespace="dgm", log_to_driver=False, configure_logging=False)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            what = "on this machine" if address == "auto" else f"at {address}"
+            raise UserError(
+                f"no Ray cluster {what}: start one with 'ray start --head', join one with 'ray start "
+                f"--address=HOST:PORT', or name it with --engine ray://HOST:PORT ({_first_line(error)})"
+            ) from error
+        finally:
+            # Ray puts its own in their place, where this is the main thread.
+            with contextlib.suppress(ValueError):
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
         _keep_off_stdout()
     return RayCluster()
 
 
 class RayCluster:
-    """The cluster that this process has joined: its nodes, and the actors that dgm starts on them."""
+    """The cluster that this process has joined: its nodes, and the actors that dgm starts on them.
+
+    Methods raise ``Infrastructure`` if it does not answer.
+    """
 
     @property
     def head_host(self) -> str:
@@ -91,11 +96,7 @@ class RayCluster:
         return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
     async def nodes(self) -> Mapping[str, ClusterNode]:
-        """Return the live nodes with processors by id.
-
-        Raises:
-            Infrastructure: the cluster does not answer.
-        """
+        """Return the live nodes with processors by id."""
         import ray
 
         return {
@@ -114,9 +115,6 @@ class RayCluster:
         """Set room aside on a node that is not avoided; return None if none has it in time.
 
         It is a placement group, which a cluster that scales itself takes for demand.
-
-        Raises:
-            Infrastructure: the cluster does not answer.
         """
         from ray.util.placement_group import placement_group, placement_group_table, remove_placement_group
 
@@ -174,11 +172,7 @@ class NodeActor:
         self._handle, self._name = handle, name
 
     async def call(self, method: str, *args: object) -> object:
-        """Return what a method returns, and raise what it raises on purpose.
-
-        Raises:
-            NodeLost: the actor or its node is lost.
-        """
+        """Return what a method returns, and raise what it raises on purpose, or ``NodeLost``."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -210,24 +204,10 @@ def _keep_off_stdout() -> None:
     """Log what Ray prints about its nodes: standard output is dgm's, and may be JSON. Ray has no option for it."""
     from ray._private import worker
 
-    def note(data: Mapping[str, Any], **_: object) -> None:
-        for text in data.get("lines", ()):
-            log.info("ray: %s", str(text).strip().partition("\n")[0][:_SHOWN])
+    def note(data: Mapping[str, Any], *_: object, **__: object) -> None:
+        log.info("ray: %s", str(data.get("lines"))[:_SHOWN])
 
-    if hasattr(worker, "print_to_stdstream"):
-        worker.print_to_stdstream = note  # type: ignore[assignment]
-
-
-@contextlib.contextmanager
-def _keep_signal_handlers() -> Iterator[None]:
-    """Keep the handlers of signals: Ray puts its own in their place."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ValueError):  # not the main thread, where Ray leaves them alone
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+    worker.print_to_stdstream = note
 
 
 def _first_line(error: BaseException) -> str:

@@ -100,11 +100,7 @@ class HeadListener(_Listener):
         """What the node needs; complete when the context was entered."""
 
     async def __aenter__(self) -> Self:
-        """Listen.
-
-        Raises:
-            Infrastructure: the address is not this machine's.
-        """
+        """Listen; raise ``Infrastructure`` if the address is not this machine's."""
         host, secret = self.address.host, self.address.secret
         try:
             self._server = await asyncio.start_server(self._accept, host, 0)

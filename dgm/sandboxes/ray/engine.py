@@ -74,11 +74,7 @@ class _Node:
         log.warning("the node %s failed: %s", self.name, why)
 
     async def call(self, seconds: float, method: str, *args: object) -> Any:  # noqa: ANN401  (what the method returns)
-        """Return what a method of the node's actor returns, and raise what it raises.
-
-        Raises:
-            NodeLost: the actor or its node is lost, or does not answer in time.
-        """
+        """Return what a method of the node's actor returns, and raise what it raises, or ``NodeLost``."""
         actor = self.actor
         if actor is None:
             raise NodeLost(f"the actor of {self.name} is lost")
@@ -115,11 +111,7 @@ class RayEngine:
         return self._plans
 
     def plan_instance(self, sources: Sequence[str], tag: str) -> None:
-        """Note that ``tag`` is made of the first of ``sources`` that a node has or can pull.
-
-        Raises:
-            UserError: nodes have no images.
-        """
+        """Note that ``tag`` is made of the first of ``sources`` that a node has or can pull."""
         self._plans.prepare(sources, tag)
 
     @asynccontextmanager
@@ -142,7 +134,7 @@ class RayEngine:
             if spec.socket is not None:
                 listener = HeadListener(self._cluster.head_host, spec.socket.source)
                 await stack.enter_async_context(listener)
-                request = replace(request, head=listener.address, socket=spec.socket.target)
+                request = request._replace(head=listener.address, socket=spec.socket.target)
             ident = secrets.token_hex(8)
             stack.push_async_callback(_finish, self._close(node, ident))
             try:
@@ -191,11 +183,7 @@ class RayEngine:
                     return node
 
     async def start(self, node: _Node) -> None:
-        """Make sure that a node's actor runs and can open sandboxes.
-
-        Raises:
-            Infrastructure: it does not, or cannot.
-        """
+        """Make sure that a node's actor runs and can open sandboxes; raise ``Infrastructure`` if not."""
         if node.actor is None:
             node.actor = self._cluster.start_actor(node.ident)
         try:
@@ -281,25 +269,15 @@ async def diagnose_nodes() -> DiagnosisRow:
 
 
 def _find_avoided(nodes: Sequence[_Node], spec: SandboxSpec, *, needs_images: bool) -> Collection[str]:
-    """Return the nodes on which a sandbox must not be.
-
-    Raises:
-        Infrastructure: there is no other.
-    """
-    now = time.monotonic()
-    fit = [
-        node
-        for node in nodes
-        if node.cpus >= spec.cpus
-        and node.memory_mb >= spec.memory_mb
-        and not (needs_images and node.engine not in ("", "docker"))
-    ]
+    """Return the nodes on which a sandbox must not be; raise ``Infrastructure`` if there is no other."""
+    fit = [node for node in nodes if node.cpus >= spec.cpus and node.memory_mb >= spec.memory_mb]
+    fit = [node for node in fit if not needs_images or node.engine in ("", "docker")]
     if not fit:
         docker = ", and Docker," if needs_images else ""
         raise Infrastructure(
             f"no node of the cluster has {spec.cpus:g} processors, {spec.memory_mb} MB{docker} for a sandbox"
         )
-    rested = [node for node in fit if node.rests_until <= now]
+    rested = [node for node in fit if node.rests_until <= time.monotonic()]
     return {node.ident for node in nodes if node not in (rested or fit)}
 
 

@@ -54,18 +54,17 @@ class ShownFolder(NamedTuple):
     """Its tar stream, or what Ray has in place of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRequest:
+class OpenRequest(NamedTuple):
     """All that a node needs to open a sandbox."""
 
     spec: SandboxSpec
     """Without mounts and without a socket."""
-    folders: Sequence[ShownFolder] = ()
-    image_steps: Sequence[Step] = ()
+    folders: Sequence[ShownFolder]
+    image_steps: Sequence[Step]
     head: HeadAddress | None = None
-    """The way to the head's socket; None: the sandbox has no socket."""
+    """Where the socket leads; None: there is none."""
     socket: str = ""
-    """Path of the socket in the sandbox."""
+    """Its path in the sandbox."""
 
 
 @dataclass(slots=True)
@@ -82,9 +81,7 @@ class _Opened:
 class Node:
     """The actor of one node; what it raises is pickled."""
 
-    def __init__(
-        self, start_reaper: Callable[[str, Mapping[str, str], Path], IO[bytes]] = start_reaper
-    ) -> None:
+    def __init__(self, start_reaper: Callable[..., IO[bytes]] = start_reaper) -> None:
         self._start_reaper = start_reaper
         self._ident = secrets.token_hex(8)
         self._engine: SandboxEngine | None = None
@@ -98,12 +95,7 @@ class Node:
         self._watch = StandstillWatch()
 
     async def start(self, node_engine: str, build: str) -> str:
-        """Choose the engine, the first time; return its name.
-
-        Raises:
-            Infrastructure: dgm is another one than the head's ``build``.
-            UserError: the engine is not available here.
-        """
+        """Choose the engine, the first time, and return its name; raise if there is none, or dgm is not the head's."""
         if build != describe_build():
             raise Infrastructure(
                 f"has another dgm ({describe_build()}; the head has {build}), and its verdicts would not compare: "
@@ -127,12 +119,10 @@ class Node:
         await opened.ready
 
     async def use(self, sandbox: str, work: Callable[[Sandbox], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of a method of a sandbox.
+        """Return the result of a method of a sandbox, and raise as the method.
 
         Raises:
-            AgentFault: as the method.
-            Infrastructure: the sandbox failed, its way to the head was cut, or the node stood still: then nothing that
-                its programs did counts.
+            Infrastructure: the way to the head was cut, or the node stood still; what programs did meanwhile is void.
         """
         opened = self._opened.get(sandbox)
         if opened is None:
@@ -217,19 +207,16 @@ class Node:
         try:
             yield Mount(self._folder / folder.key, folder.target, folder.digest)
         finally:
-            self._folders[folder.key] = self._folders.pop(folder.key) - 1  # now the last
-            unused = [key for key, users in self._folders.items() if not users]
-            for key in unused[:-UNUSED_FOLDERS] if folder.digest else [folder.key]:
-                del self._folders[key]
-                await asyncio.to_thread(shutil.rmtree, self._folder / key, ignore_errors=True)
+            async with self._unpacking:
+                self._folders[folder.key] = self._folders.pop(folder.key) - 1  # now the last
+                unused = [key for key, users in self._folders.items() if not users]
+                for key in unused[:-UNUSED_FOLDERS] if folder.digest else [folder.key]:
+                    del self._folders[key]
+                    await asyncio.to_thread(shutil.rmtree, self._folder / key, ignore_errors=True)
 
 
 def open_node_engine(name: str) -> SandboxEngine:
-    """Return the engine of this node.
-
-    Raises:
-        UserError: it is not available here.
-    """
+    """Return the engine of this node; raise as ``choose``."""
     # A node that was started where the variable names the cluster has an engine of its own all the same.
     if is_ray_address(os.environ.get(ENGINE, "")):
         del os.environ[ENGINE]

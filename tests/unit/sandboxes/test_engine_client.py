@@ -2,13 +2,15 @@
 
 import socket
 
+import docker
 import pytest
+import requests
 from docker.errors import APIError
 
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes import engine_client
 from dgm.sandboxes.engine_address import EngineAddress
-from dgm.sandboxes.engine_client import EngineConnection, convert_engine_errors, read_facts
+from dgm.sandboxes.engine_client import SLOW_S, EngineConnection, convert_engine_errors, read_facts, slow_api
 from tests.support.fake_engine import INFO, PODMAN, ROOTLESS, VERSION
 
 
@@ -67,3 +69,24 @@ def test_an_engine_that_accepts_and_never_answers_is_named(tmp_path, monkeypatch
             Infrastructure, match=r"no Docker engine answers at unix:.*held\.sock .*timed out"
         ):
             EngineConnection(address)
+
+
+def test_calls_on_whole_images_have_a_longer_limit():
+    client = docker.DockerClient("unix:///nowhere.sock", version="1.41", timeout=60)
+    assert (slow_api(client).timeout, client.api.timeout) == (SLOW_S, 60)
+    assert slow_api(client).adapters == client.api.adapters
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (requests.ReadTimeout("read timeout=60"), "did not answer in time .*: it is paused or overloaded"),
+        (requests.ConnectionError("refused"), "no Docker engine answers .*: start it"),
+    ],
+)
+def test_a_call_without_an_answer_says_why(error, words):
+    with (
+        pytest.raises(Infrastructure, match=f"^cannot start a sandbox: .*{words}"),
+        convert_engine_errors("start a sandbox"),
+    ):
+        raise error
