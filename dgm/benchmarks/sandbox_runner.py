@@ -48,7 +48,7 @@ DRAINED_S = 10.0
 MESSAGE = 6000
 BUILD = "(build)"
 BUILD_FOLDER, BUILD_PREFIX = "/tmp/dgm-build", "$DGM_BUILD/"
-REWARD, PYTEST, JUNIT, GO_JSON, CARGO = "reward", "pytest", "junit", "go-json", "cargo"
+REWARD, PYTEST, JUNIT, JEST, GO_JSON, CARGO = "reward", "pytest", "junit", "jest", "go-json", "cargo"
 PR_SET_DUMPABLE = 4
 CLOSED_WRITTEN, OPENED, MOVED_TO, DELETED_SELF, MOVED_SELF, OVERFLOW = 0x8, 0x20, 0x80, 0x400, 0x800, 0x4000
 NONBLOCKING_CLOSED_ON_EXEC = 0x80800
@@ -85,23 +85,44 @@ PROGRAMS = "/node_modules/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
 SCRIPT = re.compile(r".*\.[cm]?[jt]sx?")
 MODULE_SYNTAX = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.M)
-MOCHA_REPORTER = """\
+REPORTERS = {
+    # In --test mode it runs in the process that starts the tests, apart from them.
+    "node": ("reporter.mjs", """\
+export default async function* (events) {
+  const titles = [], assertionResults = [];
+  for await (const { type, data } of events) {
+    if (type === "test:start") titles.splice(data.nesting, Infinity, data.name);
+    if (!["test:pass", "test:fail"].includes(type) || data.details?.type === "suite") continue;
+    const left = data.skip !== undefined || data.todo !== undefined, error = data.details?.error;
+    assertionResults.push({
+      title: data.name,
+      // Before node 20 a file is a test around its own.
+      ancestorTitles: titles.slice(0, data.nesting).filter((title) => !title.endsWith(process.argv.at(-1))),
+      status: left ? "skipped" : type === "test:pass" ? "passed" : "failed",
+      failureMessages: error ? [String(error.cause?.stack ?? error.stack ?? error)] : [],
+    });
+  }
+  yield JSON.stringify({ testResults: [{ assertionResults }] });
+}
+"""),
+    "mocha": ("reporter.cjs", """\
 const { writeFileSync } = require("node:fs");
 module.exports = class {
   constructor(runner) {
-    const results = new Map();
+    const results = {};
     const take = (status) => (test, error) => {
-      const titles = test.titlePath();
-      if (!results.has(test.file)) results.set(test.file, { name: test.file, assertionResults: [] });
-      results.get(test.file).assertionResults.push({
-        title: titles.pop(), ancestorTitles: titles, status, failureMessages: error ? [String(error.stack)] : [],
-      });
+      const ancestorTitles = test.titlePath(), title = ancestorTitles.pop();
+      results[test.file] ??= { name: test.file, assertionResults: [] };
+      const failureMessages = error ? [String(error.stack)] : [];
+      results[test.file].assertionResults.push({ title, ancestorTitles, status, failureMessages });
     };
     runner.on("pass", take("passed")).on("pending", take("skipped")).on("fail", take("failed"));
-    runner.once("end", () => writeFileSync(REPORT, JSON.stringify({ testResults: [...results.values()] })));
+    runner.once("end", () => writeFileSync("{report}", JSON.stringify({ testResults: Object.values(results) })));
   }
 };
-"""
+"""),
+}  # fmt: skip
+"""Reporters of tools that have none in JSON with their titles, in the form of jest's."""
 GO_FUNCTION = re.compile(r"^func (Test(?:[^\Wa-z]\w*)?)\(\s*(?:\w+\s+)?\*\s*(?:\w+\.)?T\s*\)", re.M)
 GO_PACKAGE = re.compile(r"^package (\w+)", re.M)
 GO_LEFT_OUT = ("vendor", "testdata", "node_modules")
@@ -143,8 +164,7 @@ def main() -> int:
         return 0
     # From here on, what ends this program is the doing of the patch.
     report(key, "prepared", notes=notes, python="{}.{}".format(*sys.version_info[:2]))
-    kind = CommandRun if task["framework"] else RUNS.get(task["results"], Run)
-    run = kind(task, libc)
+    run = RUNS.get(task["results"], Run)(task, libc)
     try:
         run.lay_out(place, start)
         ended = {}
@@ -409,10 +429,11 @@ class CommandRun(Run):
         if single and not files:
             files = find_node_files(self.workdir, self.task["patterns"])
         for number, group in enumerate([[file] for file in files] if single else [files]):
-            written, reporter = self.scratch / f"{number}.report", self.scratch / "reporter.cjs"
-            reporter.write_text(MOCHA_REPORTER.replace("REPORT", json.dumps(str(written))), encoding="utf-8")
-            names = {"{report}": str(written), "{reporter}": str(reporter)}
-            command = [replace(word, names) for word in self.task["command"]]
+            name, text = REPORTERS.get(self.task["framework"], ("reporter", ""))
+            written, reporter = self.scratch / f"{number}.report", self.scratch / name
+            reporter.write_text(text.replace("{report}", str(written)), encoding="utf-8")
+            paths = {"{report}": str(written), "{reporter}": str(reporter)}
+            command = [replace(word, paths) for word in self.task["command"]]
             limit = time.monotonic() + self.task["limit_s"] * len(group) if group else float("inf")
             self.execute([*command, *group], min(limit, deadline), self.env)
             if written.is_file() and written.stat().st_size <= OUTPUT_LIMIT:
@@ -644,7 +665,7 @@ class PytestRun(Run):
 
 
 RUNS: dict[str, type[Run]] = {
-    PYTEST: PytestRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
+    PYTEST: PytestRun, JEST: CommandRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
 }  # fmt: skip
 
 
