@@ -462,7 +462,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
         rng: source of the choice.
         taken: values that must not come up, as ``repr`` writes them; the new one is added.
     """
-    old = literal(text)
+    old = literal(f"({text})")
     if isinstance(old, bool) or not isinstance(old, int | float | str | bytes):
         fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
         return fixed[repr(old)]
@@ -470,7 +470,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
     for number in range(VALUE_TRIES):
         candidate = vary(text, rng, number // (VALUE_TRIES // 4))
         try:
-            new = literal(candidate)
+            new = literal(f"({candidate})")
         except (ValueError, SyntaxError):
             continue
         near = isinstance(old, float) and abs(new - old) <= 0.1 * abs(old)
