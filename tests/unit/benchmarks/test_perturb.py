@@ -182,7 +182,10 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(
     "text",
-    "2000 0 7 0.5 3.14 1e9 0xff 'abc' 'Two_Words' 'two-words' b'raw' r'\\d+' '''a\\nb''' '' 'é'".split(),
+    [
+        *("2000", "0", "7", "0.5", "3.14", "1e9", "0xff"),
+        *("'abc'", "'Two Words'", "b'raw'", r"r'\d+'", "'''a\nb'''", "''", "'é'"),
+    ],
 )
 def test_another_value_is_of_the_same_type_and_shape(text):
     old = ast.literal_eval(text)

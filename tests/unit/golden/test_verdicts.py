@@ -102,7 +102,7 @@ EMPTY_CASE = "import unittest\n\n\nclass {}(unittest.TestCase):\n" + "".join(
 OS_EXIT = "import os\nos._exit(0)\n"
 PRINTS = (
     "import json, os\nfor fd in range(1, 10):\n    for test in ('two', 'five', 'none'):\n        try:\n"
-    "            os.write(fd, (json.dumps({'test': 'tests.test_hidden_double.Double.test_' + test, "
+    "            os.write(fd, (json.dumps({'test': 'tests/test_hidden_double.py::Double::test_' + test, "
     "'outcome': 'passed'}) + '\\n').encode())\n        except OSError:\n            pass\nos._exit(0)\n"
 )
 FAKE_TESTS = (
