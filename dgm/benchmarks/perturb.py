@@ -172,11 +172,11 @@ class Perturbation:
         return [first] if isinstance(second, str) else [first, second]
 
     async def _calibrate(
-        self, exam: Exam, tests: Collection[str], reference: bytes, labels: Labels
+        self, exam: Exam, tests: Sequence[str], reference: bytes, labels: Labels
     ) -> ChangedTests | str:
         files = sorted({name.partition("::")[0] for name in tests})
         before = await self._run(exam, reference, labels, files)
-        wanted = {name for name in tests if before.get(name) == "passed"}
+        wanted = [name for name in tests if before.get(name) == "passed"]
         if not wanted:
             return NO_REFERENCE
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
@@ -194,20 +194,21 @@ class Perturbation:
                 best = ChangedTests(replace(changed, tests=renamed), failing, reference)
             if len(failing) == len(wanted):
                 break
-            for function in {name.split("[")[0] for name in wanted - {*failing.values()}}:
+            for function in {name.split("[")[0] for name in {*wanted} - {*failing.values()}}:
                 turns[function] = turns.get(function, 0) + 1
         return best if best.names else STILL_PASSES
 
 
-def _group_tests(exam: Exam) -> tuple[Collection[str], Collection[str]]:
+def _group_tests(exam: Exam) -> tuple[Sequence[str], Sequence[str]]:
     """Return hidden tests, and some that agents know: a changed one of those would show what the run is for."""
     if not exam.tests.by_name:
-        return {COMMAND}, ()
-    names = {*exam.tests.names}
-    hidden = {name for name in names if name.partition("::")[0] in exam.hidden}
-    visible = sorted(name for name in names - hidden if name.partition("::")[0] in exam.files)
-    if not hidden & {*exam.tests.fail_to_pass}:
-        return (), ()
+        return [COMMAND], []
+    hidden = [name for name in exam.tests.names if name.partition("::")[0] in exam.hidden]
+    visible = [
+        name for name in exam.tests.names if name.partition("::")[0] in exam.files.keys() - exam.hidden
+    ]
+    if not {*hidden} & {*exam.tests.fail_to_pass}:
+        return [], []
     return hidden, random.Random(0).sample(visible, min(VISIBLE, len(visible)))
 
 
@@ -316,7 +317,9 @@ class _Places:
         for node in (node for statement in scope for node in ast.walk(statement)):
             sides = [*_compared_sides(node)]
             match node:
-                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if called_name(call) in self._functions:
+                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if (
+                    called_name(call) in self._functions
+                ):
                     sides.append(last)
             for side in sides:
                 if not tables or isinstance(side, ast.Name):
