@@ -214,7 +214,9 @@ def read_pytest(report: Mapping[str, Any], names: Sequence[str] | None) -> Outco
         distrusted = ended
     else:
         distrusted = False
-    if len(failed_controls) < len(controls) and complete:
+    if ended and not told:
+        found.problem = found.problem or "pytest ran no test"
+    elif len(failed_controls) < len(controls) and complete:
         found.problem, distrusted = f"{TAMPERED}: one that must fail did not", True
     if distrusted:
         found.outcomes = dict.fromkeys(found.outcomes, FAILED)

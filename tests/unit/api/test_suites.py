@@ -34,7 +34,7 @@ def test_a_suite_is_looked_at_without_a_sandbox(tmp_path):
 def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
     suite = dgm.suite(make_suite(tmp_path / "tiny"))
     origin = suite.origin(TASK)
-    assert origin["tests"]["fail_to_pass"][0] == "tests.test_hidden_double.Double.test_two"
+    assert origin["tests"]["fail_to_pass"][0] == "tests/test_hidden_double.py::Double::test_two"
     assert (origin["split"], origin["kind"], origin["changes"]) == (
         "search",
         "boundary",

@@ -56,7 +56,7 @@ def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
 def test_half_a_fix_scores_its_share(suite):
     graded = grade(suite, library("def double(number):\n    return 4 if number == 2 else number * 3\n"))
     assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.5)
-    assert graded.failed == ("tests.test_hidden_double.Double.test_five",)
+    assert graded.failed == ("tests/test_hidden_double.py::Double::test_five",)
     assert graded.reason == "1 of 2 tests still fail"
 
 
@@ -89,7 +89,7 @@ def test_log_is_bounded_and_shows_both_ends(suite):
 
 def test_log_quotes_no_line_of_a_hidden_test(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert b"FAIL: tests.test_hidden_double.Double.test_five" in graded.log
+    assert b"FAIL: tests/test_hidden_double.py::Double::test_five" in graded.log
     assert b"AssertionError: 1 != 4" in graded.log
     assert b"self.assertEqual(double(5)" not in graded.log
 
@@ -98,7 +98,7 @@ THIEF = """import glob, os
 for path in glob.glob("tests/test_hidden*.py"):
     for line in open(path):
         print("> " + line)
-        print("FAIL: tests.test_hidden_double.Double.test_five")
+        print("FAIL: tests/test_hidden_double.py::Double::test_five")
         print("StolenError: " + line)
 
 
@@ -110,7 +110,7 @@ def double(number):
 def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_steal(suite):
     graded = grade(suite, library(THIEF))
     assert graded.verdict is Verdict.UNRESOLVED
-    assert b"FAILED tests.test_hidden_double.Double.test_five" in graded.shown
+    assert b"FAILED tests/test_hidden_double.py::Double::test_five" in graded.shown
     hidden = b"\n".join(entry.data for entry in suite.hidden_tests(TASK).values())
     for line in hidden.split(b"\n"):
         assert len(line.strip()) < 12 or line.strip() not in graded.shown
@@ -122,16 +122,16 @@ def test_agents_learn_names_kinds_and_their_own_lines(suite):
     graded = grade(suite, library(text))
     line = b"    sums/__init__.py:3: raise Odd if number == 2 else KeyError(number)\n"
     assert graded.shown.startswith(
-        b"FAILED tests.test_hidden_double.Double.test_two  Odd\n"
+        b"FAILED tests/test_hidden_double.py::Double::test_two  Odd\n"
         + line
-        + b"FAILED tests.test_hidden_double.Double.test_five  KeyError\n"
+        + b"FAILED tests/test_hidden_double.py::Double::test_five  KeyError\n"
         + line
     )
 
 
 def test_agents_learn_nothing_of_the_value_that_an_assertion_wanted(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert graded.shown.startswith(b"FAILED tests.test_hidden_double.Double.test_two  AssertionError\n")
+    assert graded.shown.startswith(b"FAILED tests/test_hidden_double.py::Double::test_two  AssertionError\n")
     assert b"4" not in graded.shown
 
 
@@ -217,4 +217,4 @@ def test_task_whose_reference_does_nothing_is_told(suite, tmp_path):
 
 def test_task_whose_start_is_no_fault_is_told(suite, tmp_path):
     (tmp_path / "tiny" / "tasks" / TASK / "start.patch").write_text("")
-    assert "tests.test_hidden_double.Double.test_two passes without a fix" in problems(suite)
+    assert "tests/test_hidden_double.py::Double::test_two passes without a fix" in problems(suite)

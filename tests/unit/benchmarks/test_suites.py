@@ -69,7 +69,7 @@ def test_version_does_not_depend_on_bytecode_or_the_reference(folder):
         ('kind = 3\nx = "', 'kind = "', r"kind: 3 is not a text"),
         (
             '["double"',
-            '["tests.test_hidden_double.Double.test_two"',
+            '["tests/test_hidden_double.py::Double::test_two"',
             r"fail_to_pass: 'double' is not a test id",
         ),
         ("timeout_s = -1\nkind", "kind", r"timeout_s: -1.0 must be above 0"),
