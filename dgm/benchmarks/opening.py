@@ -158,11 +158,7 @@ def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     from dgm.benchmarks.swebench_rows import subset_names
 
     file = folder / Path(name_or_file).expanduser()
-    return (
-        name_or_file
-        if name_or_file in subset_names() or not file.is_file()
-        else _absolute_path(file)
-    )
+    return name_or_file if name_or_file in subset_names() or not file.is_file() else _absolute_path(file)
 
 
 def statement_of(
