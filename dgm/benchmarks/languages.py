@@ -284,6 +284,10 @@ class Runner:
     """Its control test, where the language has several."""
 
 
+_JEST_OPTIONS = (
+    "--json", "--outputFile={report}", "--ci", "--coverage=false", "--watchman=false", "--colors=false",
+    "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
+)  # fmt: skip
 RUNNERS: Mapping[str, Runner] = {
     "exit": Runner(Results.EXIT, _PYTHON.configuration),
     "reward": Runner(Results.REWARD, _PYTHON.configuration),
@@ -300,15 +304,7 @@ RUNNERS: Mapping[str, Runner] = {
         ("/node_modules/.bin/vitest", "run", "--reporter=json", "--outputFile={report}", "--coverage.enabled=false"),
         "vitest",
     ),
-    "jest": Runner(
-        Results.JEST,
-        _JAVASCRIPT.restored,
-        (
-            "/node_modules/.bin/jest", "--json", "--outputFile={report}", "--ci", "--coverage=false",
-            "--watchman=false", "--colors=false", "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
-        ),
-        "jest",
-    ),
+    "jest": Runner(Results.JEST, _JAVASCRIPT.restored, ("/node_modules/.bin/jest", *_JEST_OPTIONS), "jest"),
     "mocha": Runner(
         Results.JEST,
         _JAVASCRIPT.restored,

@@ -433,6 +433,10 @@ class CommandRun(Run):
             written, reporter = self.scratch / f"{number}.report", self.scratch / name
             reporter.write_text(text.replace("{report}", str(written)), encoding="utf-8")
             paths = {"{report}": str(written), "{reporter}": str(reporter)}
+            tool = PROGRAMS + f"/{self.task['framework']}"
+            if not os.path.exists(tool):  # noqa: PTH110
+                # The image has it.
+                paths[tool] = shutil.which(self.task["framework"]) or tool
             command = [replace(word, paths) for word in self.task["command"]]
             limit = time.monotonic() + self.task["limit_s"] * len(group) if group else float("inf")
             self.execute([*command, *group], min(limit, deadline), self.env)
