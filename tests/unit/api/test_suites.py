@@ -42,6 +42,6 @@ def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
     )
     assert "secret-hint" not in json.dumps(origin)
     hidden = suite.origin(TASK, hidden=True)["hidden"]
-    assert "secret-hint" in hidden["tests"]["test_hidden_double.py"]
+    assert "secret-hint" in hidden["tests"]["tests/test_hidden_double.py"]
     assert "+    return number * 2" in hidden["solution"]
     assert [(row["task"], row["fail_to_pass"], row["added"]) for row in suite.facts()] == [(TASK, 2, 1)]
