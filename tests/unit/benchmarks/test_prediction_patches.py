@@ -10,7 +10,6 @@ import pytest
 from dgm.benchmarks import apply_patch, grade
 from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
 from dgm.benchmarks.suite_files import Limits
-from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure, UserError
@@ -198,18 +197,28 @@ def test_a_task_graded_by_a_command_takes_them_alike(repository):
     assert graded.reason == "the tests pass; the lines of the patch ended in CR LF and were read without CR"
 
 
-def test_the_script_of_swebench_takes_them_alike(repository, tmp_path):
-    work, place = tmp_path / "work", tmp_path / "place"
-    work.mkdir()
-    (work / "text.txt").write_bytes(BEFORE.replace(b"\n", b"\r\n"))
-    patch = b"\xef\xbb\xbf" + git(repository, "diff").removesuffix(b"\n")
-    files = luggage(from_command("cat text.txt"), Assignment(str(work), patch, b"", [], 60))
-    for name, entry in files.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_bytes(entry.data)
-    script = (place / "run.sh").read_text()
-    # Up to the tests: what follows ends every process that it did not find before.
-    (place / "run.sh").write_text(script[: script.index("\nsay testing")] + "\n}\n")
-    done = subprocess.run(["bash", str(place / "run.sh")], input=b"n0\n", capture_output=True, check=True)
-    assert b">>>>> n0 applied the ends of its lines were taken as the files have them" in done.stdout
-    assert (work / "text.txt").read_bytes() == AFTER.replace(b"\n", b"\r\n")
+def test_a_patch_that_takes_all_the_processor_time_is_at_fault(repository, tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(apply_patch, "PROCESSOR_S", 1)
+    with pytest.raises(SystemExit, match="refused it could not be applied within 1 s of processor time"):
+        applied(tmp_path, git(repository, "diff"), path=f"{program.parent}")
+
+
+def test_a_slow_machine_is_not_the_patchs_fault(repository, tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(apply_patch, "TIMEOUT_S", 0.1)
+    with pytest.raises(SystemExit, match="broken applying a patch took more than"):
+        applied(tmp_path, git(repository, "diff"), path=f"{program.parent}")
+
+
+def test_the_last_line_tells_what_became_of_a_patch():
+    assert read_applied(b"refused a warning\napplied one; two\n").notes == ("one", "two")
+    assert read_applied(b"applied\nrefused no such file").refused == "no such file"
+    with pytest.raises(Infrastructure, match="could not be tried: Segmentation fault"):
+        read_applied(b"applied\nSegmentation fault\n")
