@@ -218,6 +218,24 @@ def test_what_fails_before_the_patch_is_applied_is_no_verdict(ends, message):
         run_printing(**ends)
 
 
+def test_sandbox_whose_python_is_too_old_for_pytest_is_refused():
+    with pytest.raises(UserError, match=r"'python' has Python 3\.9, and dgm's pytest needs 3\.10 or later"):
+        run_printing({**PREPARED, "python": "3.9"})
+
+
+def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
+    files = package_files()
+    assert {*files} >= {
+        "pytest/__init__.py",
+        "_pytest/python.py",
+        "py.py",
+        "pluggy/__init__.py",
+        "tomli/__init__.py",
+    }
+    assert all(name.endswith((".py", "/METADATA")) for name in files)
+    assert sum(len(entry.data) for entry in files.values()) < 4_000_000
+
+
 def test_a_patch_that_does_not_apply_is_refused():
     assert run_printing({"stage": "refused", "reason": "no"}).refused == "no"
 
