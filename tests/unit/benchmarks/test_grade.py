@@ -5,6 +5,7 @@ import hmac
 import json
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,7 @@ from dgm.benchmarks.grade import (
     run_tests,
 )
 from dgm.benchmarks.named_child import without_system_packages
+from dgm.benchmarks.own_pytest import package_files
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import TestSpec
@@ -220,7 +222,7 @@ def test_what_fails_before_the_patch_is_applied_is_no_verdict(ends, message):
 
 def test_sandbox_whose_python_is_too_old_for_pytest_is_refused():
     with pytest.raises(UserError, match=r"'python' has Python 3\.9, and dgm's pytest needs 3\.10 or later"):
-        run_printing({**PREPARED, "python": "3.9"})
+        run_printing({**PREPARED, "python": "3.9"}, exam=replace(COMMAND, tests=TestSpec(("a.py::test_a",))))
 
 
 def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
