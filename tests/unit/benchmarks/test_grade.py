@@ -5,6 +5,7 @@ import hmac
 import json
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -22,6 +23,7 @@ from dgm.benchmarks.grade import (
     run_tests,
 )
 from dgm.benchmarks.named_child import without_system_packages
+from dgm.benchmarks.own_pytest import package_files
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import TestSpec
@@ -225,6 +227,24 @@ def test_a_hidden_line_is_masked_in_any_colour():
     log = b"\x1b[94massert\x1b[39;49;00m grams(\x1b[94m2\x1b[39m) == 2000\n"
     graded = asyncio.run(examine(exam, b"", Printing(PREPARED, printed=log, exit_code=1), {}))
     assert graded.log == b"[line of a hidden test]\n"
+
+
+def test_sandbox_whose_python_is_too_old_for_pytest_is_refused():
+    with pytest.raises(UserError, match=r"'python' has Python 3\.9, and dgm's pytest needs 3\.10 or later"):
+        run_printing({**PREPARED, "python": "3.9"}, exam=replace(COMMAND, tests=TestSpec(("a.py::test_a",))))
+
+
+def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
+    files = package_files()
+    assert {*files} >= {
+        "pytest/__init__.py",
+        "_pytest/python.py",
+        "py.py",
+        "pluggy/__init__.py",
+        "tomli/__init__.py",
+    }
+    assert all(name.endswith((".py", "/METADATA")) for name in files)
+    assert sum(len(entry.data) for entry in files.values()) < 4_000_000
 
 
 def test_a_patch_that_does_not_apply_is_refused():
