@@ -172,11 +172,11 @@ class Perturbation:
         return [first] if isinstance(second, str) else [first, second]
 
     async def _calibrate(
-        self, exam: Exam, tests: Collection[str], reference: bytes, labels: Labels
+        self, exam: Exam, tests: Sequence[str], reference: bytes, labels: Labels
     ) -> ChangedTests | str:
         files = sorted({name.partition("::")[0] for name in tests})
         before = await self._run(exam, reference, labels, files)
-        wanted = {name for name in tests if before.get(name) == "passed"}
+        wanted = [name for name in tests if before.get(name) == "passed"]
         if not wanted:
             return NO_REFERENCE
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
@@ -194,20 +194,21 @@ class Perturbation:
                 best = ChangedTests(replace(changed, tests=renamed), failing, reference)
             if len(failing) == len(wanted):
                 break
-            for function in {name.split("[")[0] for name in wanted - {*failing.values()}}:
+            for function in {name.split("[")[0] for name in {*wanted} - {*failing.values()}}:
                 turns[function] = turns.get(function, 0) + 1
         return best if best.names else STILL_PASSES
 
 
-def _group_tests(exam: Exam) -> tuple[Collection[str], Collection[str]]:
+def _group_tests(exam: Exam) -> tuple[Sequence[str], Sequence[str]]:
     """Return hidden tests, and some that agents know: a changed one of those would show what the run is for."""
     if not exam.tests.by_name:
-        return {COMMAND}, ()
-    names = {*exam.tests.names}
-    hidden = {name for name in names if name.partition("::")[0] in exam.hidden}
-    visible = sorted(name for name in names - hidden if name.partition("::")[0] in exam.files)
-    if not hidden & {*exam.tests.fail_to_pass}:
-        return (), ()
+        return [COMMAND], []
+    hidden = [name for name in exam.tests.names if name.partition("::")[0] in exam.hidden]
+    visible = [
+        name for name in exam.tests.names if name.partition("::")[0] in exam.files.keys() - exam.hidden
+    ]
+    if not {*hidden} & {*exam.tests.fail_to_pass}:
+        return [], []
     return hidden, random.Random(0).sample(visible, min(VISIBLE, len(visible)))
 
 
@@ -464,7 +465,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
         rng: source of the choice.
         taken: values that must not come up, as ``repr`` writes them; the new one is added.
     """
-    old = literal(text)
+    old = literal(f"({text})")
     if isinstance(old, bool) or not isinstance(old, int | float | str | bytes):
         fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
         return fixed[repr(old)]
@@ -472,7 +473,7 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
     for number in range(VALUE_TRIES):
         candidate = vary(text, rng, number // (VALUE_TRIES // 4))
         try:
-            new = literal(candidate)
+            new = literal(f"({candidate})")
         except (ValueError, SyntaxError):
             continue
         near = isinstance(old, float) and abs(new - old) <= 0.1 * abs(old)

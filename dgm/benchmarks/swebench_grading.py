@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from dgm.benchmarks.failure_kinds import known_kind
+from dgm.benchmarks.grade import put_graded_files, unresolved
 from dgm.benchmarks.plain_logs import plain_log
 from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, read_applied, with_notes
-from dgm.benchmarks.sandbox_report import put_graded_files, unresolved
 from dgm.benchmarks.swebench_rows import EXTRA, Instance
 from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import Entry, Verdict
