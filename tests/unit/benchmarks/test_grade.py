@@ -15,6 +15,7 @@ from dgm.benchmarks.grade import (
     Exam,
     Survey,
     TestRun,
+    examine,
     find_reward,
     judge,
     make_command,
@@ -161,8 +162,8 @@ def test_a_report_that_was_printed_before_is_output():
 class Printing:
     """An engine, and its sandbox, whose runner prints reports and ends."""
 
-    def __init__(self, *stages, **ends):
-        self.stages, self.ends = stages, {"exit_code": 0, **ends}
+    def __init__(self, *stages, printed=b"", **ends):
+        self.stages, self.printed, self.ends = stages, printed, {"exit_code": 0, **ends}
 
     @asynccontextmanager
     async def open(self, spec):
@@ -175,7 +176,7 @@ class Printing:
         if not stdin:
             return Completed(0, "{}.{} any".format(*sys.version_info).encode())
         key = bytes.fromhex(json.loads(stdin)["key"])
-        output = b"".join(sealed(key=key, **stage) for stage in self.stages)
+        output = self.printed + b"".join(sealed(key=key, **stage) for stage in self.stages)
         return Completed(**{"output": output, **self.ends})
 
 
@@ -236,6 +237,14 @@ def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
     }
     assert all(name.endswith((".py", "/METADATA")) for name in files)
     assert sum(len(entry.data) for entry in files.values()) < 4_000_000
+
+
+def test_a_hidden_line_is_masked_in_any_colour():
+    hidden = {"check.py": Entry(b"assert grams(2) == 2000\n")}
+    exam = Exam({}, hidden, TestSpec(runner="exit", command=("sh",)), Limits())
+    log = b"\x1b[94massert\x1b[39;49;00m grams(\x1b[94m2\x1b[39m) == 2000\n"
+    graded = asyncio.run(examine(exam, b"", Printing(PREPARED, printed=log, exit_code=1), {}))
+    assert graded.log == b"[line of a hidden test]\n"
 
 
 def test_a_patch_that_does_not_apply_is_refused():
