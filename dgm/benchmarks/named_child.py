@@ -71,6 +71,10 @@ class Reporter:
         """Load plug-ins and compile the tests while nothing of the workspace can be imported."""
         sys.path[:] = self._packages
         pluginmanager.load_setuptools_entrypoints("pytest11")
+        for plugin in pluginmanager.get_plugins():
+            # It replaces methods of pytest's; they count as pytest's own.
+            if getattr(plugin, "__name__", "").startswith("pytest_subtests"):
+                plugin.pytest_configure(None)
         if not self._pytest:
             self._held = self._support.HeldTests(compile_tests(self._sources, self._workdir, self._files))
             self._held.lead()
@@ -269,6 +273,8 @@ def child(results_fd: int) -> None:
     os.chdir(task["workdir"])
     sys.stdin = io.StringIO()
     sys.argv = ["pytest"]
+    programs = [f"{path}/bin" for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PATH"] = os.pathsep.join([*programs, os.environ["PATH"]])
     os.environ["PYTHONPATH"] = os.pathsep.join([*task["paths"], os.environ.get("PYTHONPATH", "")])
     reached = Coverage(task["coverage"], task["paths"]) if task["coverage"] else None
     plugins = [reporter, *([reached] if reached else [])]

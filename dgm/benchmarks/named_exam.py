@@ -177,7 +177,11 @@ async def run_named(
                 "HOME": "/tmp",
                 "LC_ALL": "C.UTF-8",
                 **dict(tests.env),
-                **({"PYTHONPATH": shown.mount.target} if shown and tests.runner == PYTEST else {}),
+                **(
+                    {"PYTHONPATH": ":".join(exam.environment.python_path)}
+                    if exam.environment and tests.runner == PYTEST
+                    else {}
+                ),
                 **({"DGM_PACKAGES": shown.mount.target} if shown and tests.runner in BY_COMMAND else {}),
             },
             stdin=json.dumps(_assignment(exam, nonce, survey)).encode(),

@@ -14,7 +14,7 @@ from dgm.archive.repository import AgentRepository, tree_id
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.calibration import task_digest, write_calibration
 from dgm.benchmarks.environments import FOLDER
-from dgm.benchmarks.mining.toml_writing import toml_text
+from dgm.benchmarks.mining.writing import toml_text
 from dgm.benchmarks.suite_files import REPOSITORY, Limits, TaskRecord, read_suite, read_task
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Split, TaskId

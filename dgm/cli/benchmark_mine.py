@@ -108,7 +108,7 @@ def mine(
     it was ended; what it keeps for that is in a folder beside the suite. Why each commit became no task is in the
     suite's mined.jsonl.
     """
-    from dgm.benchmarks.mining.languages import Language
+    from dgm.benchmarks.languages import Language
     from dgm.config import resolve
     from dgm.models.reach import file_models, require_own_file
     from dgm.sandboxes.choose import choose

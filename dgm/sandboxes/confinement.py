@@ -81,10 +81,10 @@ class Confinement:
         if self.privileged:
             # A user namespace made by root would map the sandbox's user to the host's root.
             keeps = [part for capability in _KEEPS for part in ("--cap-add", capability)]
-            return [*alone, "--cap-drop", "ALL", *keeps, "--hostname", "sandbox"]
+            return [*alone, "--cap-drop", "ALL", *keeps, "--hostname", "localhost"]
         keeps = [part for capability in _LIMITS_WATCHES for part in ("--cap-add", capability)]
         user = ["--unshare-user", "--uid", str(self.uid), "--gid", str(self.gid)]
-        return [*alone, *user, *(keeps if self.capable else ()), "--hostname", "sandbox"]
+        return [*alone, *user, *(keeps if self.capable else ()), "--hostname", "localhost"]
 
     def _folders(self) -> list[str]:
         writable = [

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.benchmarks.mining.languages import Language
+from dgm.benchmarks.languages import Language
 
 USUAL_BUGS = 30
 """Tasks with a fault that is put in, unless it is said."""

@@ -10,14 +10,14 @@ from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.bug_choice import Bug, choose_pairs, choose_sites
 from dgm.benchmarks.mining.coverage_map import CoverageMap, read_contexts
 from dgm.benchmarks.mining.hidden_tests import hide_tests
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.languages import Language, is_code_file, language_of
-from dgm.benchmarks.mining.miner import Bench
 from dgm.benchmarks.mining.mutation_sites import Site, apply_sites, find_sites
-from dgm.benchmarks.mining.validation import FAIL_MOST, PASS_MOST, restored_patterns, stable_names
+from dgm.benchmarks.mining.paths import is_code_file
+from dgm.benchmarks.mining.validation import MAX_FAILING, MAX_PASSING, Workbench, stable_names
 from dgm.benchmarks.named_exam import NamedExam, Survey
 from dgm.domain import Snapshot
 
@@ -63,7 +63,11 @@ class BugFiles:
 
 
 async def prepare_ground(
-    files: Snapshot, environment: Environment, bench: Bench, record: tuple[MiningJournal, str], place: Path
+    files: Snapshot,
+    environment: Environment,
+    bench: Workbench,
+    record: tuple[MiningJournal, str],
+    place: Path,
 ) -> Ground | str:
     """Run the whole suite twice: as it is, and with coverage; return why it cannot be used, if so.
 
@@ -77,7 +81,7 @@ async def prepare_ground(
     Raises:
         Infrastructure: a sandbox failed.
     """
-    exam = bench.whole(files, environment)
+    exam = bench.complete_exam(files, environment)
     journal, key = record
     workdir, known = exam.limits.workdir, journal.get(key)
     if known is None or not (known["reason"] or place.is_file()):
@@ -92,7 +96,7 @@ async def prepare_ground(
     return Ground(files, environment, tuple(known["passing"]), coverage, workdir)
 
 
-async def _survey_ground(exam: NamedExam, bench: Bench, place: Path) -> dict[str, Any]:
+async def _survey_ground(exam: NamedExam, bench: Workbench, place: Path) -> dict[str, Any]:
     plain = await bench.run(exam, b"", Survey())
     passing = stable_names(name for name, outcome in plain.outcomes.items() if outcome == "passed")
     reason = "" if passing else f"none of its tests passes: {plain.problem or 'no test ran'}"
@@ -104,9 +108,8 @@ async def _survey_ground(exam: NamedExam, bench: Bench, place: Path) -> dict[str
     return {"reason": reason, "passing": passing}
 
 
-def _exam(files: Snapshot, bench: Bench, environment: Environment) -> NamedExam:
-    tests = replace(bench.tests(), restored=restored_patterns(files))
-    return bench.exam(files, tests, {}, environment)
+def _exam(files: Snapshot, bench: Workbench, environment: Environment) -> NamedExam:
+    return bench.exam(files, bench.tests(files), {}, environment)
 
 
 def choose_bugs(ground: Ground, count: int, rng: random.Random) -> Sequence[Bug]:
@@ -125,7 +128,7 @@ def choose_bugs(ground: Ground, count: int, rng: random.Random) -> Sequence[Bug]
 
 
 async def place_bugs(
-    ground: Ground, wanted: int, bench: Bench, journal: MiningJournal, seed: int
+    ground: Ground, wanted: int, bench: Workbench, journal: MiningJournal, seed: int
 ) -> AsyncIterator[tuple[Bug, PlacedBug]]:
     """Yield bugs with what became of them, until as many as wanted are kept; then pairs of them, a fifth as many.
 
@@ -148,7 +151,7 @@ async def place_bugs(
         yield bug, placed
 
 
-async def _try(ground: Ground, bug: Bug, bench: Bench, journal: MiningJournal) -> PlacedBug:
+async def _try(ground: Ground, bug: Bug, bench: Workbench, journal: MiningJournal) -> PlacedBug:
     name = bug_id(bug)
     known = journal.get(f"bug {name}")
     if known is None:
@@ -164,13 +167,13 @@ def bug_id(bug: Bug) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-async def _place(ground: Ground, bug: Bug, bench: Bench, name: str) -> PlacedBug:
+async def _place(ground: Ground, bug: Bug, bench: Workbench, name: str) -> PlacedBug:
     try:
         broken = {**ground.files, **_edit(ground.files, bug)}
     except ValueError as error:
         return PlacedBug(name, f"the edit gives no code: {error}")
     tests = tuple(sorted({*bug.tests}))
-    survey = Survey(tuple(sorted({test.split("::", 1)[0] for test in tests})), tests, FAIL_MOST + 1)
+    survey = Survey(tuple(sorted({test.split("::", 1)[0] for test in tests})), tests, MAX_FAILING + 1)
     exam, failing, passing = _exam(broken, bench, ground.environment), [*tests], [*tests]
     failures: Mapping[str, str] = {}
     for number in (1, 2):
@@ -189,7 +192,7 @@ async def _place(ground: Ground, bug: Bug, bench: Bench, name: str) -> PlacedBug
     except ValueError as error:
         return PlacedBug(name, f"its tests cannot be hidden: {error}")
     told = {test: failures.get(test, "") for test in failing}
-    return PlacedBug(name, "", tuple(failing), tuple(passing[:PASS_MOST]), told)
+    return PlacedBug(name, "", tuple(failing), tuple(passing[:MAX_PASSING]), told)
 
 
 def refusal_of(failing: Sequence[str], passing: Sequence[str], problem: str) -> str:
@@ -200,8 +203,8 @@ def refusal_of(failing: Sequence[str], passing: Sequence[str], problem: str) -> 
         passing: tests that reach it and do not.
         problem: why the run does not count as it is; a run that was ended after many failures has one, too.
     """
-    if len(failing) > FAIL_MOST:
-        return f"more than {FAIL_MOST} tests notice it"
+    if len(failing) > MAX_FAILING:
+        return f"more than {MAX_FAILING} tests notice it"
     if problem and not passing:
         return f"the tests do not run: {problem.strip().rpartition(chr(10))[2][:200]}"
     if not failing:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dgm.benchmarks.mining.languages import Language, language_of
+from dgm.benchmarks.languages import Language, language_of
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

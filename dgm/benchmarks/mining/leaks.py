@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.diff_words import Side, read_side
 from dgm.benchmarks.mining.jvm_names import JVM_NAMES, JVM_ROOTS
-from dgm.benchmarks.mining.languages import Language, language_of
 
 SHORTEST_LINE, SHORTEST_SPAN = 10, 8
 """Minimum characters, without blanks, of a line or a part of one that tells a fix."""

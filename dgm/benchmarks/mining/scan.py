@@ -5,10 +5,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.mining.changes import divide_changes, read_code
 from dgm.benchmarks.mining.diff_words import split_tokens
 from dgm.benchmarks.mining.history import FileChange, History, Unit
-from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
-from dgm.benchmarks.mining.mixed_files import divide_changes, read_code
+from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 
 MOST_LINES = 150
 """Maximum number of changed lines of code."""

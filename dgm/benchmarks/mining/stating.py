@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.languages import Language, is_test_file, language_of
 from dgm.benchmarks.mining.leaks import Evidence
+from dgm.benchmarks.mining.paths import is_test_file
 from dgm.benchmarks.mining.statements import (
     MOST_SHOWN_WORDS,
     Ask,

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.archive.repository import apply_patch
 from dgm.benchmarks.mining.history import History
-from dgm.benchmarks.mining.languages import Language
+from dgm.benchmarks.languages import Language
 from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.domain import Entry

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dgm.benchmarks.mining.history import History
-from dgm.benchmarks.mining.languages import Language
+from dgm.benchmarks.languages import Language
 from dgm.benchmarks.mining.projects import count_files
 from dgm.domain import Entry
 from dgm.errors import UserError
