@@ -12,6 +12,7 @@ import click
 from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.output import emit_json, make_console
+from dgm.errors import UserError
 from dgm.show.safe import neutralise
 
 if TYPE_CHECKING:
@@ -68,7 +69,17 @@ _LINES_MOST, _LINE_EVERY = 10, 10
     help="Share of the tasks from its history, the newest, that is kept for reports.",
 )
 @click.option(
-    "--statement-model", default="", metavar="MODEL", help="Model that writes the tasks' statements."
+    "--statement-model",
+    default="",
+    metavar="MODEL",
+    help="Model that writes the tasks' statements, and checks that they tell what is graded.",
+)
+@click.option("--max-usd", type=Amount(), help="Money for --statement-model in one session.")
+@click.option(
+    "--issues",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Texts of its issues, as gh issue list --json number,title,body writes them.",
 )
 @click.option(
     "--cpu-hours",
@@ -94,6 +105,8 @@ def mine(
     language: str | None,
     holdout: float,
     statement_model: str,
+    max_usd: float | None,
+    issues: Path | None,
     cpu_hours: float | None,
     update: bool,
     workers: int,
@@ -116,6 +129,8 @@ def mine(
     from dgm.sessions.mining_options import MiningOptions
     from dgm.sessions.mining_statements import open_asking
 
+    if max_usd is not None and not statement_model:
+        raise UserError("--max-usd: nothing is paid without a model; give --statement-model, too")
     settings = resolve(config, assignments, {"models.solve": statement_model or None})
     if config and statement_model:
         require_own_file(config, settings, file_models(config))
@@ -132,13 +147,14 @@ def mine(
         language=Language(language) if language else None,
         holdout=holdout,
         statement_model=statement_model,
+        issues=issues,
         processor_hours=cpu_hours,
         update=update,
         workers=workers,
     )
 
     async def perform(tell: "Callable[[Funnel], None]") -> "MiningReport":
-        async with open_asking(statement_model, settings, engine) as ask:
+        async with open_asking(statement_model, settings, engine, max_usd) as ask:
             return await mine(options, engine, tell, ask)
 
     with _show_progress(quiet=as_json) as tell:
@@ -147,6 +163,11 @@ def mine(
         emit_json(done.record())
     else:
         _write_report(done)
+        if not statement_model:
+            sys.stdout.write(
+                "statements show the failing tests; it is recommended to let a model write them as issues: "
+                "--statement-model MODEL --max-usd USD --out NAME\n"
+            )
     return 0
 
 

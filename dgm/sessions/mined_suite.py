@@ -15,8 +15,7 @@ from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_files, plac
 from dgm.benchmarks.mining.changes import read_change
 from dgm.benchmarks.mining.environment import CannotInstall, with_generated
 from dgm.benchmarks.mining.history import History, Unit
-from dgm.benchmarks.mining.statements import Ask
-from dgm.benchmarks.mining.stating import make_evidence, state
+from dgm.benchmarks.mining.statements import Ask, make_evidence
 from dgm.benchmarks.mining.validation import AGENT_TIMEOUT_S, TEST_TIMEOUT_S
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
 from dgm.benchmarks.named_tests import Provenance
@@ -34,6 +33,7 @@ from dgm.sessions.mining import (
     read_splits,
     replace_suite,
     scan_history,
+    state_task,
     suite_name,
     task_id,
     validate_history,
@@ -198,7 +198,9 @@ async def _bug_task(
         return placed.reason
     made = await asyncio.to_thread(bug_files, ground, bug, placed)
     evidence = make_evidence("", made, placed.failures, made.workspace)
-    stated = await state(placed.id, evidence, mining.journal, mining.ask)
+    stated = await state_task(mining, placed.id, evidence)
+    if stated is None:
+        return "not tried, for the model's budget is used up"
     if stated.reason:
         return stated.reason
     pair = len(bug.sites) > 1

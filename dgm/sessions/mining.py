@@ -20,10 +20,10 @@ from dgm.benchmarks.mining.changes import prepare_workspace, read_change
 from dgm.benchmarks.mining.environment import CannotInstall, Environments, Tool
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
-from dgm.benchmarks.mining.statements import Ask
-from dgm.benchmarks.mining.stating import Stated, make_evidence, state
+from dgm.benchmarks.mining.statements import Ask, Stated, issue_of, make_evidence, read_issues, state
 from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import (
     Validated,
@@ -35,7 +35,7 @@ from dgm.benchmarks.mining.validation import (
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
-from dgm.errors import UserError
+from dgm.errors import BudgetExhausted, UserError
 from dgm.processes import check_given_up
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
@@ -72,6 +72,10 @@ class Mining:
     tell: Tell
     language: Language = Language.PYTHON
     ask: Ask | None = None
+    issues: Mapping[int, str] = field(default_factory=dict)
+    """Number of an issue → its text."""
+    has_spent: bool = False
+    """True once the model's budget is used up."""
     lines: dict[str, str] = field(default_factory=dict)
     """Lines of ``mined.jsonl`` by their keys, whose order is that of the history."""
     units: int = 0
@@ -110,6 +114,7 @@ async def open_mining(
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
+    issues = read_issues(options.issues) if options.issues else {}
     check_call(options, language)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     record = LANGUAGES[language]
@@ -122,6 +127,7 @@ async def open_mining(
         **({"--report": " ".join(options.report)} if options.report else {}),
         "--statement-model": options.statement_model,
         "seed": options.seed,
+        **({"--issues": hashlib.sha256(repr(sorted(issues.items())).encode()).hexdigest()} if issues else {}),
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
     builder = SandboxBuilder(engine, labels, record.build_image or record.image)
@@ -130,7 +136,7 @@ async def open_mining(
     call = partial(find_call, language, command=options.test, reports=options.report)
     bench = Workbench(engine, labels, record.image, call, limit_s=limit)
     try:
-        yield Mining(options, history, journal, environments, bench, tell, language, ask)
+        yield Mining(options, history, journal, environments, bench, tell, language, ask, issues)
     finally:
         journal.close()
         await engine.reap(labels)
@@ -237,8 +243,8 @@ async def newest_environment(mining: Mining) -> Environment:
         )
         raise UserError(
             f"{repo}: {health['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
-            f"{health['why'][:400]}{lfs}{packages}; the tests' output is in {health['log']} (packages can be given with "
-            "--setup, the call of the tests with --test)"
+            f"{health['why'][:400]}{lfs}{packages}; the tests' output is in {health['log']} (packages can be given "
+            "with --setup, the call of the tests with --test)"
         )
     mining.tell(Funnel("environment", 1, 1, health["passed"], mining.bench.processor_s))
     return environment
@@ -283,11 +289,31 @@ async def validate_history(
     new, old, passed = divide_candidates(found, read_splits(mining.options.out))
     for number, candidate in passed:
         mining.leave(number, Left(candidate.unit, "validate", "not tried, for it is older than a task is"))
+    new = spread_candidates(new, mining.options.history)
     tasks = await _validate(mining, new, newest, mining.options.history)
     return [*tasks, *await _validate(mining, old, newest, len(old))] if old else tasks
 
 
 Numbered = Sequence[tuple[int, Candidate]]
+
+
+def spread_candidates(found: Numbered, wanted: int) -> Numbered:
+    """Return candidates in an order whose beginnings are spread over the history and its modules.
+
+    Spans of the history, as many as tasks are wanted, take turns; in each the candidate comes first whose modules had
+    the fewest before it.
+    """
+    count = max(1, min(wanted, len(found)))
+    spans = [list(found[len(found) * n // count : len(found) * (n + 1) // count]) for n in range(count)]
+    uses: Counter[str] = Counter()
+    order: list[tuple[int, Candidate]] = []
+    while any(spans):
+        for span in filter(None, spans):
+            chosen = min(span, key=lambda each: (max(uses[name] for name in each[1].code), each[0]))
+            span.remove(chosen)
+            uses.update(chosen[1].code)
+            order.append(chosen)
+    return order
 
 
 def divide_candidates(found: Numbered, before: Collection[str]) -> tuple[Numbered, Numbered, Numbered]:
@@ -310,14 +336,14 @@ async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted
     tasks = list[HistoryTask]()
     waiting = list(found)
     tried = 0
-    while waiting and len(tasks) < wanted and not mining.bench.is_spent():
+    while waiting and len(tasks) < wanted and not mining.bench.is_spent() and not mining.has_spent:
         batch, waiting = waiting[: mining.options.workers], waiting[mining.options.workers :]
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(_one_unit(mining, one, newest)) for _, one in batch]
         for (number, candidate), done in zip(batch, running, strict=True):
             validated, stated = done.result()
             tried += 1
-            if len(tasks) >= wanted:
+            if len(tasks) >= wanted or stated is None:
                 waiting.insert(0, (number, candidate))
             elif validated.reason or stated.reason:
                 stage = "validate" if validated.reason else "statement"
@@ -328,16 +354,22 @@ async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted
                 mining.lines[f"unit {number:08}"] = unit_line(candidate.unit, stage="task", task=name)
         mining.tell(Funnel("validate", tried, len(found), len(tasks), mining.bench.processor_s))
     why = (
-        "the processor time is used up"
-        if len(tasks) < wanted
-        else f"{wanted} tasks were found in newer units"
+        f"{wanted} tasks were found in other units"
+        if len(tasks) >= wanted
+        else "the model's budget is used up"
+        if mining.has_spent
+        else "the processor time is used up"
     )
     for number, candidate in waiting:
         mining.leave(number, Left(candidate.unit, "validate", f"not tried, for {why}"))
-    return tasks
+    numbers = {candidate.unit.commit: number for number, candidate in found}
+    return sorted(tasks, key=lambda task: numbers[task.found.unit.commit])
 
 
-async def _one_unit(mining: Mining, candidate: Candidate, newest: Environment) -> tuple[Validated, Stated]:
+async def _one_unit(
+    mining: Mining, candidate: Candidate, newest: Environment
+) -> tuple[Validated, Stated | None]:
+    """Return the answer on a unit; no statement where the model's budget does not cover it."""
     history, journal = mining.history, mining.journal
     validated = await validate(candidate, history, mining.environments, newest, mining.bench, journal)
     if validated.reason:
@@ -345,8 +377,19 @@ async def _one_unit(mining: Mining, candidate: Candidate, newest: Environment) -
     change = await asyncio.to_thread(read_change, history, candidate.unit, candidate.code)
     unit = candidate.unit
     message = f"{unit.message}\n\n{await asyncio.to_thread(history.branch_messages, unit)}".strip()
-    evidence = make_evidence(message, change, validated.failures, change.workspace)
-    return validated, await state(unit.commit, evidence, journal, mining.ask)
+    evidence = make_evidence(
+        message, change, validated.failures, change.workspace, issue_of(message, mining.issues)
+    )
+    return validated, await state_task(mining, unit.commit, evidence)
+
+
+async def state_task(mining: Mining, key: str, evidence: Evidence) -> Stated | None:
+    """Return the statement of a task; None where the model's budget does not cover it."""
+    try:
+        return await state(key, evidence, mining.journal, mining.ask)
+    except BudgetExhausted:
+        mining.has_spent = True
+        return None
 
 
 def task_id(kind: str, of: str) -> str:

@@ -39,6 +39,8 @@ class MiningOptions:
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
     """Model that writes the statements; empty: they show the failing tests."""
+    issues: Path | None = None
+    """File with the texts of issues, as ``gh issue list --json number,title,body`` writes it."""
     processor_hours: float | None = None
     """Hours of processor time of one session after which nothing new is begun."""
     update: bool = False

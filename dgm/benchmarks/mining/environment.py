@@ -47,7 +47,9 @@ if [ "$DGM_LANGUAGE" = python ]; then
     uv pip install 'pytest>=6' coverage || exit 1
     for name in $DGM_MISSING; do uv pip install --only-binary :all: "$name"; done
 elif [ "$DGM_LANGUAGE" = javascript ]; then
-    for name in $DGM_MISSING; do npm install --no-save --ignore-scripts "$name" && cp -a node_modules/. "$DGM_PACKAGES"; done
+    for name in $DGM_MISSING; do
+        npm install --no-save --ignore-scripts "$name" && cp -a node_modules/. "$DGM_PACKAGES"
+    done
 fi
 mkdir -p ../generated
 [ ! -d .git ] || { git ls-files -oz -- . ":(exclude,glob)**/node_modules/**" ":(exclude,glob)**/target/**" \
@@ -81,7 +83,8 @@ _DISTRIBUTIONS: Mapping[str, str] = {
 }  # fmt: skip
 """Modules and fixtures of pytest whose packages have another name."""
 _MISSING = re.compile(
-    r"No module named ['\"]([\w.-]+)|fixture ['\"](\w+)['\"] not found|Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)"
+    r"No module named ['\"]([\w.-]+)|fixture ['\"](\w+)['\"] not found"
+    r"|Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)'"
 )
 _MISSING_PLUGINS: Mapping[str, str] = {
     "async def functions are not natively supported": "pytest-asyncio",
@@ -278,7 +281,7 @@ def find_error(log: str) -> str:
     """Return the lines of a log that say why it failed, as one; the last line if none does."""
     lines = [re.sub(r"^[\s×╰─▶│|`>-]+", "", line).strip() for line in log.splitlines()]
     start = next(
-        (n for n, line in enumerate(lines) if re.match(r"Because |.*\b(?:error|ERR!)\b", line, re.I)), -1
+        (n for n, line in enumerate(lines) if re.match(r"Because |.*(?:\berror\b|ERR!)", line, re.I)), -1
     )
     lines = [line for line in lines[start:] if line] or [line for line in lines if line][-1:]
     return " ".join(lines)[:_SHOWN]

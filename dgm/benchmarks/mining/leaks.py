@@ -84,6 +84,11 @@ class Evidence:
     test_files: Mapping[str, str] = field(default_factory=dict)
     """Texts of the test files with the changes, by their paths."""
 
+    issue: str = ""
+    """Text of the issue that the change closes, if it is known; its first line is the title."""
+    subjects: Sequence[frozenset[str]] = ()
+    """Names that the changed files define, and those that the project does."""
+
     @property
     def outputs(self) -> str:
         """All that the failing tests print."""
@@ -136,7 +141,8 @@ def _keys(statement: str, evidence: Evidence) -> Iterator[str]:
 
 def _data_of_tests(evidence: Evidence) -> str:
     """Return what the tests work on: their output, and the texts in their code."""
-    return "\n".join((evidence.outputs, *sorted(read_side(evidence.test_diff, "+").literals)))
+    texts = [re.sub(r"^\s*(?:#|//|\*).*$", "", text, flags=re.M) for text in evidence.test_files.values()]
+    return "\n".join((evidence.outputs, *sorted(read_side(evidence.test_diff, "+").literals), *texts))
 
 
 def _tests(statement: str, evidence: Evidence) -> Iterator[str]:

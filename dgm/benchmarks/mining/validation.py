@@ -29,7 +29,7 @@ MAX_FAILING, MAX_PASSING = 20, 2000
 TESTS_S = 60.0
 """Wall time that the test files of a task may take; those farthest from the change are left out."""
 REPEATS = 2
-TEST_TIMEOUT_S, AGENT_TIMEOUT_S, SUITE_TIMEOUT_S = 300.0, 900.0, 1800.0
+TEST_TIMEOUT_S, AGENT_TIMEOUT_S, SUITE_TIMEOUT_S = 300.0, 900.0, 600.0
 """Wall time of a task's tests, of its agent, and of all tests of a commit."""
 TEST_LIMIT_S, FILE_LIMIT_S = 30.0, 120.0
 """Wall time of a test, and of a test file where the tool cannot end a single test."""
@@ -238,12 +238,11 @@ async def find_tests(change: Change, exam: NamedExam, run: Run) -> TestsOfChange
     before = await run(exam, b"", Survey(files))
     if before.foreign:
         return NoTests(f"a module of the project comes from elsewhere: {before.foreign[0]}")
-    if BUILD in before.broken:
-        return NoTests("the new tests do not build without the fix")
-    failing = [name for name in passing if before.outcomes.get(name) != "passed"]
-    if failing and before.broken:
-        failing = await _without_old(change, exam, run, failing)
-    kept = [name for name in passing if before.outcomes.get(name) == "passed"]
+    unfixed = {name for name, outcome in before.outcomes.items() if outcome == "passed"}
+    old = await _passing_before(change, exam, run) if before.broken else set()
+    failing = [name for name in passing if name not in unfixed | old]
+    # Where the new tests do not build without the fix, those of the parent tell what must go on passing.
+    kept = [name for name in passing if name in unfixed] or [name for name in passing if name in old]
     if reason := _check_counts(failing, kept):
         ended = Counter(fixed.outcomes.values())
         missing = missing_packages(_complete_log(fixed), exam.workspace)
@@ -256,24 +255,28 @@ async def _repeat(
 ) -> TestsOfChange | NoTests:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
+    builds = any(outcome == "passed" for outcome in before.outcomes.values())
     survey = Survey(tuple(dict.fromkeys(name.split("::", 1)[0] for name in [*failing, *kept])))
     for _ in range(REPEATS - 1):
         fixed, broken = await run(exam, change.fix, survey), await run(exam, b"", survey)
         passed = {name for name, outcome in fixed.outcomes.items() if outcome == "passed"}
         failing = [n for n in failing if n in passed and broken.outcomes.get(n) != "passed"]
-        kept = [n for n in kept if n in passed and broken.outcomes.get(n) == "passed"]
+        kept = [n for n in kept if n in passed and (broken.outcomes.get(n) == "passed" or not builds)]
     if reason := _check_counts(failing, kept):
         return NoTests(f"{reason}, once tests are dropped that do not always end the same")
-    failures = {n: before.messages.get(n) or before.broken.get(n.split("::", 1)[0], "") for n in failing}
+    build = before.broken.get(BUILD, "")
+    failures = {
+        n: before.messages.get(n) or before.broken.get(n.split("::", 1)[0], "") or build for n in failing
+    }
     return TestsOfChange(tuple(failing), tuple(kept[:MAX_PASSING]), failures)
 
 
-async def _without_old(change: Change, exam: NamedExam, run: Run, failing: Sequence[str]) -> list[str]:
-    """Return the failing tests but those that the parent's own tests have, and pass: only their file cannot be read."""
+async def _passing_before(change: Change, exam: NamedExam, run: Run) -> set[str]:
+    """Return the tests of the parent that pass in it: of the new ones a file cannot be read without the fix."""
     old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=(), parts=()))
-    files = tuple(sorted({n.split("::", 1)[0] for n in failing} & {*change.workspace}))
-    passed = (await run(old, b"", Survey(files=files))).outcomes if files else {}
-    return [name for name in failing if passed.get(name) != "passed"]
+    files = tuple(name for name in affected_files(change) if name in change.workspace)
+    outcomes = (await run(old, b"", Survey(files))).outcomes if files else {}
+    return {name for name, outcome in outcomes.items() if outcome == "passed"}
 
 
 def find_cause(log: str) -> str:

@@ -81,12 +81,16 @@ def test_a_declared_tool_is_enough():
 
 
 def test_what_npm_runs_after_an_installation_is_run_before_node():
-    assert find_call(JAVASCRIPT, scripts(prepare="node make.js", test="node --test")).build == ("node make.js",)
+    assert find_call(JAVASCRIPT, scripts(prepare="node make.js", test="node --test")).build == (
+        "node make.js",
+    )
     assert find_call(JAVASCRIPT, scripts(prepare="husky", test="node --test")).build == ()
 
 
 def test_all_before_the_tool_is_the_build_of_a_given_command():
-    found = find_call(JAVASCRIPT, scripts(make="node make.js"), "npm run make && echo done && node --test test/a.js")
+    found = find_call(
+        JAVASCRIPT, scripts(make="node make.js"), "npm run make && echo done && node --test test/a.js"
+    )
     assert found == TestCall("node", patterns=("test/a.js",), build=("node make.js", "echo done"))
 
 
@@ -111,14 +115,18 @@ def test_a_manifest_that_cannot_be_read_is_empty(text):
 
 def test_all_packages_are_called_unless_it_is_said():
     assert find_call(GO, MODULE).kind == "go"
-    call = find_call(GO, MODULE, "go generate ./... && A=b go test -v -tags 'x y' -short -race -count 1 ./a/...")
+    call = find_call(
+        GO, MODULE, "go generate ./... && A=b go test -v -tags 'x y' -short -race -count 1 ./a/..."
+    )
     assert call.build == ("go generate ./...",)
     assert call.env == (("A", "b"),)
     assert (call.flags, call.options, call.patterns) == (("-tags=x y",), ("-test.short",), ("./a/...",))
 
 
 def test_the_records_say_the_other_calls():
-    assert find_call(RUST, CRATE) == TestCall("command", command="cargo test --offline --tests --no-fail-fast")
+    assert find_call(RUST, CRATE) == TestCall(
+        "command", command="cargo test --offline --tests --no-fail-fast"
+    )
     assert find_call(RUST, CRATE, "cargo test -q; echo").command == "cargo test --no-fail-fast -q; echo"
     assert find_call(JVM, {"pom.xml": Entry(b"")}).command == "mvn -B -o test"
     assert find_call(CPP, {}, "make check", ["out/*.xml"]) == TestCall(
