@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.benchmarks.environments import FOLDER, Environment, read_environments
-from dgm.benchmarks.mining.bug_choice import Bug
-from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
+from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.changes import read_change
 from dgm.benchmarks.mining.environment import CannotInstall, with_generated
 from dgm.benchmarks.mining.history import History, Unit

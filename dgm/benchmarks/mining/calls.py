@@ -29,74 +29,21 @@ _DROPPED = re.compile(
     r"|test-concurrency\S*|test-timeout\S*|experimental-test-coverage|test-force-exit)(?:=.*)?"
 )
 """Options that change what is printed, or how long it takes."""
-_WITH_VALUE = frozenset(
-    [
-        "--import",
-        "--require",
-        "-r",
-        "--loader",
-        "--experimental-loader",
-        "--conditions",
-        "-C",
-        "--env-file",
-        "--config",
-        "-c",
-        "--root",
-        "--project",
-        "--dir",
-        "--environment",
-        "--pool",
-        "--mode",
-        "--testTimeout",
-        "--test-reporter",
-        "--reporter",
-        "--reporters",
-        "--test-reporter-destination",
-        "--maxWorkers",
-        "-w",
-        "-R",
-    ]
-)
-_MOCHA_WITH_VALUE = frozenset(
-    [
-        "--ui",
-        "-u",
-        "--timeout",
-        "-t",
-        "--extension",
-        "--spec",
-        "--file",
-        "--exclude",
-        "--ignore",
-        "--grep",
-        "-g",
-    ]
-)
+_WITH_VALUE = frozenset({
+    "--import", "--require", "-r", "--loader", "--experimental-loader", "--conditions", "-C", "--env-file", "--config",
+    "-c", "--root", "--project", "--dir", "--environment", "--pool", "--mode", "--testTimeout", "--test-reporter",
+    "--reporter", "--reporters", "--test-reporter-destination", "--maxWorkers", "-w", "-R",
+})  # fmt: skip
+_MOCHA_WITH_VALUE = frozenset({
+    "--ui", "-u", "--timeout", "-t", "--extension", "--spec", "--file", "--exclude", "--ignore", "--grep", "-g",
+})  # fmt: skip
 """Others have ``--ui`` without a value."""
 _GO_BUILD_OPTIONS = frozenset({"tags", "gcflags", "asmflags", "mod", "modfile"})
 _GO_OPTIONS = frozenset({"short", "parallel", "cpu", "skip"})
-_GO_WITH_VALUE = _GO_BUILD_OPTIONS | frozenset(
-    [
-        "run",
-        "bench",
-        "benchtime",
-        "count",
-        "timeout",
-        "coverpkg",
-        "coverprofile",
-        "covermode",
-        "parallel",
-        "cpu",
-        "skip",
-        "shuffle",
-        "vet",
-        "o",
-        "exec",
-        "p",
-        "ldflags",
-        "list",
-    ]
-)
+_GO_WITH_VALUE = _GO_BUILD_OPTIONS | frozenset({
+    "run", "bench", "benchtime", "count", "timeout", "coverpkg", "coverprofile", "covermode", "parallel", "cpu", "skip",
+    "shuffle", "vet", "o", "exec", "p", "ldflags", "list",
+})  # fmt: skip
 _CARGO = re.compile(r"\bcargo(?: +\+\S+)? +(?:test|t)\b")
 _ALL_PROGRAMS = "--no-fail-fast"
 

@@ -1,6 +1,7 @@
 """Statements from the output of failing tests, as the runners print it, and from a scripted model."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
@@ -199,11 +200,15 @@ def test_a_statement_that_leaves_open_what_is_graded_is_asked_again():
     assert "- It leaves open what a test checks: The order.." in model.asked[2].messages[-1].text
 
 
-ISSUES = '[{"number": 431, "title": "Slots stay", "body": "See #12 and https://x.org/a/pull/3\\n<!-- form -->I see {a}."}]'
+ISSUE = {
+    "number": 431,
+    "title": "Slots stay",
+    "body": "See #12 and https://x.org/a/pull/3\n<!-- form -->I see {a}.",
+}
 
 
 def test_the_text_of_an_issue_stands_before_the_tests(tmp_path):
-    (tmp_path / "issues.json").write_text(ISSUES)
+    (tmp_path / "issues.json").write_text(json.dumps([ISSUE]))
     issues = read_issues(tmp_path / "issues.json")
     assert issue_of("Fill slots (#431)", issues) == issues[431]
     assert issue_of("Fill slots (#43)", issues) == ""
@@ -223,7 +228,14 @@ def test_issues_of_another_form_are_refused(tmp_path, text):
 
 
 def test_names_that_programs_define_are_found():
-    text = "def total(x):\nexport class Cart {\n  addItem(a) {\nfunc (c *Cart) Sum() int {\nconst rate = 3\npub fn half(n: i32)\n"
+    rows = [
+        "def total(x):",
+        "export class Cart {",
+        "  addItem(a) {",
+        "func (c *Cart) Sum() int {",
+        "const rate = 3",
+    ]
+    text = "\n".join([*rows, "pub fn half(n: i32)"])
     assert defined_names(text) == {"total", "Cart", "addItem", "Sum", "rate", "half"}
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from dgm.benchmarks.languages import Language
+from dgm.benchmarks.mining.bugs import hide_tests
 from dgm.benchmarks.mining.changes import restored_patterns, take_apart
-from dgm.benchmarks.mining.hidden_tests import hide_tests
 from dgm.benchmarks.mining.validation import (
     NoTests,
     TestsOfChange,
