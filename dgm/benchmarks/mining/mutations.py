@@ -198,7 +198,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
             )
 
 
-def _edits_of(text: _Source, node: ast.AST) -> Iterator[Edit]:  # noqa: C901  (a case for each kind of node)
+def _edits_of(text: _Source, node: ast.AST) -> Iterator[Edit]:
     """Yield the edits of one node, not of those inside of it."""
     match node:
         case ast.Compare():
