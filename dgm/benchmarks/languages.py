@@ -138,11 +138,16 @@ _JAVASCRIPT = LanguageRecord(
     version="node --version | sed 's/^v//; s/\\..*//'",
     results=Results.JUNIT,
     control={
-        # Behind the test file's own text; {assert} and {test} are imported as the file imports.
-        "node": '{test}("{name}", () => {assert}.strictEqual("this", "that"));',
-        "vitest": '{test}("{name}", () => {expect}("this").toBe("that"));',
-        "jest": 'globalThis.test?.("{name}", () => {{ expect("this").toBe("that"); }});',
-        "mocha": '(globalThis.it ?? globalThis.test)?.("{name}", () => {assert}.strictEqual("this", "that"));',
+        "node": 'require("node:test").test("{name}", () => require("node:assert").strictEqual("this", "that"));',
+        "node module": 'import * as {name}_t from "node:test"; import {name}_a from "node:assert"; '
+        '{name}_t.test("{name}", () => {name}_a.strictEqual("this", "that"));',
+        "vitest": 'import * as {name}_t from "vitest"; '
+        '{name}_t.test("{name}", () => {name}_t.expect("this").toBe("that"));',
+        "jest": 'globalThis.test?.("{name}", () => {{ globalThis.expect("this").toBe("that"); }});',
+        "mocha": '(globalThis.it ?? globalThis.test)("{name}", () => '
+        'require("node:assert").strictEqual("this", "that"));',
+        "mocha module": 'import {name}_a from "node:assert"; (globalThis.it ?? globalThis.test)("{name}", () => '
+        '{name}_a.strictEqual("this", "that"));',
     },
 )  # fmt: skip
 _GO = LanguageRecord(
@@ -202,6 +207,8 @@ _JVM = LanguageRecord(
         "src/testFixtures", "*/src/testFixtures", "test/*", "tests/*", "*/test/java", "*Test.java", "*Tests.java",
         "*TestCase.java", "Test[A-Z]*.java", "*Test.kt", "*Tests.kt", "*Test.groovy", "*Spec.groovy", "*Test.scala",
         "*Spec.scala", "*Suite.scala",
+        # Those that a patch brings come before what is built.
+        "*.class", "*.jar",
     ),
     setup=(_SETUPS / "jvm.sh").read_text(encoding="utf-8"),
     declares=re.compile(r"pom\.xml|.*\.gradle(?:\.kts)?|gradle\.properties|.*\.versions\.toml|build\.sbt"),
@@ -209,15 +216,17 @@ _JVM = LanguageRecord(
     version="javac -version 2>&1 | sed -E 's/^javac (1\\.)?([0-9]+).*/\\2/'",
     results=Results.JUNIT,
     control={
-        "org.junit.jupiter": "@org.junit.jupiter.api.Test void {name}() {{ "
+        # By words of the test file, the first that it has.
+        "extends Specification": "def {name}() {{ expect: assert {secret} == {secret} + 1 }}",
+        "extends GroovyTestCase": "void {name}() {{ assertEquals({secret}, {secret} + 1) }}",
+        "extends TestCase": "{method} {name}() {{ assertEquals({secret}, {secret} + 1); }}",
+        "org.junit.jupiter": "@org.junit.jupiter.api.Test {method} {name}() {{ "
         "org.junit.jupiter.api.Assertions.assertEquals({secret}, {secret} + 1); }}",
-        "org.testng": "@org.testng.annotations.Test public void {name}() {{ "
+        "org.testng": "@org.testng.annotations.Test {method} {name}() {{ "
         "org.testng.Assert.assertEquals({secret}, {secret} + 1); }}",
-        "org.junit": "@org.junit.Test public void {name}() {{ "
+        "org.junit": "@org.junit.Test {method} {name}() {{ "
         "org.junit.Assert.assertEquals({secret}, {secret} + 1); }}",
         "kotlin.test": "@kotlin.test.Test fun {name}() {{ kotlin.test.assertEquals({secret}, {secret} + 1) }}",
-        "TestCase": "public void {name}() {{ assertEquals({secret}, {secret} + 1); }}",
-        "Specification": "def {name}() {{ expect: assert {secret} == {secret} + 1 }}",
     },
     tests=(
         TestCommand(
@@ -291,24 +300,56 @@ def language_of(path: str) -> Language | None:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """The meaning of ``runner`` in the table ``[tests]`` of a task."""
+    """The meaning of a ``runner`` in the table ``[tests]`` of a task."""
 
     results: Results
     restored: tuple[str, ...]
     """Patterns of the files that are put back, where the task names none."""
+    command: tuple[str, ...] = ()
+    """Its own command, before the task's options and files; none: the task has one."""
     framework: str = ""
     """Its control test, where the language has several."""
 
 
 RUNNERS: Mapping[str, Runner] = {
+    "exit": Runner(Results.EXIT, _PYTHON.configuration),
+    "reward": Runner(Results.REWARD, _PYTHON.configuration),
     "pytest": Runner(Results.PYTEST, _PYTHON.restored),
-    "node": Runner(Results.JUNIT, _JAVASCRIPT.restored, "node"),
-    **{
-        name: Runner(Results.JEST, _JAVASCRIPT.restored, name)
-        for name in ("vitest", "jest", "mocha")
-    },
-    "go": Runner(Results.GO_JSON, _GO.restored),
+    "node": Runner(
+        Results.JUNIT,
+        _JAVASCRIPT.restored,
+        ("--test", "--test-reporter=junit", "--test-reporter-destination={report}"),
+        "node",
+    ),
+    "vitest": Runner(
+        Results.JEST,
+        _JAVASCRIPT.restored,
+        ("/node_modules/.bin/vitest", "run", "--reporter=json", "--outputFile={report}", "--coverage.enabled=false"),
+        "vitest",
+    ),
+    "jest": Runner(
+        Results.JEST,
+        _JAVASCRIPT.restored,
+        (
+            "/node_modules/.bin/jest", "--json", "--outputFile={report}", "--ci", "--coverage=false",
+            "--watchman=false", "--colors=false", "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
+        ),
+        "jest",
+    ),
+    "mocha": Runner(
+        Results.JEST,
+        _JAVASCRIPT.restored,
+        ("/node_modules/.bin/mocha", "--reporter={reporter}", "--no-parallel", "--no-bail", "--exit"),
+        "mocha",
+    ),
+    "go": Runner(Results.GO_JSON, _GO.restored, ("go", "test", "-json", "-vet=off", "-count=1")),
     "command": Runner(Results.CARGO, _RUST.restored),
     "report": Runner(Results.JUNIT, (*_CPP.restored, *_JVM.restored)),
 }  # fmt: skip
-"""``command`` and ``report``: a command of the user's that calls ``cargo test``, or that writes reports."""
+"""``exit`` and ``reward`` run a program of the task; ``command`` and ``report`` a shell command that calls
+``cargo test``, or that writes reports in JUnit's XML. The tools of JavaScript are arguments of node; what stands in
+braces is a file outside of the workspace."""
+BY_COMMAND = ("command", "report")
+"""Runners whose tests a shell command builds and runs."""
+PLAIN = ("exit", "reward")
+"""Runners without names of tests."""

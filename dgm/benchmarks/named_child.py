@@ -2,26 +2,38 @@
 
 ``named_runner.py`` starts it (Python >= 3.9, any pytest since 6). Code under test shares this process, so nothing that
 it says is more than a claim: the host compares it with what tests must report. Two tests of its own, which must fail,
-take the same way as all others.
+take the same way as all others. Test files are imported as they were read before anything graded ran.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import importlib
+import importlib.machinery
 import importlib.util
 import io
 import json
 import os
 import signal
 import sys
-import types
+import traceback
+import unittest
+import unittest.case
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-import pytest
+BROUGHT = sys.argv[2:]
+"""Folder with a pytest of dgm's own, or nothing; and ``last``, if the sandbox's own comes first."""
+if BROUGHT:
+    sys.path.insert(len(sys.path) if BROUGHT[1:] else 1, BROUGHT[0])
+
+import pytest  # noqa: E402
+
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
 
 USAGE_ERROR = 4
 """Exit code of pytest for options that it does not know."""
@@ -30,26 +42,155 @@ OFF = ("randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "p
 NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 MESSAGE = 6000
 MOST_FOREIGN = 5
+MOST_PLACES = 8
+"""Maximum number of places in own files that are told of an exception."""
+FRAMEWORK = (
+    unittest.TestCase, unittest.TestResult, unittest.TestSuite, unittest.TestSuite.__mro__[1],
+    vars(unittest.case)["_Outcome"],
+)  # fmt: skip
+DECIDING = (
+    "__build_class__", "__import__", "isinstance", "issubclass", "getattr", "type", "AssertionError", "Exception",
+    "compile", "exec",
+)  # fmt: skip
+"""Python's own names by which tests are made and judged."""
+
+
+class HeldLoader(importlib.machinery.SourceFileLoader):
+    """Runs the code of one test file that was compiled before anything graded was imported."""
+
+    def __init__(self, name: str, path: str, held: HeldTests, run: Callable[..., None] = exec) -> None:
+        super().__init__(name, path)
+        self._held, self._run = held, run
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002  (the loader's own)
+        """Return what was compiled."""
+        return self._held.codes[self.path]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it, whatever ``exec`` is by now."""
+        self._held.executed[id(module)] = (module, self.path)
+        self._run(self._held.codes[self.path], vars(module))
+
+
+class HeldTests:
+    """Finds the test files that were compiled, so that nothing else can stand in for them."""
+
+    def __init__(self, codes: dict[str, CodeType]) -> None:
+        self.codes = codes
+        """Path → code."""
+        self.executed: dict[int, tuple[ModuleType, str]] = {}
+        """Identity of a module → the module and its path."""
+        self._names = {part.removesuffix(".py") for path in codes for part in path.split("/")[-2:]}
+        suffixes = importlib.machinery.all_suffixes()
+        self._endings = [f"{inside}{suffix}" for inside in ("/__init__", "") for suffix in suffixes]
+        self._stat, self._cwd = os.stat, os.getcwd
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the module of the first folder that has it, if it is a test's."""
+        tail = name.rpartition(".")[2]
+        for folder in (sys.path if path is None else path) if tail in self._names else ():
+            stem = f"{folder or self._cwd()}/{tail}"
+            for file in (f"{stem}/__init__.py", f"{stem}.py"):
+                if file in self.codes:
+                    inside = [stem] if file.endswith("/__init__.py") else None
+                    return importlib.util.spec_from_file_location(
+                        name, file, loader=HeldLoader(name, file, self), submodule_search_locations=inside
+                    )
+            if any(self._exists(stem + ending) for ending in self._endings):
+                return None
+        return None
+
+    def _exists(self, file: str) -> bool:
+        try:
+            self._stat(file)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def lead(self) -> None:
+        """Make this the first finder of ``sys.meta_path``, whatever is inserted there later."""
+        sys.meta_path = LedBy(self, sys.meta_path)
+
+
+class LedBy(list[Any]):
+    """A list that begins with one element whatever is inserted before it."""
+
+    def __init__(self, first: HeldTests, others: Iterable[Any]) -> None:
+        super().__init__([first, *(each for each in others if each is not first)])
+        self._first = first
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self._first
+        yield from (each for each in list.__iter__(self) if each is not self._first)
+
+
+class Failing(unittest.TestCase):
+    """A test of ``unittest`` that must fail."""
+
+    def runTest(self) -> None:  # noqa: N802  (unittest's name)
+        """Fail."""
+        self.assertEqual("this", "that")  # noqa: PT009  (this is what must not be tampered with)
 
 
 class Control(pytest.Item):
     """A test that must fail, under a name that only its runner knows."""
 
     def runtest(self) -> None:
-        """Is wrong, or breaks."""
+        """Fail an assertion, or raise an error where ``unittest`` sees a failure."""
         if self.name == "asserts":
             assert ["this"] == ["that"]
-        raise LookupError(self.name)
+        result = unittest.TestResult()
+        Failing().run(result)
+        if result.failures:
+            raise LookupError(self.name)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
         """Keep the output to the repository's own tests."""
         return "(a test of dgm's own, which must fail)"
 
 
+def describe(error: BaseException | None, workdir: str) -> dict[str, object]:
+    """Return the kind of an exception, and the places in the workspace that it went through."""
+    places: list[tuple[str, int | None]] = []
+    if error is not None:
+        places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno))
+    inside = [(name[len(workdir) + 1 :], line) for name, line in places if name.startswith(f"{workdir}/")]
+    return {"kind": type(error).__name__, "lines": inside[-MOST_PLACES:]}
+
+
+def framework() -> dict[tuple[int, str], object]:
+    """Return every attribute of ``unittest``'s classes that decide whether a test passes."""
+    return {
+        (place, name): value for place, kind in enumerate(FRAMEWORK) for name, value in vars(kind).items()
+    }
+
+
+def untouched() -> Callable[[], bool]:
+    """Return a check whether ``unittest`` and Python's own functions are as now, and no code is traced."""
+    before, own = framework(), {name: vars(builtins)[name] for name in DECIDING}
+    profile, trace = sys.getprofile, sys.gettrace
+    path = sys.meta_path
+
+    def check() -> bool:
+        now = framework()
+        same = before.keys() == now.keys() and all(before[name] is now[name] for name in now)
+        builtin = all(vars(builtins).get(name) is value for name, value in own.items())
+        return same and builtin and profile() is None and trace() is None and sys.meta_path is path
+
+    return check
+
+
 class Reporter:
     """A plug-in of pytest: one line a test, in the order in which they end."""
 
-    def __init__(self, task: dict[str, Any], say: Callable[..., None], support: types.ModuleType) -> None:
+    def __init__(self, task: dict[str, Any], say: Callable[..., None]) -> None:
         self._say = say
         self._survey = task["survey"]
         named = task["only"] if self._survey else task["tests"]
@@ -60,8 +201,6 @@ class Reporter:
         self._packages = [*sys.path]
         self._sources = task["sources"]
         self._limit_s = task["limit_s"]
-        self._describe = support.describe
-        self._support = support
         self._check: Callable[[], bool] = lambda: False
         self._pytest: dict[tuple[str, str], object] = {}
         self._outcomes: dict[str, tuple[str, Any, str]] = {}
@@ -70,15 +209,16 @@ class Reporter:
     def pytest_addoption(self, pluginmanager: pytest.PytestPluginManager) -> None:
         """Load plug-ins and compile the tests while nothing of the workspace can be imported."""
         sys.path[:] = self._packages
-        pluginmanager.load_setuptools_entrypoints("pytest11")
+        if not BROUGHT or BROUGHT[1:]:
+            pluginmanager.load_setuptools_entrypoints("pytest11")
         for plugin in pluginmanager.get_plugins():
             # It replaces methods of pytest's; they count as pytest's own.
             if getattr(plugin, "__name__", "").startswith("pytest_subtests"):
                 plugin.pytest_configure(None)
         if not self._pytest:
-            self._held = self._support.HeldTests(compile_tests(self._sources, self._workdir, self._files))
+            self._held = HeldTests(compile_tests(self._sources, self._workdir, self._files))
             self._held.lead()
-            self._check, self._pytest = self._support.untouched(), attributes()
+            self._check, self._pytest = untouched(), attributes()
         sys.path[:0] = self._paths
         os.environ[NO_AUTOLOAD] = "1"
 
@@ -124,22 +264,30 @@ class Reporter:
             outcome = "skipped" if outcome == "passed" else outcome
         elif report.outcome != "passed" or raised is not None or hasattr(report, "wasxfail"):
             if outcome != "failed":
-                error = self._describe(raised.value if raised else None, self._workdir)
+                error = describe(raised.value if raised else None, self._workdir)
                 message = str(report.longrepr or "")[-MESSAGE:]
             outcome = "failed"
         self._outcomes[item.nodeid] = outcome, error, message
         if report.when == "teardown":
-            self._tell(item, outcome, error, message)
+            self._report(item, outcome, error, message)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be imported has no tests, but a reason."""
         if report.failed:
             self._say(broken=report.nodeid, message=str(report.longrepr)[-MESSAGE:])
 
-    def _tell(self, item: pytest.Item, outcome: str, error: object, message: str) -> None:
+    def pytest_exception_interact(self, call: pytest.CallInfo[Any], report: object) -> None:
+        """Report the error of a file that cannot be imported as that of each of its tests."""
+        if isinstance(report, pytest.CollectReport) and call.excinfo and not self._survey:
+            error = describe(call.excinfo.value.__cause__ or call.excinfo.value, self._workdir)
+            for test in sorted(self._wanted or ()):
+                if test.startswith(f"{report.nodeid}::"):
+                    self._say(test=test, outcome="failed", error=error)
+
+    def _report(self, item: pytest.Item, outcome: str, error: object, message: str) -> None:
         name = self._controls[item.name] if isinstance(item, Control) else item.nodeid
-        told = {"message": message} if self._survey and message else {}
-        self._say(test=name, outcome=outcome if self.untouched() else "failed", error=error, **told)
+        details = {"message": message} if self._survey and message else {}
+        self._say(test=name, outcome=outcome if self.untouched() else "failed", error=error, **details)
 
     def _hold(self, item: pytest.Item) -> None:
         """Refuse a test that is not of the code that was compiled."""
@@ -200,7 +348,7 @@ def attributes() -> dict[tuple[str, str], object]:
     }
 
 
-def compile_tests(sources: dict[str, str], workdir: str, files: Sequence[str]) -> dict[str, types.CodeType]:
+def compile_tests(sources: dict[str, str], workdir: str, files: Sequence[str]) -> dict[str, CodeType]:
     """Return the code of test files by their paths; of those that hold tests with pytest's own assertions."""
     from _pytest.assertion.rewrite import rewrite_asserts
 
@@ -260,8 +408,6 @@ def child(results_fd: int) -> None:
     task = json.load(sys.stdin)
     os.set_inheritable(results_fd, False)
     nonce, dumps, write, leave = task["nonce"], json.dumps, os.write, os._exit
-    support = types.ModuleType("dgm_support")
-    exec(compile(task["support"], "dgm_support", "exec", dont_inherit=True), vars(support))
 
     def say(**said: object) -> None:
         write(results_fd, f"\n{nonce} {dumps(said)}\n".encode())
@@ -269,7 +415,7 @@ def child(results_fd: int) -> None:
     del sys.path[0]
     if task["sealed"]:
         sys.path[:] = without_system_packages(sys.path)
-    reporter = Reporter(task, say, support)
+    reporter = Reporter(task, say)
     os.chdir(task["workdir"])
     sys.stdin = io.StringIO()
     sys.argv = ["pytest"]

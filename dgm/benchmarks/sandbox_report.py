@@ -9,21 +9,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dgm.domain import Snapshot, Verdict
-from dgm.errors import AgentFault, Infrastructure
-from dgm.protocols import Completed, Grade, Sandbox
+from dgm.benchmarks.grade import put_graded_files, unresolved
+from dgm.errors import Infrastructure
+from dgm.protocols import Completed
 
-
-async def put_graded_files(sandbox: Sandbox, files: Snapshot, place: str) -> None:
-    """Put files into a sandbox.
-
-    Raises:
-        Infrastructure: they do not fit.
-    """
-    try:
-        await sandbox.put(files, place)
-    except AgentFault as fault:
-        raise Infrastructure(f"the graded files do not go into a sandbox: {fault}") from fault
+__all__ = [
+    "check_prepared",
+    "describe_ending",
+    "put_graded_files",
+    "read_messages",
+    "read_stages",
+    "unresolved",
+]
 
 
 def read_messages(output: bytes, nonce: str) -> Sequence[Mapping[str, Any]]:
@@ -64,8 +61,3 @@ def describe_ending(completed: Completed, limit: str = "in time") -> str:
         return "the tests report more than can be read"
     status = completed.exit_code if completed.exit_code in (0, 1, -9, 137) else "neither 0 nor 1"
     return f"the graded code ended the test runner (exit status {status})"
-
-
-def unresolved(reason: str) -> Grade:
-    """Return the grade of a patch that resolves nothing."""
-    return Grade(Verdict.UNRESOLVED, reason, 0.0)

@@ -4,27 +4,20 @@ Only shapes are checked here: every key is known, has its type and names somethi
 and the results of the tests are left to ``workspaces`` and ``grading``.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from dgm.archive.event_fields import COMMIT
-from dgm.benchmarks.named_tests import NamedTests, Provenance, read_named_tests, read_provenance
-from dgm.benchmarks.runners import CONFIGURATION
-from dgm.benchmarks.toml_table import MOST_CORES, Table
+from dgm.benchmarks.test_spec import Provenance, TestSpec, read_provenance, read_test_spec
+from dgm.benchmarks.toml_table import Table
 from dgm.domain import CommitId, Split, TaskId
 from dgm.errors import UserError
-from dgm.folders import resolve_below
 
 STATEMENTS = ("test", "example", "prose")
 DIFFICULTIES = ("easy", "medium", "hard", "very-hard", "out-of-reach")
 PROBLEMS = ("problem.md", "instruction.md")
-TEST_ID = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2,}")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-TESTS = "/tests"
-"""The place of the task's ``tests/`` for a test command."""
 IN_ENGINE = "docker:"
 REPOSITORY = "repository.git"
 """Bare repository of a suite, whose commits are workspaces."""
@@ -41,15 +34,6 @@ class WorkspaceSource(StrEnum):
     """The task's own folder ``workspace/``."""
     IMAGE = "image"
     """The workdir of the image, unchanged."""
-
-
-class VerdictBasis(StrEnum):
-    """The result of a test command that decides the verdict."""
-
-    EXIT = "exit"
-    """Exit status 0."""
-    REWARD = "reward"
-    """A number that the command leaves in ``/logs/verifier/``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,31 +60,6 @@ class SuiteRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitTests:
-    """Tests of Python's ``unittest``, each by its name."""
-
-    fail_to_pass: tuple[str, ...]
-    pass_to_pass: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CommandTests:
-    """A test command, run in the graded workspace."""
-
-    command: tuple[str, ...]
-    result: VerdictBasis = VerdictBasis.EXIT
-    threshold: float = 1.0
-    """Minimum reward that counts as ``resolved``."""
-    restored: tuple[str, ...] = CONFIGURATION
-    """Files that are restored before the tests; a pattern without ``/`` means the name in any folder."""
-    env: tuple[tuple[str, str], ...] = ()
-    """Environment variables of the command."""
-    cpus: float = 1.0
-    memory_mb: int = 1024
-    disk_mb: int = 256
-
-
-@dataclass(frozen=True, slots=True)
 class TaskRecord:
     """``task.toml``: the facts that grading needs and that an agent must not see."""
 
@@ -117,7 +76,7 @@ class TaskRecord:
     kind: str
     difficulty: str
     tags: tuple[str, ...]
-    tests: UnitTests | CommandTests | NamedTests
+    tests: TestSpec
     limits: Limits
     provenance: Provenance | None
     problem: str
@@ -165,7 +124,7 @@ def read_task(
         if table.has("repo") or (not commit and _needs_repo(folder, table))
         else ""
     )
-    tests, limits = _read_tests(folder, table), _read_limits(table, limits)
+    tests, limits = read_test_spec(folder, table), _read_limits(table, limits)
     record = TaskRecord(
         id=TaskId(folder.name),
         split=split,
@@ -224,7 +183,8 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
     Raises:
         UserError: the task is such a one.
     """
-    workdir, unit = record.limits.workdir, isinstance(record.tests, UnitTests)
+    workdir = record.limits.workdir
+    by_name = record.tests.by_name
     if record.repo and (folder / "workspace").is_dir():
         raise table.fail("repo", "the task has a folder workspace/ too; one of them is where agents work")
     if record.source is WorkspaceSource.IMAGE:
@@ -234,11 +194,10 @@ def _check_source(folder: Path, table: Table, record: TaskRecord, *, own_image: 
                 f"{folder}: nothing to work on: give it a folder workspace/, a library with repo = …, "
                 'or an image that holds it (environment/Dockerfile, or image = "docker:…")'
             )
-        if not isinstance(record.tests, CommandTests):
+        if by_name:
             raise table.fail("fail_to_pass", "a workspace in an image needs a test command: a table [tests]")
     elif not workdir.startswith("/work/"):
         raise table.fail("workdir", f"{workdir!r} is not below /work, where sandboxes can be written to")
-    by_name = unit or isinstance(record.tests, NamedTests)
     needed = [*(["start.patch"] if record.repo else []), *(["solution.patch"] if by_name else [])]
     for name in needed:
         if not (folder / name).is_file():
@@ -261,88 +220,6 @@ def _find_problem(folder: Path) -> str:
     if len(found) > 1:
         raise UserError(f"{folder}: has both {' and '.join(found)}; keep one")
     return found[0]
-
-
-def _read_tests(folder: Path, table: Table) -> UnitTests | CommandTests | NamedTests:
-    if not table.has("tests"):
-        table.forbid_near("tests")
-        return _unit_tests(table)
-    inner = table.table("tests")
-    if inner.has("runner"):
-        tests = read_named_tests(table, inner, dict(_read_variables(inner)))
-        inner.end()
-        return tests
-    return _command_tests(folder, table, inner)
-
-
-def _command_tests(folder: Path, table: Table, inner: Table) -> CommandTests:
-    for key in ("fail_to_pass", "pass_to_pass"):
-        if table.has(key):
-            raise table.fail(
-                key,
-                "the task has a table [tests] too; a command says by itself what passes (tests by name: runner = …)",
-            )
-    result = VerdictBasis(
-        inner.choice("result", [each.value for each in VerdictBasis], VerdictBasis.EXIT.value)
-    )
-    useless = result is VerdictBasis.EXIT and inner.has("threshold")
-    tests = CommandTests(
-        command=inner.texts("command", ("bash", f"{TESTS}/test.sh")),
-        result=result,
-        threshold=inner.positive("threshold", 1.0, "of the reward", 1e9),
-        restored=inner.texts("restored", CONFIGURATION),
-        env=_read_variables(inner),
-        cpus=inner.positive("cpus", 1.0, "cores", MOST_CORES),
-        memory_mb=inner.count("memory_mb", 1024, "MB"),
-        disk_mb=inner.count("disk_mb", 256, "MB"),
-    )
-    inner.end()
-    if useless:
-        raise inner.fail("threshold", 'is of no use without result = "reward"')
-    _check_command(folder, inner, tests.command)
-    return tests
-
-
-def _read_variables(table: Table) -> tuple[tuple[str, str], ...]:
-    given = table.take("env", dict, {})
-    for name, value in given.items():
-        if not isinstance(value, str) or "\0" in value or not VARIABLE.fullmatch(name):
-            raise table.fail("env", f"{name} = {value!r} is not a name and a text")
-    return tuple(given.items())
-
-
-def _check_command(folder: Path, table: Table, command: Sequence[str]) -> None:
-    if not command:
-        raise table.fail("command", "names no program")
-    for word in command:
-        inside = word.removeprefix(TESTS + "/")
-        if inside != word and not resolve_below(folder / "tests", inside).exists():
-            raise table.fail("command", f"{word!r}: there is no {folder / 'tests' / inside}")
-        if (
-            word.startswith("tests/")
-            and resolve_below(folder, word).is_file()
-            and not (folder / "workspace" / word).exists()
-        ):
-            raise table.fail("command", f"{word!r} is found under '/{word}' when it runs")
-
-
-def _unit_tests(table: Table) -> UnitTests:
-    tests = UnitTests(_test_ids(table, "fail_to_pass"), _test_ids(table, "pass_to_pass"))
-    if not tests.fail_to_pass:
-        raise table.fail("fail_to_pass", "names no test, so nothing would tell a fix from doing nothing")
-    if both := set(tests.fail_to_pass) & set(tests.pass_to_pass):
-        raise table.fail("pass_to_pass", f"{min(both)!r} is in fail_to_pass too")
-    return tests
-
-
-def _test_ids(table: Table, key: str) -> tuple[str, ...]:
-    values = table.take(key, list)
-    for value in values:
-        if not isinstance(value, str) or not TEST_ID.fullmatch(value):
-            raise table.fail(key, f"{value!r} is not a test id such as 'tests.test_money.Money.test_add'")
-    if len(set(values)) != len(values):
-        raise table.fail(key, "names a test twice")
-    return tuple(values)
 
 
 def _read_limits(table: Table, base: Limits) -> Limits:

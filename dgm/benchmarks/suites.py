@@ -6,24 +6,20 @@ the sandbox that grades.
 
 import asyncio
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository
-from dgm.benchmarks import command_grading, grading, named_exam, tampering, unit_exam
 from dgm.benchmarks.calibration import Calibration, read_calibration
-from dgm.benchmarks.command_perturbation import CommandPerturbation
 from dgm.benchmarks.environments import EnvironmentChecks, read_environments
-from dgm.benchmarks.named_perturbation import NamedPerturbation
-from dgm.benchmarks.named_tests import NamedTests
+from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
+from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
 from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.suite_files import (
     REPOSITORY,
-    CommandTests,
     TaskRecord,
-    UnitTests,
     WorkspaceSource,
     read_suite,
     read_task,
@@ -31,7 +27,6 @@ from dgm.benchmarks.suite_files import (
 from dgm.benchmarks.suite_version import GRADED, suite_version
 from dgm.benchmarks.task_images import TaskImage, TaskImageBuilder, check_consent, make_subject
 from dgm.benchmarks.toml_table import suggestion
-from dgm.benchmarks.unit_exam import Perturb
 from dgm.benchmarks.workspaces import apply_suite_patch
 from dgm.consents import Subject
 from dgm.domain import Snapshot, Split, Task, TaskId, Verdict
@@ -62,7 +57,6 @@ class SuiteBenchmark:
         self.license = record.license
         self._folder = folder
         self._engine = engine
-        self._perturb = perturb
         repos = _list_tasks(folder / "repos") if (folder / "repos").is_dir() else []
         self._environments = read_environments(folder)
         self._environment_checks = EnvironmentChecks(engine)
@@ -76,8 +70,7 @@ class SuiteBenchmark:
         self.version = suite_version(folder, files)
         self._repo = cache(lambda name: read_folder(folder / "repos" / name))
         self._workspaces: dict[TaskId, Snapshot] = {}
-        self._perturbation = CommandPerturbation(self._examine_command, self.solution, perturb)
-        self._named_perturbation = NamedPerturbation(self._run_named, self.reference, perturb)
+        self._perturbation = Perturbation(self._run_tests, self.solution, perturb)
         self._building = threading.Lock()
         self._built: set[str] = set()
         self._images = {task: self._image(task) for task in self._records}
@@ -195,14 +188,16 @@ class SuiteBenchmark:
         """
         exam = await asyncio.to_thread(self.exam, task)
         folder = self._place(task) / "solution"
-        if not isinstance(exam, command_grading.CommandExam) or not (folder / "solve.sh").is_file():
+        if exam.tests.by_name or not (folder / "solve.sh").is_file():
             return self.reference(task)
-        return await command_grading.run_solution(exam, read_folder(folder), self._engine, labels)
+        return await run_solution(exam, read_folder(folder), self._engine, labels)
 
     def hidden_tests(self, task: TaskId) -> Snapshot:
-        """Return the task's ``tests/``, which no agent sees."""
-        self.record(task)
-        return read_folder(self._place(task) / "tests")
+        """Return the task's ``tests/``, which no agent sees; of tests by name by their paths in the workspace."""
+        tests = self.record(task).tests
+        folder = f"{tests.folder}/" if tests.folder else ""
+        files = read_folder(self._place(task) / "tests")
+        return {f"{folder}{name}": entry for name, entry in files.items()}
 
     def images(self) -> Mapping[str, TaskImage]:
         """Return the images of the tasks' sandboxes by name."""
@@ -228,27 +223,20 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
-        match await asyncio.to_thread(self.exam, task):
-            case unit_exam.Exam() as exam:
-                return await grading.examine(exam, patch, self._engine, labels)
-            case named_exam.NamedExam() as exam:
-                graded = await self._examine_named(exam, patch, labels)
-                return await self._named_perturbation.check(task, exam, patch, graded, labels)
-            case exam:
-                graded = await self._examine_command(exam, patch, labels)
-                return await self._perturbation.check(task, exam, patch, graded, labels)
+        graded = await self.examine_unperturbed(task, patch, labels)
+        exam = await asyncio.to_thread(self.exam, task)
+        return await self._perturbation.check(task, exam, patch, graded, labels)
 
     async def examine_unperturbed(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Grade a patch like ``examine``, without the check by changed tests; not for tests of ``unittest``.
+        """Grade a patch like ``examine``, without the check by changed tests.
 
         Raises:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         exam = await asyncio.to_thread(self.exam, task)
-        assert not isinstance(exam, unit_exam.Exam)
-        if isinstance(exam, named_exam.NamedExam):
-            return await self._examine_named(exam, patch, labels)
-        return await self._examine_command(exam, patch, labels)
+        if exam.environment:
+            await self._environment_checks.check(exam.environment, exam.limits.image, labels)
+        return await examine(exam, patch, self._engine, labels)
 
     async def describe_check(self, task: TaskId, labels: Mapping[str, str]) -> str:
         """Return how many of a task's tests are checked with changed values, or why none is.
@@ -256,82 +244,29 @@ class SuiteBenchmark:
         Raises:
             Infrastructure: a sandbox failed.
         """
-        match await asyncio.to_thread(self.exam, task):
-            case unit_exam.Exam() as exam:
-                changed = len(exam.fail_to_pass) - len(tampering.find_unchangeable(exam))
-                why, whole = "no assertion in them surely runs", len(exam.fail_to_pass)
-            case named_exam.NamedExam() as exam:
-                ways = await self._named_perturbation.change_tests(task, exam, labels)
-                why, whole = ways if isinstance(ways, str) else "", len(exam.tests.fail_to_pass)
-                changed = (
-                    0 if isinstance(ways, str) else len({n for way in ways for n in way.changed.values()})
-                )
-            case exam:
-                said = await self._perturbation.change_tests(task, exam, labels)
-                why, changed, whole = (said, 0, 1) if isinstance(said, str) else ("", 1, 1)
-        if not changed:
-            return f"its tests are not graded with changed values: {why}"
-        return f"graded with changed values: {changed} of {whole} tests that a fix must pass"
+        exam = await asyncio.to_thread(self.exam, task)
+        return await self._perturbation.describe(task, exam, labels)
 
-    async def _examine_command(
-        self, exam: command_grading.CommandExam, patch: bytes, labels: Mapping[str, str]
-    ) -> Grade:
-        return await command_grading.examine(exam, patch, self._engine, labels)
+    async def _run_tests(
+        self, exam: Exam, patch: bytes, labels: Mapping[str, str], files: Sequence[str]
+    ) -> Outcomes:
+        if not exam.tests.by_name:
+            graded = await examine(exam, patch, self._engine, labels)
+            return {COMMAND: "passed" if graded.verdict is Verdict.RESOLVED else "failed"}
+        survey = Survey(files=tuple(files)) if files else None
+        run = await run_tests(exam, normalised_patch(patch).data, self._engine, labels, survey)
+        asserted = {test for test, failure in run.failures.items() if failure.kind == "AssertionError"}
+        return {
+            test: outcome if outcome != "failed" or test in asserted else "error"
+            for test, outcome in run.outcomes.items()
+        }
 
-    async def _examine_named(
-        self, exam: named_exam.NamedExam, patch: bytes, labels: Mapping[str, str]
-    ) -> Grade:
-        if exam.environment:
-            await self._environment_checks.check(exam.environment, exam.limits.image, labels)
-        return await named_exam.examine(exam, patch, self._engine, labels)
-
-    async def _run_named(
-        self,
-        exam: named_exam.NamedExam,
-        patch: bytes,
-        labels: Mapping[str, str],
-        survey: named_exam.Survey | None,
-    ) -> named_exam.NamedRun:
-        return await named_exam.run_named(exam, normalised_patch(patch).data, self._engine, labels, survey)
-
-    async def check_perturbation(
-        self, task: TaskId, passed: Collection[str], labels: Mapping[str, str]
-    ) -> Sequence[str]:
-        """Return what the reference fix does on changed tests by name that honest code does not; one line each.
-
-        ``passed`` are the tests that pass with it as they are.
-
-        Raises:
-            Infrastructure: the sandbox failed.
-        """
-        match await asyncio.to_thread(self.exam, task):
-            case unit_exam.Exam() as exam if self._perturb != "off":
-                return await tampering.check_reference(exam, passed, self._engine, labels)
-            case _:
-                return []
-
-    def exam(self, task: TaskId) -> unit_exam.Exam | command_grading.CommandExam | named_exam.NamedExam:
+    def exam(self, task: TaskId) -> Exam:
         """Return the inputs for grading a patch for this task, including the hidden tests."""
         record, workspace, hidden = self.record(task), self.workspace(task), self.hidden_tests(task)
         limits = replace(record.limits, image=self._images[task].name)
-        match record.tests:
-            case CommandTests() as tests:
-                return command_grading.CommandExam(workspace, hidden, tests, limits)
-            case NamedTests() as tests:
-                assert not isinstance(workspace, InImage)
-                environment = self._environments[record.environment] if record.environment else None
-                return named_exam.NamedExam(workspace, hidden, tests, limits, environment)
-            case UnitTests() as tests:
-                assert not isinstance(workspace, InImage)
-                return unit_exam.Exam(
-                    workspace,
-                    hidden,
-                    tests.fail_to_pass,
-                    tests.pass_to_pass,
-                    limits,
-                    self.reference(task),
-                    self._perturb,
-                )
+        environment = self._environments[record.environment] if record.environment else None
+        return Exam(workspace, hidden, record.tests, limits, environment)
 
     def check_images(self) -> None:
         """Check that the engine has the images that need no building, and that dgm can work and grade in them.

@@ -6,9 +6,8 @@ from typing import Any
 
 from dgm.benchmarks.calibration import Calibration
 from dgm.benchmarks.mining.diff_words import count_changes
-from dgm.benchmarks.named_tests import NamedTests, Provenance
-from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import Provenance
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 
@@ -85,7 +84,7 @@ def read_facts(suite: SuiteBenchmark, task: TaskId) -> TaskFacts:
         UserError: there is no such task, or its reference fix cannot be read.
     """
     record = suite.record(task)
-    tests = record.tests if isinstance(record.tests, UnitTests | NamedTests) else None
+    tests = record.tests if record.tests.by_name else None
     try:
         fix = suite.reference(task).decode("utf-8", "replace")
     except UserError:

@@ -7,9 +7,8 @@ from typing import Protocol, runtime_checkable
 
 from dgm.benchmarks.canaries import make_canaries
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.named_tests import NamedTests
-from dgm.benchmarks.suite_files import UnitTests
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Snapshot, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.protocols import Benchmark, Grade, InImage
@@ -119,9 +118,7 @@ async def verify_with_notes(
             return await verify_with_notes(part, inner, labels)
         case SuiteBenchmark():
             match benchmark.record(task).tests:
-                case UnitTests() as tests:
-                    return await _verify_unit_tests(benchmark, task, tests, labels)
-                case NamedTests() as tests:
+                case tests if tests.by_name:
                     return await _verify_named_tests(benchmark, task, tests, labels)
                 case _:
                     return await _verify_command(benchmark, task, labels)
@@ -153,40 +150,24 @@ def _check_passes(grade: Grade) -> Sequence[str]:
     return [f"the reference fix is {grade.verdict}: {grade.reason}{failed}"]
 
 
-async def _verify_unit_tests(
-    suite: SuiteBenchmark, task: TaskId, tests: UnitTests, labels: Mapping[str, str]
-) -> TaskVerification:
-    problems = await asyncio.to_thread(_find_visible_tests, suite, task)
-    nothing = await suite.examine(task, b"", labels)
-    problems += _check_by_name(tests, nothing)
-    reference = await suite.solution(task, labels)
-    graded = await suite.grade(task, reference, labels)
-    if graded.verdict is Verdict.RESOLVED:
-        passed = {*tests.fail_to_pass, *nothing.passed}
-        problems += await suite.check_perturbation(task, passed, labels)
-    problems += _check_passes(graded)
-    if problems:
-        return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
-    return TaskVerification([], [await suite.describe_check(task, labels)])
-
-
 async def _verify_named_tests(
-    suite: SuiteBenchmark, task: TaskId, tests: NamedTests, labels: Mapping[str, str]
+    suite: SuiteBenchmark, task: TaskId, tests: TestSpec, labels: Mapping[str, str]
 ) -> TaskVerification:
     problems = await asyncio.to_thread(_find_visible_tests, suite, task)
     nothing = await suite.examine_unperturbed(task, b"", labels)
     problems += _check_by_name(tests, nothing)
-    graded = await suite.examine_unperturbed(task, suite.reference(task), labels)
+    reference = suite.reference(task)
+    graded = await (suite.examine_unperturbed if reference.strip() else suite.grade)(task, reference, labels)
     problems += _check_passes(graded)
     if problems:
         return TaskVerification(problems, output=_end_of_output(problems, nothing, graded))
     return TaskVerification([], [await suite.describe_check(task, labels)])
 
 
-def _check_by_name(tests: UnitTests | NamedTests, nothing: Grade) -> Sequence[str]:
+def _check_by_name(tests: TestSpec, nothing: Grade) -> Sequence[str]:
     """Return a line for each test that does not end without a fix as the task says."""
     # Where the hidden tests do not build without the fix, none passes.
-    builds = bool(nothing.passed) or isinstance(tests, UnitTests)
+    builds = bool(nothing.passed)
     return [
         *(f"{test} passes without a fix" for test in tests.fail_to_pass if test in nothing.passed),
         *(
@@ -247,13 +228,11 @@ def _find_visible_tests(suite: SuiteBenchmark, task: TaskId) -> list[str]:
         return []
     hidden = {name: entry for name, entry in suite.hidden_tests(task).items() if entry.data.strip()}
     tests = suite.record(task).tests
-    if isinstance(tests, NamedTests):
+    if tests.by_name:
         # What tests only read may be there in the same words under another name.
         hidden = {name: entry for name, entry in hidden.items() if name in tests.files}
-    in_tests = isinstance(tests, UnitTests)
-    problems = [
-        f"tests/{name} is in the workspace" for name in hidden if in_tests and f"tests/{name}" in shown
-    ]
+    plain = bool(tests.folder)
+    problems = [f"{name} is in the workspace" for name in hidden if plain and name in shown]
     texts = {entry.data for entry in shown.values()}
     problems += [
         f"the text of {name} is in the workspace" for name, entry in hidden.items() if entry.data in texts

@@ -17,8 +17,8 @@ from dgm.benchmarks.mining.history import History, Unit
 from dgm.benchmarks.mining.statements import Ask, make_evidence
 from dgm.benchmarks.mining.validation import AGENT_TIMEOUT_S, TEST_TIMEOUT_S
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
-from dgm.benchmarks.named_tests import Provenance
 from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.test_spec import Provenance
 from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import TaskId
 from dgm.errors import UserError

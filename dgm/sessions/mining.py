@@ -14,6 +14,7 @@ from typing import Any
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment, ask_tool
+from dgm.benchmarks.grade import Survey
 from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
 from dgm.benchmarks.mining.calls import find_call
 from dgm.benchmarks.mining.changes import prepare_workspace, read_change
@@ -33,7 +34,6 @@ from dgm.benchmarks.mining.validation import (
     validate,
 )
 from dgm.benchmarks.mining.writing import left_line, unit_line
-from dgm.benchmarks.named_exam import Survey
 from dgm.domain import Snapshot
 from dgm.errors import BudgetExhausted, UserError
 from dgm.processes import check_given_up

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from dgm.benchmarks.mining.writing import LEFT_FILE
-from dgm.benchmarks.named_tests import is_report_pattern
+from dgm.benchmarks.test_spec import is_report_pattern
 from dgm.errors import UserError
 from dgm.sessions.mining_options import MiningOptions
 

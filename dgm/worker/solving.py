@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class SolveContext:
     """Models, prices and limits; ``limits.usd`` is the whole limit on its cost."""
     sandbox: str
     time_limit_s: float
-    budget: Budget = Budget()
+    budget: Budget = field(default_factory=Budget)
     """Limit on the cost of all questions together."""
 
 

@@ -26,8 +26,11 @@ class Folder:
         self, argv, *, timeout_s, cwd="/work", env=None, stdin=b"", output_limit=0, processor_s=None
     ):
         task = json.loads(stdin)
-        for key in ("place", "workdir"):
+        # It must not end other processes of whoever runs the tests.
+        task["alone"] = False
+        for key in ("place", "workdir", "start"):
             task[key] = str(self.root) + task[key]
+        task["pytest"] = [str(self.root) + word if word.startswith("/") else word for word in task["pytest"]]
         argv = [str(self.root) + word if word.startswith("/") else word for word in argv]
         done = await asyncio.to_thread(
             subprocess.run,

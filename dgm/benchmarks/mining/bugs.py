@@ -15,13 +15,13 @@ from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.grade import Exam, Survey
 from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.coverage_map import CoverageMap, read_contexts
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.mutations import Site, SiteKind, apply_sites, find_sites
 from dgm.benchmarks.mining.paths import is_code_file
 from dgm.benchmarks.mining.validation import MAX_FAILING, MAX_PASSING, Workbench, stable_names
-from dgm.benchmarks.named_exam import NamedExam, Survey
 from dgm.domain import Snapshot
 
 TRIES = 3
@@ -130,7 +130,7 @@ async def prepare_ground(
     return Ground(files, environment, tuple(known["passing"]), coverage, workdir)
 
 
-async def _survey_ground(exam: NamedExam, bench: Workbench, place: Path) -> dict[str, Any]:
+async def _survey_ground(exam: Exam, bench: Workbench, place: Path) -> dict[str, Any]:
     plain = await bench.run(exam, b"", Survey())
     passing = stable_names(name for name, outcome in plain.outcomes.items() if outcome == "passed")
     reason = "" if passing else f"none of its tests passes: {plain.problem or 'no test ran'}"

@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import TARGET
-from dgm.benchmarks.hidden_parts import lay_over, split_parts
 from dgm.benchmarks.languages import LANGUAGES, Language, language_of
 from dgm.benchmarks.mining.history import FileChange, History, Unit
 from dgm.benchmarks.mining.paths import is_code_file, is_test_material
-from dgm.benchmarks.named_tests import is_restored
+from dgm.benchmarks.results import is_restored
+from dgm.benchmarks.sandbox_runner import RUST_TESTS
 from dgm.domain import Entry, Snapshot
 
 MAX_MIXED_FILES = 12
@@ -181,6 +181,17 @@ def _divide(history: History, unit: Unit, path: str) -> Iterator[FileChange]:
 def read_code(source: bytes | None) -> bytes | None:
     """Return a Rust file without its modules of tests."""
     return None if source is None else split_parts(_text(source))[0].encode("latin-1")
+
+
+def split_parts(text: str) -> tuple[str, str]:
+    """Return the code of a Rust file, and its modules of tests."""
+    return RUST_TESTS.sub("", text), "\n\n".join(part[0].rstrip("\n") for part in RUST_TESTS.finditer(text))
+
+
+def lay_over(text: str, tests: str) -> str:
+    """Return a Rust file with other modules of tests, at its end."""
+    code = RUST_TESTS.sub("", text).rstrip()
+    return f"{code}\n\n{tests}" if tests else f"{code}\n"
 
 
 def _with_tests(entry: Entry, tests: str) -> Entry:

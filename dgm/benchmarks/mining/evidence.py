@@ -13,7 +13,6 @@ from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dgm.benchmarks.cpp_controls import BUILDS
 from dgm.benchmarks.plain_logs import plain_text
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def find_code(test: str, files: Mapping[str, str]) -> str:
         ValueError: it is not found, or is too long.
     """
     path, _, name = test.partition("::")
-    by_build = path.endswith(BUILDS)
+    by_build = path.endswith(("CMakeLists.txt", ".cmake"))
     texts = dict(files) if by_build else {path: files[path]} if path in files else {}
     units = {file: list(_find_units(file, text)) for file, text in texts.items()}
     for wanted in _names_of(name):

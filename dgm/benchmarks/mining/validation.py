@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.languages import RUNNERS, Language, Results, language_of
+from dgm.benchmarks.grade import Exam, Survey, TestRun, run_tests
+from dgm.benchmarks.languages import BY_COMMAND, RUNNERS, Language, Results, language_of
 from dgm.benchmarks.mining.calls import TestCall
 from dgm.benchmarks.mining.changes import Change, read_change, restored_patterns
 from dgm.benchmarks.mining.environment import CannotInstall, Environments, missing_packages, with_generated
@@ -17,9 +18,9 @@ from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.paths import is_test_file
 from dgm.benchmarks.mining.scan import Candidate
-from dgm.benchmarks.named_exam import NamedExam, NamedRun, Survey, run_named
-from dgm.benchmarks.named_tests import DISK_MB, NamedTests
+from dgm.benchmarks.results import BUILD
 from dgm.benchmarks.suite_files import Limits
+from dgm.benchmarks.test_spec import DISK_MB, TestSpec
 from dgm.domain import Snapshot
 from dgm.protocols import SandboxEngine
 from dgm.standstill import repeat_after_standstill
@@ -34,8 +35,6 @@ TEST_TIMEOUT_S, AGENT_TIMEOUT_S, SUITE_TIMEOUT_S = 300.0, 900.0, 600.0
 TEST_LIMIT_S, FILE_LIMIT_S = 30.0, 120.0
 """Wall time of a test, and of a test file where the tool cannot end a single test."""
 MEMORY_MB, BUILD_MEMORY_MB, BUILD_DISK_MB = 2048, 4096, 2048
-BUILD = "(build)"
-"""Name under which a build that fails is reported."""
 _UNSTABLE = re.compile(r"0x[0-9a-fA-F]{6,}|\bat 0x|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|<object|<function|\d{10,}")
 _MAX_NAME = 400
 _IMPORT = re.compile(
@@ -46,7 +45,7 @@ _IMPORT = re.compile(
 """Rows that import something; in Go and in lists over several rows a name alone."""
 _PARENT_IMPORT = re.compile(r"""(?:from|require\()\s*["']\.\.?/?(?:\.\./?)*["']""")
 
-Run = Callable[[NamedExam, bytes, Survey], Awaitable[NamedRun]]
+Run = Callable[[Exam, bytes, Survey], Awaitable[TestRun]]
 """Runs a survey on a patched workspace."""
 
 
@@ -104,15 +103,15 @@ class Workbench:
         """Return whether the processor time is used up."""
         return self.processor_s >= self.limit_s
 
-    async def run(self, exam: NamedExam, patch: bytes, survey: Survey) -> NamedRun:
+    async def run(self, exam: Exam, patch: bytes, survey: Survey) -> TestRun:
         """Run a survey on a patched workspace.
 
         Raises:
             Infrastructure: the sandbox failed.
         """
 
-        async def perform() -> NamedRun:
-            return await run_named(exam, patch, self.engine, self.labels, survey)
+        async def perform() -> TestRun:
+            return await run_tests(exam, patch, self.engine, self.labels, survey)
 
         run = await repeat_after_standstill(perform, lambda _: True)
         self.processor_s += run.processor_s
@@ -122,19 +121,17 @@ class Workbench:
         """Return a workbench of its own count, whose time must be added to this one's."""
         return replace(self, processor_s=0.0)
 
-    def complete_exam(self, workspace: Snapshot, environment: Environment) -> NamedExam:
+    def complete_exam(self, workspace: Snapshot, environment: Environment) -> Exam:
         """Return the inputs of a run of all tests of a commit."""
         exam = self.exam(workspace, self.tests(workspace), {}, environment)
         return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
 
-    def exam(
-        self, workspace: Snapshot, tests: NamedTests, hidden: Snapshot, environment: Environment
-    ) -> NamedExam:
+    def exam(self, workspace: Snapshot, tests: TestSpec, hidden: Snapshot, environment: Environment) -> Exam:
         """Return the inputs of a run."""
         limits = Limits(image=self.image, test_timeout_s=TEST_TIMEOUT_S, timeout_s=AGENT_TIMEOUT_S)
-        return NamedExam(with_generated(workspace, environment), hidden, tests, limits, environment)
+        return Exam(with_generated(workspace, environment), hidden, tests, limits, environment)
 
-    def tests(self, workspace: Snapshot) -> NamedTests:
+    def tests(self, workspace: Snapshot) -> TestSpec:
         """Return named tests without names, for surveys and as the rest of a task's.
 
         Raises:
@@ -142,16 +139,16 @@ class Workbench:
         """
         call = self.call(workspace)
         runner = RUNNERS[call.kind]
-        by_pytest, builds = runner.results is Results.PYTEST, call.kind in ("command", "report")
-        return NamedTests(
-            (), (), restored_patterns(Language.PYTHON, workspace) if by_pytest else runner.restored,
-            runner=call.kind, flags=call.flags, options=call.options, patterns=call.patterns, build=call.build,
-            command=call.command, env=call.env, reports=call.reports,
+        by_pytest, builds = runner.results is Results.PYTEST, call.kind in BY_COMMAND
+        return TestSpec(
+            (), (), call.kind, restored_patterns(Language.PYTHON, workspace) if by_pytest else runner.restored,
+            flags=call.flags, options=call.options, patterns=call.patterns, build=call.build,
+            command=(call.command,) if call.command else (), env=call.env, reports=call.reports,
             limit_s=TEST_LIMIT_S if by_pytest else FILE_LIMIT_S,
             memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB, disk_mb=BUILD_DISK_MB if builds else DISK_MB,
         )  # fmt: skip
 
-    def tests_of(self, change: Change) -> NamedTests:
+    def tests_of(self, change: Change) -> TestSpec:
         """Return the same for a change."""
         return replace(
             self.tests(change.workspace), restored=change.restored, deleted=change.deleted, parts=change.parts
@@ -218,7 +215,7 @@ async def _try_in(environment: Environment, change: Change, bench: Workbench) ->
     )
 
 
-async def find_tests(change: Change, exam: NamedExam, run: Run) -> TestsOfChange | NoTests:
+async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | NoTests:
     """Return the tests that tell a change.
 
     Args:
@@ -245,13 +242,13 @@ async def find_tests(change: Change, exam: NamedExam, run: Run) -> TestsOfChange
     kept = [name for name in passing if name in unfixed] or [name for name in passing if name in old]
     if reason := _check_counts(failing, kept):
         ended = Counter(fixed.outcomes.values())
-        missing = missing_packages(_complete_log(fixed), exam.workspace)
+        missing = find_missing(fixed, exam.files)
         return NoTests(reason, environment=ended["failed"] > ended["passed"], missing=missing)
     return await _repeat(change, exam, run, (failing, kept, before))
 
 
 async def _repeat(
-    change: Change, exam: NamedExam, run: Run, first: tuple[list[str], list[str], NamedRun]
+    change: Change, exam: Exam, run: Run, first: tuple[list[str], list[str], TestRun]
 ) -> TestsOfChange | NoTests:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
@@ -271,7 +268,7 @@ async def _repeat(
     return TestsOfChange(tuple(failing), tuple(kept[:MAX_PASSING]), failures)
 
 
-async def _passing_before(change: Change, exam: NamedExam, run: Run) -> set[str]:
+async def _passing_before(change: Change, exam: Exam, run: Run) -> set[str]:
     """Return the tests of the parent that pass in it: of the new ones a file cannot be read without the fix."""
     old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=(), parts=()))
     files = tuple(name for name in affected_files(change) if name in change.workspace)
@@ -285,7 +282,7 @@ def find_cause(log: str) -> str:
     return errors[-1] if errors else log.strip().rpartition("\n")[2]
 
 
-def explain_failures(run: NamedRun, most: int = 2) -> str:
+def explain_failures(run: TestRun, most: int = 2) -> str:
     """Return the tests of a run that failed, each with the error; else the cause that its log names."""
     reports = {**{name: run.broken[name] for name in run.broken}, **run.messages}
     parts = []
@@ -296,16 +293,16 @@ def explain_failures(run: NamedRun, most: int = 2) -> str:
     return "; ".join([*run.foreign[:1], *parts[:most]]) or run.problem or find_cause(log)
 
 
-def _complete_log(run: NamedRun) -> str:
+def _complete_log(run: TestRun) -> str:
     return "\n".join([*run.broken.values(), *run.messages.values(), run.log.decode("utf-8", "replace")])
 
 
-def find_missing(run: NamedRun, files: Iterable[str]) -> tuple[str, ...]:
+def find_missing(run: TestRun, files: Iterable[str]) -> tuple[str, ...]:
     """Return the packages that a run's errors name as missing."""
     return missing_packages(_complete_log(run), files)
 
 
-def _find_trouble(run: NamedRun, exam: NamedExam) -> NoTests | None:
+def _find_trouble(run: TestRun, exam: Exam) -> NoTests | None:
     if run.refused:
         return NoTests(f"the fix does not apply: {run.refused}")
     if run.foreign:
@@ -319,7 +316,7 @@ def _find_trouble(run: NamedRun, exam: NamedExam) -> NoTests | None:
     ]
     end = find_cause(run.log.decode("utf-8", "replace"))
     why = next(iter(broken), "") or (run.problem if run.outcomes else end) or f"{len(run.outcomes)} tests ran"
-    missing = find_missing(run, exam.workspace)
+    missing = find_missing(run, exam.files)
     return NoTests(f"no test passes with the fix: {why}", environment=True, missing=missing)
 
 

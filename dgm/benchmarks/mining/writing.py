@@ -9,11 +9,11 @@ from pathlib import Path
 from dgm.archive.repository import AgentRepository
 from dgm.archive.snapshots import write_folder
 from dgm.benchmarks.environments import FOLDER
+from dgm.benchmarks.languages import RUNNERS
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.scan import Left
-from dgm.benchmarks.named_tests import DISK_MB, NamedTests, Provenance
-from dgm.benchmarks.runners import RUNNERS
 from dgm.benchmarks.suite_files import REPOSITORY
+from dgm.benchmarks.test_spec import DISK_MB, Provenance, TestSpec
 from dgm.domain import Snapshot
 
 LEFT_FILE = "mined.jsonl"
@@ -56,7 +56,7 @@ class MinedTask:
     """Patch that makes the fault; empty: the commit has it."""
     fix: bytes
     hidden: Snapshot
-    tests: NamedTests
+    tests: TestSpec
     environment: str
     statement: str
     difficulty: str
@@ -123,7 +123,8 @@ def _write_task(place: Path, task: MinedTask, commit: str) -> None:
     inner: dict[str, object] = {"runner": tests.runner}
     inner |= {"restored": tests.restored} if tests.restored != RUNNERS[tests.runner].restored else {}
     inner |= {"deleted": tests.deleted} if tests.deleted else {}
-    for key in ("command", "reports", "parts", "options", "flags", "build"):
+    inner |= {"command": tests.command[0]} if tests.command else {}
+    for key in ("reports", "parts", "options", "flags", "build"):
         inner |= {key: given} if (given := getattr(tests, key)) else {}
     inner |= {"limit_s": tests.limit_s, "memory_mb": tests.memory_mb}
     inner |= {"disk_mb": tests.disk_mb} if tests.disk_mb != DISK_MB else {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.named_tests import is_restored
+from dgm.benchmarks.results import is_restored
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import asyncio
 import re
 
 import pytest
-
 from dgm.benchmarks.command_grading import CommandExam
 from dgm.benchmarks.command_perturbation import (
     NO_REFERENCE,
@@ -14,6 +13,7 @@ from dgm.benchmarks.command_perturbation import (
     CommandPerturbation,
     change_values,
 )
+
 from dgm.benchmarks.suite_files import CommandTests, Limits
 from dgm.domain import Entry, TaskId, Verdict
 from dgm.errors import UserError

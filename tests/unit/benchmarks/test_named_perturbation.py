@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-
 from dgm.benchmarks.named_perturbation import STILL_PASSES
 from dgm.benchmarks.perturbation import perturb_named
+
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify_with_notes
 from tests.support.golden.suite import TABLE, TABLE_FAIL

@@ -6,7 +6,6 @@ import re
 import unittest
 
 import pytest
-
 from dgm.benchmarks.perturbation import perturb, perturb_all
 from dgm.benchmarks.perturbation_values import other_value
 

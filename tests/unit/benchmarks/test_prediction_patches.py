@@ -7,10 +7,11 @@ import subprocess
 
 import pytest
 
-from dgm.benchmarks import apply_patch, command_grading
+from dgm.benchmarks import apply_patch, grade
 from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
-from dgm.benchmarks.suite_files import CommandTests, Limits, VerdictBasis
+from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure, UserError
 from dgm.sandboxes.choose import choose
@@ -181,13 +182,13 @@ def command_graded(patch, workspace):
         engine = choose("bubblewrap")
     except UserError as error:
         pytest.skip(str(error))
-    exam = command_grading.CommandExam(
+    exam = grade.Exam(
         workspace,
         {},
-        CommandTests(command=("grep", "-q", "FOUR", "text.txt"), result=VerdictBasis.EXIT, restored=()),
+        TestSpec(runner="exit", command=("grep", "-q", "FOUR", "text.txt"), restored=()),
         Limits(image="python", workdir="/work/repo", timeout_s=60, test_timeout_s=60),
     )
-    return asyncio.run(command_grading.examine(exam, patch, engine, {}))
+    return asyncio.run(grade.examine(exam, patch, engine, {}))
 
 
 def test_a_task_graded_by_a_command_takes_them_alike(repository):

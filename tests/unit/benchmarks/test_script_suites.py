@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.benchmarks.environments import Environment, check_tool, read_environments
-from dgm.benchmarks.script_tools import TOOL_RESTORED
+from dgm.benchmarks.languages import RUNNERS
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.errors import UserError
 from tests.support.folder_sandbox import FolderEngine
@@ -38,7 +38,7 @@ def test_a_tool_has_files_of_its_own_that_are_restored(tmp_path):
     assert (tests.runner, tests.build, tests.flags) == ("jest", ("tsc -p .",), ("--import=tsx",))
     assert (tests.options, tests.restored, tests.files) == (
         ("--config=x",),
-        TOOL_RESTORED,
+        RUNNERS["jest"].restored,
         ("test/a.test.js",),
     )
 

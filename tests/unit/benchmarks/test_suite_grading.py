@@ -5,10 +5,10 @@ import json
 from contextlib import asynccontextmanager
 
 import pytest
-
 from dgm.benchmarks.grading import show_failures
-from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.unit_exam import Failure
+
+from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Verdict
 from dgm.errors import Infrastructure

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.benchmarks.named_tests import Provenance
 from dgm.benchmarks.suite_splits import SplitBy, choose_splits
 from dgm.benchmarks.task_facts import TaskFacts
+from dgm.benchmarks.test_spec import Provenance
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 

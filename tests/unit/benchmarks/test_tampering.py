@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from dgm.benchmarks.grading import label_twins
 
 from dgm.benchmarks import tampering
-from dgm.benchmarks.grading import label_twins
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.domain import Verdict
 from tests.support.folder_sandbox import FolderEngine

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from dgm.benchmarks.named_tests import Provenance
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.benchmarks.task_filter import parse_conditions
+from dgm.benchmarks.test_spec import Provenance
 from dgm.domain import Split, TaskId
 from dgm.errors import UserError
 

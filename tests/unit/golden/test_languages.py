@@ -5,6 +5,7 @@ is skipped aloud.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ LANGUAGES = {
     ),
     "jvm": Language(
         "jvm",
-        ("javac", *jvm.JARS),
+        ("javac",),
         jvm.STEPS,
         'fail_to_pass = ["src/test/java/org/x/OldTest.java::old"]\n'
         'pass_to_pass = ["src/test/java/org/x/OldTest.java::none"]\n'
@@ -119,6 +120,8 @@ def suites(tmp_path_factory):
         if name not in opened:
             language = LANGUAGES[name]
             engine = find_engine(ENGINE, *language.programs)
+            if name == "jvm" and ENGINE == "bubblewrap" and not all(Path(jar).exists() for jar in jvm.JARS):
+                pytest.skip("NOT RUN with bubblewrap: JUnit 4 and JUnit 5 are not installed for all")
             (_, before), (_, after), *_ = language.steps
             fixed = {**before, **{file: text for file, text in after.items() if not is_test(file)}}
             files = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgm.benchmarks.named_tests import Provenance
+from dgm.benchmarks.test_spec import Provenance
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts
 from dgm.config import Settings

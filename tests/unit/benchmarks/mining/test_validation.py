@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from dgm.benchmarks.grade import Exam, TestRun
 from dgm.benchmarks.languages import Language
 from dgm.benchmarks.mining.bugs import hide_tests
 from dgm.benchmarks.mining.changes import restored_patterns, take_apart
@@ -15,9 +16,8 @@ from dgm.benchmarks.mining.validation import (
     find_tests,
     stable_names,
 )
-from dgm.benchmarks.named_exam import NamedExam, NamedRun
-from dgm.benchmarks.named_tests import NamedTests
 from dgm.benchmarks.suite_files import Limits
+from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Entry
 
 pytestmark = pytest.mark.starts_processes
@@ -81,9 +81,9 @@ def find(change, with_fix, without, broken=()):
 
     async def run(exam, patch, survey):
         outcomes = next(told[bool(patch)])
-        return NamedRun({T + name: outcome for name, outcome in outcomes.items()}, broken=dict(broken))
+        return TestRun({T + name: outcome for name, outcome in outcomes.items()}, broken=dict(broken))
 
-    exam = NamedExam(change.workspace, change.hidden, NamedTests((), ()), Limits())
+    exam = Exam(change.workspace, change.hidden, TestSpec((), ()), Limits())
     return asyncio.run(find_tests(change, exam, run))
 
 
