@@ -39,27 +39,8 @@ _TEST_DEFINED = re.compile(r"^\+.*?\b(?:def|class|func?|fn|void)\s+(\w+)|^\+\+\+
 """The name that an added line defines, or the name of a changed file."""
 _SHAPED = re.compile(r"(?=.*[^\W\d])(?:.*[a-z\d][A-Z].*|[^\W_].*_.*|_.+|.*\d.*)")
 """Names that are no words of a sentence: with an underline, a capital inside, or a digit."""
-_KNOWN = frozenset(
-    {*dir(builtins), *sys.stdlib_module_names}.union(
-        *(
-            dir(kind)
-            for kind in (
-                str,
-                bytes,
-                list,
-                dict,
-                set,
-                tuple,
-                int,
-                float,
-                BaseException,
-                type,
-                object,
-                property,
-            )
-        )
-    )
-)
+_BUILTINS = (str, bytes, list, dict, set, tuple, int, float, BaseException, type, object, property)
+_KNOWN = frozenset({*dir(builtins), *sys.stdlib_module_names}.union(*map(dir, _BUILTINS)))
 """Names that everybody knows who knows Python."""
 
 
@@ -135,7 +116,7 @@ def _keys(statement: str, evidence: Evidence) -> Iterator[str]:
     for key in keys:
         if key not in data:
             yield f"names an issue or a commit: {_quote(key)}"
-    if _DIFF.search(statement):
+    if any(row[0] not in data for row in _DIFF.finditer(statement)):
         yield "holds a part of a diff"
 
 

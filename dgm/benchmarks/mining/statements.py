@@ -458,7 +458,7 @@ async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, Any]:
             return {"text": (await model_statement(evidence, ask)).text, "reason": ""}
         text, told = template_statement(evidence)
         problems = check_statement(text, evidence, MOST_SHOWN_WORDS)
-    except StatementRefused as error:
+    except ValueError as error:
         return {"text": "", "reason": f"no statement: {error}"}
     if problems:
         return {"text": "", "reason": f"no statement: {problems[0]}"}

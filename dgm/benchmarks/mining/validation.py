@@ -37,6 +37,7 @@ TEST_LIMIT_S, FILE_LIMIT_S = 30.0, 120.0
 MEMORY_MB, BUILD_MEMORY_MB, BUILD_DISK_MB = 2048, 4096, 2048
 _UNSTABLE = re.compile(r"0x[0-9a-fA-F]{6,}|\bat 0x|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|<object|<function|\d{10,}")
 _MAX_NAME = 400
+_TOO_LATE = "this test took too long"
 _IMPORT = re.compile(
     r"^\s*(?:import|from|use|#include|export|package)\b.*$|.*\brequire\(.*|^\s*(?:\w+ )?\"[\w./-]+\"$|\}\s*from\s.*"
     r"|^\s+\w+,?$",
@@ -237,7 +238,9 @@ async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | No
         return NoTests(f"a module of the project comes from elsewhere: {before.foreign[0]}")
     unfixed = {name for name, outcome in before.outcomes.items() if outcome == "passed"}
     old = await _passing_before(change, exam, run) if before.broken else set()
-    failing = [name for name in passing if name not in unfixed | old]
+    # Where a test takes too long, nobody knows whether the machine is to blame.
+    late = {name for name, message in before.messages.items() if _TOO_LATE in message}
+    failing = [name for name in passing if name not in unfixed | old | late]
     # Where the new tests do not build without the fix, those of the parent tell what must go on passing.
     kept = [name for name in passing if name in unfixed] or [name for name in passing if name in old]
     if reason := _check_counts(failing, kept):
