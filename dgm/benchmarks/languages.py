@@ -168,7 +168,7 @@ _GO = LanguageRecord(
     results=Results.GO_JSON,
     control={
         "testing": 'package {package}\n\nimport "testing"\n\n'
-        'func {name}(t *testing.T) {{ t.Errorf("got %d, want %d", {secret}, {secret}+1) }}\n'
+        'func Test_{name}(t *testing.T) {{ t.Errorf("got %d, want %d", {secret}, {secret}+1) }}\n'
     },
 )  # fmt: skip
 _RUST = LanguageRecord(

@@ -129,9 +129,7 @@ def main() -> int:
     """Grade the patch, and print the reports."""
     task: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     if task["alone"] and os.getuid() == 0:
-        sys.exit(
-            "sandbox_runner.py ends all other processes of its user: it runs in sandboxes only, and not as root"
-        )
+        sys.exit("it ends all other processes of its user: it runs in sandboxes only, and not as root")
     libc = protect()
     workdir, place, key = Path(task["workdir"]), Path(task["place"]), bytes.fromhex(task["key"])
     # Packages of the task are looked up last, so that none of them can break this program.
@@ -170,22 +168,16 @@ def report(key: bytes, stage: str, **about: object) -> None:
 
 def apply(place: Path, workdir: Path) -> tuple[str, str]:
     """Apply the graded patch; return why it is refused, and notes on it. End this program where it cannot be tried."""
-    words = [
-        sys.executable,
-        "-I",
-        "-B",
-        str(place / "runner" / "apply_patch.py"),
-        str(place / "patch"),
-        str(workdir),
-    ]
-    pipe = subprocess.PIPE
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT, check=False)
+    program = place / "runner" / "apply_patch.py"
+    done = subprocess.run(
+        [sys.executable, "-I", "-B", program, place / "patch", workdir], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
     line = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
     word, _, rest = line.partition(" ")
     if word not in ("applied", "refused"):
-        sys.exit(
-            f"the patch could not be tried: {rest if word == 'broken' else line[-200:] or done.returncode}"
-        )
+        reason = rest if word == "broken" else line[-200:]
+        sys.exit(f"the patch could not be tried: {reason or done.returncode}")
     return (rest or "git gives no reason", "") if word == "refused" else ("", rest)
 
 
@@ -237,21 +229,29 @@ class Run:
 
     def perform(self, deadline: float) -> None:
         """Run the tests."""
-        self.execute(self.task["command"], deadline - time.monotonic(), self.task["env"])
+        self.execute(self.task["command"], deadline, self.task["env"])
 
-    def execute(self, command: list[str], timeout_s: float, env: dict[str, str]) -> bytes:
-        """Run a program to its end, and end everything that it left; return what it printed."""
+    def execute(self, command: list[str], deadline: float, env: dict[str, str], **more: Any) -> bytes:  # noqa: ANN401
+        """Run a program to its end, and end everything that it left; return what it printed.
+
+        Args:
+            command: the program and its arguments.
+            deadline: of ``time.monotonic``; all of it is killed then.
+            env: variables beside those of this process.
+            more: further arguments of ``Popen``; ``stdin`` is what it is given to read.
+        """
         kept = bytearray()
 
         def take(data: bytes) -> None:
             self.output.take(data)
             kept.extend(data[: max(0, OUTPUT_LIMIT - len(kept))])
 
+        given: bytes = more.pop("stdin", b"")
         source, target = os.pipe()
         try:
             process = subprocess.Popen(
-                command, cwd=self.workdir, stdin=subprocess.DEVNULL, stdout=target, stderr=target,
-                env={**os.environ, **env}, start_new_session=True,
+                command, stdin=subprocess.PIPE if given else subprocess.DEVNULL, stdout=target, stderr=target,
+                env={**os.environ, **env}, start_new_session=True, **{"cwd": self.workdir, **more},
             )  # fmt: skip
         except OSError as error:
             take(f"{command[0]}: {error.strerror}\n".encode())
@@ -262,7 +262,11 @@ class Run:
         reader = threading.Thread(target=drain, args=(source, take), daemon=True)
         reader.start()
         try:
-            code = process.wait(max(0.1, timeout_s))
+            if process.stdin:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(given)
+                    process.stdin.close()
+            code = process.wait(max(0.1, deadline - time.monotonic()))
             self.code, self.signal = (code, 0) if code >= 0 else (128 - code, -code)
         except subprocess.TimeoutExpired:
             self.problem = LATE.format(self.task["timeout_s"])
@@ -301,14 +305,9 @@ class CommandRun(Run):
 
     def __init__(self, task: dict[str, Any], libc: ctypes.CDLL | None) -> None:
         super().__init__(task, libc)
-        self.env = {
-            "CI": "1",
-            "NO_COLOR": "1",
-            "FORCE_COLOR": "0",
-            **SETTINGS.get(task["results"], {}),
-            **task["env"],
-        }
-        self.env["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{PROGRAMS}"
+        path = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{PROGRAMS}"
+        quiet = {"CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0", "PATH": path}
+        self.env = {**quiet, **SETTINGS.get(task["results"], {}), **task["env"]}
         self.scratch = Path("/tmp", f"dgm-{secrets.token_hex(8)}")
         self.mark = f"dgm_{secrets.token_hex(8)}"
         self.controls: list[tuple[str, str]] = []
@@ -344,7 +343,7 @@ class CommandRun(Run):
         """Build the workspace, add the tests that must fail, run all, and look whether tests were changed."""
         self.scratch.mkdir(mode=0o755)
         for command in self.task["build"]:
-            said = self.execute(["sh", "-c", command], deadline - time.monotonic(), self.env)
+            said = self.execute(["sh", "-c", command], deadline, self.env)
             if self.code or self.problem:
                 end = said.decode("utf-8", "replace").strip()[-MESSAGE:]
                 self.broken[BUILD] = end or f"exit status {self.code}"
@@ -383,14 +382,10 @@ class CommandRun(Run):
                 return f"{TAMPERED}one of their files was changed"
         return ""
 
-    def control_name(self, file: str, module: str = "") -> str:
-        """Return the name of a new test that must fail."""
-        self.controls.append((file, module))
-        return f"{self.mark}_{len(self.controls) - 1}"
-
     def make_control(self, template: str, file: str, module: str = "", **more: str) -> str:
-        """Return a new test that must fail."""
-        name = more.pop("name", "") or self.control_name(file, module)
+        """Return a new test that must fail, and remember whose it is."""
+        self.controls.append((file, module))
+        name = f"{self.mark}_{len(self.controls) - 1}"
         return template.format(name=name, secret=secrets.randbelow(10**6), **more)
 
     def read_text(self, name: str) -> str:
@@ -418,8 +413,8 @@ class CommandRun(Run):
             reporter.write_text(MOCHA_REPORTER.replace("REPORT", json.dumps(str(written))), encoding="utf-8")
             names = {"{report}": str(written), "{reporter}": str(reporter)}
             command = [replace(word, names) for word in self.task["command"]]
-            limit = self.task["limit_s"] * len(group) if group else float("inf")
-            self.execute([*command, *group], min(limit, deadline - time.monotonic()), self.env)
+            limit = time.monotonic() + self.task["limit_s"] * len(group) if group else float("inf")
+            self.execute([*command, *group], min(limit, deadline), self.env)
             if written.is_file() and written.stat().st_size <= OUTPUT_LIMIT:
                 self.reports.append((group[0] if single else "", written.read_text("utf-8", "replace")))
             if time.monotonic() >= deadline:
@@ -455,9 +450,11 @@ class GoRun(CommandRun):
             functions.pop("TestMain", None)
             first = GO_PACKAGE.search(self.read_text(next(iter(functions.values())))) if functions else None
             if first:
-                file, control = f"{folder}/zz_dgm_control_test.go", f"Test_{self.control_name(folder)}"
                 template = self.task["control"]["testing"]
-                yield file, self.make_control(template, folder, name=control, package=first[1])
+                yield (
+                    f"{folder}/zz_dgm_control_test.go",
+                    self.make_control(template, folder, package=first[1]),
+                )
 
     def run_tests(self, deadline: float) -> None:
         """Run the packages."""
@@ -480,7 +477,7 @@ class GoRun(CommandRun):
                     f"-run=^({wanted})$",
                     f"./{folder}",
                 ]
-                text = self.execute(command, deadline - time.monotonic(), self.env).decode("utf-8", "replace")
+                text = self.execute(command, deadline, self.env).decode("utf-8", "replace")
                 self.reports.append((folder, text))
                 begun, passed, failed = read_go_tests(text)
                 if not begun & waiting:
@@ -532,7 +529,7 @@ class CargoRun(CommandRun):
 
     def run_tests(self, deadline: float) -> None:
         """Run the command."""
-        output = self.execute(self.task["command"], deadline - time.monotonic(), self.env)
+        output = self.execute(self.task["command"], deadline, self.env)
         self.reports.append(("", output.decode("utf-8", "replace")))
 
 
@@ -583,7 +580,7 @@ class ReportRun(CommandRun):
 
     def run_tests(self, deadline: float) -> None:
         """Run the command, and collect the reports that it wrote."""
-        self.execute(self.task["command"], deadline - time.monotonic(), self.env)
+        self.execute(self.task["command"], deadline, self.env)
         paths = [path for path in self.find_reports() if self.before.get(path) != digest(path)]
         if len(paths) > REPORT_LIMIT or sum(path.stat().st_size for path in paths) > OUTPUT_LIMIT:
             self.problem = self.problem or "the tests report more than can be read"
@@ -630,34 +627,14 @@ class PytestRun(Run):
         nonce, controls = secrets.token_hex(16), [secrets.token_hex(16), secrets.token_hex(16)]
         given = {**self.given, "nonce": nonce, "tests": self.task["tests"] or [], "controls": controls}
         source, target = os.pipe()
-        printed, printing = os.pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target), *self.task["pytest"]],
-            cwd="/", stdin=subprocess.PIPE,
-            stdout=printing, stderr=printing, env={**os.environ, **self.task["env"]}, pass_fds=[target],
-            start_new_session=True,
-        )  # fmt: skip
-        os.close(target)
-        os.close(printing)
         results = bytearray()
-        readers = [
-            threading.Thread(target=drain, args=(fd, take), daemon=True)
-            for fd, take in ((printed, self.output.take), (source, results.extend))
-        ]
-        for reader in readers:
-            reader.start()
-        assert process.stdin
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(given).encode())
-                process.stdin.close()
-            code = process.wait(max(0.1, deadline - time.monotonic()))
-            self.code, self.signal = (code, 0) if code >= 0 else (128 - code, -code)
-        except subprocess.TimeoutExpired:
-            self.problem = LATE.format(self.task["timeout_s"])
-        self.end_others(process)
-        for reader in readers:
-            reader.join(DRAINED_S)
+        reader = threading.Thread(target=drain, args=(source, results.extend), daemon=True)
+        reader.start()
+        command = [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target), *self.task["pytest"]]
+        more = {"stdin": json.dumps(given).encode(), "pass_fds": [target], "cwd": "/"}
+        self.execute(command, deadline, self.task["env"], **more)
+        os.close(target)
+        reader.join(DRAINED_S)
         lines = [line for line in read_lines(bytes(results[:OUTPUT_LIMIT]), nonce) if is_outcome(line)]
         for line in lines:
             if isinstance(line.get("error"), dict):

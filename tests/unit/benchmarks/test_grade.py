@@ -276,7 +276,8 @@ def test_a_reward_that_is_not_surely_the_commands_does_not_count(end, reason):
     [
         ("report", {"command": ("make test",)}, ["a"], "sh -c make test"),
         ("exit", {"command": ("sh", "x")}, [], "sh x"),
-        ("go", {"flags": ("-tags=a",), "options": ("-short",)}, ["a"], "go test -json -vet=off -count=1 -tags=a -short"),
+        ("go", {"flags": ("-tags=a",), "options": ("-short",)}, ["a"],
+         "go test -json -vet=off -count=1 -tags=a -short"),
         ("node", {"flags": ("--import=tsx",), "patterns": ("src",)}, [],
          "node --import=tsx --test --test-reporter=junit --test-reporter-destination={report}"),
         ("mocha", {"options": ("--ui=tdd",), "patterns": ("src",)}, [],

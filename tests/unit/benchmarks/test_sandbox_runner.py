@@ -162,7 +162,7 @@ def test_a_test_file_of_a_known_framework_gets_a_control(
         sandbox_runner.ReportRun, "junit", files, command=[command], restored=["*Test*", "*_test*", "CMakeLists.txt"],
         control=control,
     )  # fmt: skip
-    changed = {name: text for name, text in run.add_controls()}
+    changed = dict(run.add_controls())
     assert changed.keys() == added.keys()
     assert all(added[name].replace("MARK", run.mark) in text for name, text in changed.items())
 

@@ -187,7 +187,7 @@ JAVA_TEST = """\
 JAVA_FIX = """\
 --- a/src/main/java/org/x/A.java
 +++ b/src/main/java/org/x/A.java
-@@ -1,3 +1,6 @@
+@@ -1,2 +1,6 @@
   * reads one
 + * skipTwo
   */
