@@ -3,14 +3,15 @@
 import asyncio
 import hashlib
 import shutil
+import threading
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment, ask_tool
@@ -25,7 +26,6 @@ from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.benchmarks.mining.statements import Ask, Stated, issue_of, make_evidence, read_issues, state
-from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.benchmarks.mining.validation import (
     Validated,
     Workbench,
@@ -36,13 +36,15 @@ from dgm.benchmarks.mining.validation import (
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.domain import Snapshot
 from dgm.errors import BudgetExhausted, UserError
-from dgm.processes import check_given_up
+from dgm.processes import check_given_up, ended_by
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sessions.mining_checks import check_counts, check_folders, check_reports, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
+P = ParamSpec("P")
+T = TypeVar("T")
 BY_REPORTS = (Language.CPP, Language.JVM)
 """Languages whose tests are read from reports that the test command writes."""
 MAX_SETUPS = 4
@@ -208,6 +210,25 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
     found = await run_in_thread(run)
     mining.candidates = len(found)
     return found
+
+
+async def run_in_thread(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+    """Return what a function returns in a thread of its own.
+
+    When the task that waits is cancelled, programs that ``run_apart`` runs there are killed, and the function ends at
+    its next ``check_given_up``.
+    """
+    given_up = threading.Event()
+
+    def work() -> T:
+        with ended_by(given_up):
+            return function(*arguments, **more)
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        given_up.set()
+        raise
 
 
 async def newest_environment(mining: Mining) -> Environment:

@@ -8,16 +8,17 @@ import ast
 import asyncio
 import hashlib
 import random
+import sqlite3
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.environments import Environment
 from dgm.benchmarks.grade import Exam, Survey
 from dgm.benchmarks.languages import Language, language_of
-from dgm.benchmarks.mining.coverage_map import CoverageMap, read_contexts
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.mutations import Site, SiteKind, apply_sites, find_sites
 from dgm.benchmarks.mining.paths import is_code_file
@@ -49,6 +50,108 @@ TESTS_MOST = 150
 
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+MOST_BYTES = 1_000_000_000
+"""Maximum size of a data file."""
+MOST_LINES = 1_000_000
+"""Maximum number of a line."""
+_PHASES = ("|setup", "|run", "|call", "|teardown")
+_TABLES = ("file", "context", "line_bits", "arc")
+_LINES = """
+    SELECT path, context, CAST(numbits AS BLOB) FROM line_bits JOIN file ON file.id = file_id
+    JOIN context ON context.id = context_id WHERE context != ''
+"""
+_ARCS = """
+    SELECT DISTINCT path, context, abs(line) FROM (
+        SELECT file_id, context_id, fromno AS line FROM arc UNION SELECT file_id, context_id, tono FROM arc
+    ) JOIN file ON file.id = file_id JOIN context ON context.id = context_id WHERE context != '' AND line > 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageMap:
+    """Lines of files → the tests that ran them."""
+
+    _files: Mapping[str, Mapping[str, bytes]]
+    """Path → test → its lines, a bit each."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files of which any line ran in a test."""
+        return frozenset(self._files)
+
+    def tests_of(self, path: str, line: int) -> frozenset[str]:
+        """Return the pytest ids of the tests that ran a line; empty for a line that ran in none, as at import."""
+        byte, mask = line >> 3, 1 << (line & 7)
+        lines = self._files.get(path, {})
+        return frozenset(test for test, bits in lines.items() if byte < len(bits) and bits[byte] & mask)
+
+
+def read_contexts(data_file: Path, root: Path) -> CoverageMap:
+    """Read a data file of coverage.py with a context for each test.
+
+    Args:
+        data_file: the SQLite file, usually ``.coverage``.
+        root: the repository's folder where the tests ran, which need not exist here; files outside of it are left out.
+
+    Raises:
+        ValueError: it is no such file, has no test in it, or exceeds a bound; the message says so.
+    """
+    if not data_file.is_file() or data_file.is_symlink():
+        raise ValueError(f"{data_file}: missing; coverage.py wrote no data")
+    if data_file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{data_file}: larger than {MOST_BYTES:,} bytes")
+    files: dict[str, dict[str, bytearray]] = {}
+    try:
+        with closing(
+            sqlite3.connect(f"{data_file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as data:
+            _check_tables(data)
+            for path, context, bits in data.execute(_LINES):
+                _merge(_lines_of(files, root, path, context), bits)
+            for path, context, line in data.execute(_ARCS):
+                if isinstance(line, int) and line <= MOST_LINES:
+                    _merge(_lines_of(files, root, path, context), bytes(line >> 3) + bytes([1 << (line & 7)]))
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{data_file}: no data file of coverage.py: {error}") from error
+    files.pop("", None)
+    if not files:
+        raise ValueError(
+            f"{data_file}: no line of {root} ran in a test; was it written with --cov-context=test?"
+        )
+    return CoverageMap(
+        {path: {test: bytes(bits) for test, bits in tests.items()} for path, tests in files.items()}
+    )
+
+
+def _check_tables(data: sqlite3.Connection) -> None:
+    """Refuse a file in which a view, which may run for hours, stands for a table."""
+    kinds = dict(data.execute("SELECT name, type FROM sqlite_master WHERE name IN (?, ?, ?, ?)", _TABLES))
+    missing = [name for name in _TABLES if kinds.get(name) != "table"]
+    if missing:
+        raise sqlite3.DatabaseError(f"it has no table {missing[0]!r}")
+
+
+def _lines_of(files: dict[str, dict[str, bytearray]], root: Path, path: object, context: object) -> bytearray:
+    """Return the lines of a test in a file, which may be added to; those outside of the repository go to no file."""
+    place = PurePosixPath(str(path))
+    if place.is_absolute():
+        place = (
+            place.relative_to(root.as_posix()) if place.is_relative_to(root.as_posix()) else PurePosixPath()
+        )
+    name = "" if place == PurePosixPath() or ".." in place.parts else str(place)
+    test = str(context)
+    for phase in _PHASES:
+        test = test.removesuffix(phase)
+    return files.setdefault(name, {}).setdefault(test, bytearray())
+
+
+def _merge(lines: bytearray, bits: object) -> None:
+    if not isinstance(bits, bytes) or len(bits) > MOST_LINES // 8:
+        return
+    lines.extend(bytes(max(0, len(bits) - len(lines))))
+    for index, byte in enumerate(bits):
+        lines[index] |= byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +493,7 @@ def _without(file: str, source: bytes, tests: Collection[tuple[str, ...]]) -> by
     for test in sorted(tests):
         if test not in functions:
             raise ValueError(f"{file} does not hold the function {'.'.join(test)} itself")
-    for first, last, indent in sorted((_lines_of(functions[test]) for test in tests), reverse=True):
+    for first, last, indent in sorted((_rows_of(functions[test]) for test in tests), reverse=True):
         lines[first:last] = (
             [b" " * indent + b"pass"] if indent and _is_alone(lines, first, last, indent) else []
         )
@@ -412,7 +515,7 @@ def _functions(tree: ast.Module) -> Mapping[tuple[str, ...], Function]:
     return found
 
 
-def _lines_of(node: Function) -> tuple[int, int, int]:
+def _rows_of(node: Function) -> tuple[int, int, int]:
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     assert node.end_lineno is not None
     return first - 1, node.end_lineno, node.col_offset

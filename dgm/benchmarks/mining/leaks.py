@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.diff_words import Side, read_side
-from dgm.benchmarks.mining.jvm_names import JVM_NAMES, JVM_ROOTS
 
 SHORTEST_LINE, SHORTEST_SPAN = 10, 8
 """Minimum characters, without blanks, of a line or a part of one that tells a fix."""
@@ -42,6 +41,26 @@ _SHAPED = re.compile(r"(?=.*[^\W\d])(?:.*[a-z\d][A-Z].*|[^\W_].*_.*|_.+|.*\d.*)"
 _BUILTINS = (str, bytes, list, dict, set, tuple, int, float, BaseException, type, object, property)
 _KNOWN = frozenset({*dir(builtins), *sys.stdlib_module_names}.union(*map(dir, _BUILTINS)))
 """Names that everybody knows who knows Python."""
+
+_JVM_WORDS = """
+AbstractMethodError Appendable ArithmeticException ArrayIndexOutOfBoundsException ArrayStoreException
+AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassCastException ClassLoader
+ClassNotFoundException CloneNotSupportedException Cloneable Comparable Deprecated Double Enum Error Exception
+ExceptionInInitializerError Float FunctionalInterface IllegalAccessException IllegalArgumentException
+IllegalMonitorStateException IllegalStateException IndexOutOfBoundsException InheritableThreadLocal
+InstantiationException Integer InternalError InterruptedException Iterable LinkageError Long Math Module
+NegativeArraySizeException NoClassDefFoundError NoSuchFieldException NoSuchMethodException
+NullPointerException Number NumberFormatException Object OutOfMemoryError Override Package Process
+ProcessBuilder ProcessHandle Readable Record ReflectiveOperationException Runnable Runtime RuntimeException
+SafeVarargs SecurityException Short StackOverflowError StackTraceElement StackWalker StrictMath String
+StringBuffer StringBuilder StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadDeath
+ThreadGroup ThreadLocal Throwable UnsatisfiedLinkError UnsupportedOperationException VerifyError
+VirtualMachineError Void close compareTo equals getClass getMessage hashCode iterator length toString valueOf
+"""
+JVM_ROOTS = frozenset({"java", "javax", "kotlin", "scala", "groovy"})
+"""First names of the packages of the libraries, from which files import."""
+JVM_NAMES = frozenset(_JVM_WORDS.split()) | JVM_ROOTS
+"""Names of ``java.lang``, which no file imports, and of methods that everything there has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.benchmarks.mining.bugs import QUOTAS, Bug, choose_pairs, choose_sites, refusal_of
-from dgm.benchmarks.mining.coverage_map import CoverageMap
+from dgm.benchmarks.mining.bugs import QUOTAS, Bug, CoverageMap, choose_pairs, choose_sites, refusal_of
 from dgm.benchmarks.mining.mutations import Site, SiteKind
 
 KINDS = list(SiteKind)

@@ -7,8 +7,16 @@ from dataclasses import asdict
 import pytest
 
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_id, choose_bugs, choose_pairs, place_bugs
-from dgm.benchmarks.mining.coverage_map import CoverageMap
+from dgm.benchmarks.mining.bugs import (
+    TRIES,
+    CoverageMap,
+    Ground,
+    PlacedBug,
+    bug_id,
+    choose_bugs,
+    choose_pairs,
+    place_bugs,
+)
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.validation import Workbench
 from dgm.domain import Entry

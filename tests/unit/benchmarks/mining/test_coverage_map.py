@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.mining.coverage_map import read_contexts
+from dgm.benchmarks.mining.bugs import read_contexts
 
 SCHEMA = """
     CREATE TABLE file (id integer primary key, path text, unique (path));
