@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from dgm.api.suites import (
         MiningOptions,
         SuiteView,
-        draw_subset,
         filter_suite,
         import_suite,
         merge_suites,
@@ -90,7 +89,6 @@ __all__ = [
     "clean_sandboxes",
     "compare",
     "doctor",
-    "draw_subset",
     "evaluate",
     "evaluate_async",
     "evolve",
@@ -147,8 +145,7 @@ _PLACES = {
     "suites": (
         "MiningOptions",
         "SuiteView",
-        "draw_subset",
-        "filter_suite",
+            "filter_suite",
         "import_suite",
         "merge_suites",
         "mine_benchmark",

@@ -18,7 +18,7 @@ from dgm.protocols import Benchmark
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import use_engine
-from dgm.sessions import subsets, suite_editing
+from dgm.sessions import suite_editing
 from dgm.sessions.mined_suite import MiningReport, mine
 from dgm.sessions.mining_options import Funnel, MiningOptions
 from dgm.sessions.mining_statements import open_asking
@@ -38,7 +38,7 @@ from dgm.sessions.suites import (
     import_suite as import_tasks,
 )
 
-__all__ = ["MiningOptions", "SuiteView", "draw_subset", "import_suite", "mine_benchmark", "suite", "suites"]
+__all__ = ["MiningOptions", "SuiteView", "import_suite", "mine_benchmark", "suite", "suites"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,32 +270,6 @@ def split_suite(
     place = Path(target) if target is not None else None
     suite_editing.split_suite(str(name), shares, SplitBy(by), seed, place)
     return suite(target if target is not None else name)
-
-
-def draw_subset(
-    name: str, file: str | Path, *, search: int, holdout: int = 0, seed: int = 0
-) -> Mapping[str, Sequence[str]]:
-    """Draw a subset of SWE-bench with the composition of the whole, and write it to a file.
-
-    ``settings={"benchmarks.swebench.subset": file}`` uses it.
-
-    Args:
-        name: ``swebench:verified``, for example.
-        file: a new one.
-        search: number of instances to search on, from 1.
-        holdout: number of instances to hold out.
-        seed: number that the choice follows from.
-
-    Returns:
-        Split → the ids of its instances.
-
-    Raises:
-        UserError: the name is of no SWE-bench, there are too few instances, or the file exists.
-    """
-    if search < 1 or holdout < 0:
-        raise UserError(f"search {search}, holdout {holdout}: must be 1 or more, and 0 or more")
-    drawn = subsets.draw_subset(name, Path(file), search, holdout, seed)
-    return {split.value: list(tasks) for split, tasks in drawn.parts.items()}
 
 
 def mine_benchmark(

@@ -5,7 +5,7 @@ import posixpath
 import re
 import shlex
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -17,20 +17,32 @@ from dgm.folders import read_below, read_folder
 LIMIT_BYTES = 1_000_000
 MAX_COPIES = 200
 """Further copies are left out."""
+LINE_CHARS = 2_000
+"""Characters of a script's line that are searched for an installation."""
 SILENT = frozenset(
-    {"FROM", "CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "SHELL"}
+    {
+        "ARG",
+        "FROM",
+        "CMD",
+        "ENTRYPOINT",
+        "LABEL",
+        "MAINTAINER",
+        "EXPOSE",
+        "STOPSIGNAL",
+        "HEALTHCHECK",
+        "SHELL",
+    }
 )
 """Instructions without an effect on a workspace."""
 _RECIPES = ("Dockerfile", "docker-compose.yaml", ".dockerignore", "Dockerfile.dockerignore")
 """Files of a context that ``COPY .`` leaves out: an image's recipe is not a part of the workspace."""
-LINE_CHARS = 2_000
-"""Characters of a script's line that are searched for an installation."""
 _INSTALLS = re.compile(
     r"\b(apt-get|apt|apk|pip3?|uv|uvx|npm|npx|cargo|go|curl|wget)\b.*(install|add|https?://|-w |--with)"
 )
 _REMOTE = re.compile(r"://|git@")
 _MAKES_FOLDERS = re.compile(r"^mkdir(\s+-p)?(\s+[\w./-]+)+$")
-_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)(?::?-([^}]*))?\})")
+_HEREDOC = re.compile(r"<<-?[\"']?(\w+)[\"']?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +58,12 @@ class Dockerfile:
     """Instructions that a workspace cannot carry, one line each."""
 
 
-def read_dockerfile(file: Path) -> Dockerfile:
+def read_dockerfile(file: Path, workdir: str = "") -> Dockerfile:
     """Read a Dockerfile; its folder, without what ``.dockerignore`` names, is the context for the copied files.
+
+    Args:
+        file: the Dockerfile.
+        workdir: where agents work, in place of the last WORKDIR.
 
     Raises:
         UserError: a link in its folder leads out of it, something there is no file, or it ignores too much.
@@ -55,27 +71,27 @@ def read_dockerfile(file: Path) -> Dockerfile:
     bases: list[str] = []
     copies: list[tuple[str, list[str]]] = []
     left_out: list[str] = []
-    workdir = ""
+    here, variables = "", dict[str, str]()
     text = read_below(file.parent, file.name, LIMIT_BYTES).decode("utf-8", "replace")
     for word, rest in _instructions(text):
         match word:
             case "FROM":
-                bases.append(_words(rest)[0] if rest else "")
-                workdir, copies, left_out = "", [], []
+                bases.append(_words(rest)[0])
+                here, copies, left_out = "", [], []
             case "WORKDIR":
-                workdir = _absolute(workdir, rest.strip().strip("\"'"))
+                here = _absolute(here, _expand(rest.strip().strip("\"'"), variables))
             case "COPY" | "ADD" if _is_plain_copy(rest) and len(copies) < MAX_COPIES:
-                copies.append((workdir, _words(rest)))
+                copies.append((here, [_expand(part, variables) for part in _words(rest)]))
             case "RUN" if _MAKES_FOLDERS.match(rest):
                 pass
             case _ if word not in SILENT:
                 left_out.append(f"{word} {' '.join(rest.split())[:120]}")
-    files, outside = _collect_copies(docker_context(read_folder(file.parent), file.name), copies, workdir)
-    return Dockerfile(tuple(bases), workdir, files, (*left_out, *outside))
-
-
-def _is_plain_copy(rest: str) -> bool:
-    return not rest.startswith("--from") and "://" not in rest
+        if word in ("ENV", "ARG"):
+            variables |= _assignments(rest, variables)
+    files, outside = _collect_copies(
+        docker_context(read_folder(file.parent), file.name), copies, workdir or here
+    )
+    return Dockerfile(tuple(bases), workdir or here, files, (*left_out, *outside))
 
 
 def installs(line: str) -> bool:
@@ -91,16 +107,26 @@ def wants_network(text: str) -> bool:
     )
 
 
-def _instructions(text: str) -> Sequence[tuple[str, str]]:
-    joined = re.sub(
-        r"\\[ \t]*\n", " ", "\n".join(line for line in text.splitlines() if not _is_comment(line))
-    )
-    split = (line.strip().split(None, 1) for line in joined.splitlines() if line.strip())
-    return [(words[0].upper(), words[1] if len(words) > 1 else "") for words in split]
+def _instructions(text: str) -> Iterator[tuple[str, str]]:
+    plain = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+    lines = iter(re.sub(r"\\[ \t]*\n", " ", plain).splitlines())
+    for line in lines:
+        word, _, rest = line.strip().partition(" ")
+        if not word:
+            continue
+        for end in _HEREDOC.findall(rest) if word.upper() in ("RUN", "COPY", "ADD") else ():
+            body = []
+            for inner in lines:
+                if inner.strip() == end:
+                    break
+                body.append(inner)
+            if word.upper() == "RUN":
+                rest = " ".join([rest, *body])
+        yield word.upper(), rest.strip()
 
 
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith("#")
+def _is_plain_copy(rest: str) -> bool:
+    return not rest.startswith("--from") and "://" not in rest and "<<" not in rest
 
 
 def _words(rest: str) -> list[str]:
@@ -113,10 +139,29 @@ def _words(rest: str) -> list[str]:
     return [str(word) for word in words] or [""]
 
 
+def _assignments(rest: str, variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the variables that an ``ENV`` or ``ARG`` sets: ``A=1 B=2``, or ``A 1``."""
+    words = _words(rest)
+    pairs = [word.partition("=")[::2] for word in words if "=" in word]
+    if "=" not in words[0]:
+        pairs = [(words[0], " ".join(words[1:]))] if len(words) > 1 else []
+    return {name: _expand(value, variables) for name, value in pairs}
+
+
+def _expand(text: str, variables: Mapping[str, str]) -> str:
+    """Replace the variables that are known."""
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        return variables.get(name, match[0] if match[3] is None else match[3])
+
+    return _VARIABLE.sub(replace, text)
+
+
 def _collect_copies(
     context: Snapshot, copies: Sequence[tuple[str, list[str]]], workdir: str
 ) -> tuple[Snapshot, Sequence[str]]:
-    found: dict[str, Entry] = {}
+    workspace: dict[str, Entry] = {}
     outside: list[str] = []
     for here, words in copies:
         *sources, target = words
@@ -125,11 +170,11 @@ def _collect_copies(
         files = _collect_sources(context, sources, into_folder=target.endswith("/") or target in (".", "./"))
         below = posixpath.relpath(place, workdir) if inside else ""
         placed = {posixpath.normpath(posixpath.join(below, name)): entry for name, entry in files.items()}
-        if not inside or not placed or not _fits(placed, found) or _VARIABLE.search(" ".join(words)):
+        if not inside or not placed or not _fits(placed, workspace) or "$" in " ".join(words):
             outside.append(f"COPY {' '.join(words)[:120]}")
             continue
-        found |= placed
-    return found, outside
+        workspace |= placed
+    return workspace, outside
 
 
 def _absolute(folder: str, name: str) -> str:
@@ -137,9 +182,9 @@ def _absolute(folder: str, name: str) -> str:
     return "/" + posixpath.normpath(posixpath.join(folder or "/", name)).lstrip("/")
 
 
-def _fits(placed: Snapshot, found: Snapshot) -> bool:
+def _fits(placed: Snapshot, workspace: Snapshot) -> bool:
     """Return whether no file would be written through a link or a file, or over a folder."""
-    names = placed.keys() | found.keys()
+    names = placed.keys() | workspace.keys()
     return "." not in names and not any(
         str(parent) in names for name in names for parent in PurePosixPath(name).parents
     )
@@ -147,24 +192,18 @@ def _fits(placed: Snapshot, found: Snapshot) -> bool:
 
 def _collect_sources(context: Snapshot, sources: Sequence[str], *, into_folder: bool) -> Snapshot:
     """Return the files that Docker would put at the target: a folder's content, or one file under the target's name."""
-    found: dict[str, Entry] = {}
+    files: dict[str, Entry] = {}
     single = len(sources) == 1 and not into_folder and not any(c in sources[0] for c in "*?[")
     for source in sources:
         pattern = posixpath.normpath(source.strip("/") or ".")
+        wanted = [] if pattern == "." else pattern.split("/")
         for name, entry in context.items():
-            inner = _below(name, pattern)
-            if inner is None or (pattern == "." and name in _RECIPES):
+            parts = name.split("/")
+            if len(parts) < len(wanted) or not all(map(fnmatchcase, parts, wanted)):
                 continue
-            if inner:
-                found[inner] = entry
+            if inner := "/".join(parts[len(wanted) :]):
+                if wanted or name not in _RECIPES:
+                    files[inner] = entry
             elif stat.S_ISREG(entry.mode):
-                found["" if single else posixpath.basename(name)] = entry
-    return found
-
-
-def _below(name: str, pattern: str) -> str | None:
-    """Return the rest of the name below what the pattern names, empty for the file itself; None for other files."""
-    parts, wanted = name.split("/"), [] if pattern == "." else pattern.split("/")
-    if len(parts) < len(wanted) or not all(map(fnmatchcase, parts, wanted)):
-        return None
-    return "/".join(parts[len(wanted) :])
+                files["" if single else parts[-1]] = entry
+    return files

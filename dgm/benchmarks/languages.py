@@ -24,7 +24,7 @@ class Results(StrEnum):
     JUNIT = "junit"
     """Tests by name, in reports in JUnit's XML."""
     JEST = "jest"
-    """Tests by name, in jest's JSON, which vitest writes, too."""
+    """Tests by name, in jest's JSON, which vitest and reporters of dgm's own write, too."""
     GO_JSON = "go-json"
     """Tests by name, in the events of ``go test -json``."""
     CARGO = "cargo"
@@ -136,7 +136,7 @@ _JAVASCRIPT = LanguageRecord(
     declares=re.compile(r"package\.json|.*lock.*\.(?:json|yaml)|yarn\.lock|\.npmrc|pnpm-workspace\.yaml"),
     program="node",
     version="node --version | sed 's/^v//; s/\\..*//'",
-    results=Results.JUNIT,
+    results=Results.JEST,
     control={
         "node": 'require("node:test").test("{name}", () => require("node:assert").strictEqual("this", "that"));',
         "node module": 'import * as {name}_t from "node:test"; import {name}_a from "node:assert"; '
@@ -311,14 +311,18 @@ class Runner:
     """Its control test, where the language has several."""
 
 
+_JEST_OPTIONS = (
+    "--json", "--outputFile={report}", "--ci", "--coverage=false", "--watchman=false", "--colors=false",
+    "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
+)  # fmt: skip
 RUNNERS: Mapping[str, Runner] = {
     "exit": Runner(Results.EXIT, _PYTHON.configuration),
     "reward": Runner(Results.REWARD, _PYTHON.configuration),
     "pytest": Runner(Results.PYTEST, _PYTHON.restored),
     "node": Runner(
-        Results.JUNIT,
+        Results.JEST,
         _JAVASCRIPT.restored,
-        ("--test", "--test-reporter=junit", "--test-reporter-destination={report}"),
+        ("--test", "--test-reporter={reporter}", "--test-reporter-destination={report}"),
         "node",
     ),
     "vitest": Runner(
@@ -327,15 +331,7 @@ RUNNERS: Mapping[str, Runner] = {
         ("/node_modules/.bin/vitest", "run", "--reporter=json", "--outputFile={report}", "--coverage.enabled=false"),
         "vitest",
     ),
-    "jest": Runner(
-        Results.JEST,
-        _JAVASCRIPT.restored,
-        (
-            "/node_modules/.bin/jest", "--json", "--outputFile={report}", "--ci", "--coverage=false",
-            "--watchman=false", "--colors=false", "--maxWorkers=2", "--cacheDirectory=/tmp/dgm-jest-cache",
-        ),
-        "jest",
-    ),
+    "jest": Runner(Results.JEST, _JAVASCRIPT.restored, ("/node_modules/.bin/jest", *_JEST_OPTIONS), "jest"),
     "mocha": Runner(
         Results.JEST,
         _JAVASCRIPT.restored,

@@ -155,14 +155,10 @@ def absolute(name: str, folder: Path = HERE) -> str:
 
 def absolute_subset(name_or_file: str, folder: Path = HERE) -> str:
     """Return a subset's name, or the absolute path of its file."""
-    from dgm.benchmarks import swebench_subsets
+    from dgm.benchmarks.swebench_rows import subset_names
 
     file = folder / Path(name_or_file).expanduser()
-    return (
-        name_or_file
-        if name_or_file in swebench_subsets.names() or not file.is_file()
-        else _absolute_path(file)
-    )
+    return name_or_file if name_or_file in subset_names() or not file.is_file() else _absolute_path(file)
 
 
 def statement_of(

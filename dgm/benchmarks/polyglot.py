@@ -1,26 +1,26 @@
-"""Practice exercises in six languages, in the layout of Aider's polyglot benchmark.
+"""Practice exercises in six languages, in the layout of Aider's polyglot benchmark, as tasks that tests by name grade.
 
-This module holds the agents' view of them and the entry to their hidden grading. ``benchmarks/polyglot/README.md``
-describes the layout, the protocol, and the limits of the grading.
+``benchmarks/polyglot/README.md`` describes the layout, the protocol, and the limits of the grading.
 """
 
 import asyncio
 import hashlib
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from string import Template
 
 from dgm.archive.repository import patch as patch_between
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
+from dgm.benchmarks.grade import Survey, TestRun, judge_outcomes, run_tests, show_failures, unresolved
 from dgm.benchmarks.grader_version import stamp_version
 from dgm.benchmarks.polyglot_exercises import Exercise, read_exercises
-from dgm.benchmarks.polyglot_grading import examine
-from dgm.benchmarks.polyglot_languages import LANGUAGES
-from dgm.benchmarks.polyglot_plan import GRADERS
 from dgm.benchmarks.polyglot_source import exercises_folder
-from dgm.benchmarks.prediction_patches import normalised_patch
+from dgm.benchmarks.polyglot_tracks import TRACKS
+from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
 from dgm.benchmarks.storable_text import cut_middle
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import PolyglotSettings
@@ -31,10 +31,9 @@ from dgm.protocols import Grade, SandboxEngine
 
 log = logging.getLogger(__name__)
 
-PROMPTS = GRADERS / "prompts"
-TIMEOUT_S = 600.0
-AGAIN_LIMIT = 12_000
-"""Maximum bytes of the tests' output, from both ends, that a second try is shown."""
+PROMPTS = Path(__file__).with_name("prompts")
+AGAIN_LIMIT, LOG_LIMIT = 12_000, 60_000
+"""Maximum bytes of the tests' output, from both ends, that a second try is shown and that are kept."""
 PASSING_STUBS = "passing-stubs.txt"
 DEFAULTS = PolyglotSettings()
 
@@ -54,18 +53,18 @@ class PolyglotBenchmark:
         self._engine = engine
         self._settings = settings
         self._folder = folder
-        found = read_exercises(folder, settings.languages)
-        self.problems: Sequence[str] = found.problems
-        for problem in found.problems:
+        read = read_exercises(folder, settings.languages)
+        self.problems: Sequence[str] = read.problems
+        for problem in read.problems:
             log.warning("left out: %s", problem)
-        for language in {exercise.language.name for exercise in found.exercises}:
-            require_recipe(language, asset("sandboxes"))
-        known = {TaskId(f"{language}-{name}") for language, name in passing_stubs(folder)}
-        self.passing_stubs: Sequence[TaskId] = [each.id for each in found.exercises if each.id in known]
+        for image in {exercise.limits.image for exercise in read.exercises}:
+            require_recipe(image, asset("sandboxes"))
+        known = set(passing_stubs(folder))
+        self.passing_stubs: Sequence[TaskId] = [each.id for each in read.exercises if each.id in known]
         """Exercises whose stubs already pass."""
         left_out = set() if settings.passing_stubs else known
-        self._exercises = {each.id: each for each in found.exercises if each.id not in left_out}
-        self._splits = found.splits
+        self._exercises = {each.id: each for each in read.exercises if each.id not in left_out}
+        self._splits = read.splits
         if not self._exercises:
             raise UserError(
                 f"{folder}: every exercise is listed in {PASSING_STUBS}; nothing is left to solve"
@@ -83,14 +82,16 @@ class PolyglotBenchmark:
             UserError: there is no such task.
         """
         exercise = self.exercise(task)
+        files = _join_paths(exercise.named.solution)
+        addendum = _prompt("polyglot_task.md", language=exercise.language.title, files=files)
         return Task(
             id=task,
             benchmark=self.name,
-            prompt=f"{exercise.statement}\n\n{_addendum(exercise)}",
-            image=exercise.language.image,
-            workdir=f"/work/{exercise.name}",
-            timeout_s=TIMEOUT_S,
-            tags=(exercise.language.name,),
+            prompt=f"{exercise.statement}\n\n{addendum}",
+            image=exercise.limits.image,
+            workdir=exercise.limits.workdir,
+            timeout_s=exercise.limits.timeout_s,
+            tags=(exercise.track,),
         )
 
     def exercise(self, task: TaskId) -> Exercise:
@@ -111,22 +112,20 @@ class PolyglotBenchmark:
         """Return the prompt for a second try, which shows the test output of the first one; empty if there is none."""
         if grade.verdict is not Verdict.UNRESOLVED or tried >= self._settings.attempts:
             return ""
-        exercise = self.exercise(task)
-        said = cut_middle(grade.log.decode("utf-8", "replace").strip() or grade.reason, AGAIN_LIMIT)
-        second = _prompt(
-            "polyglot_again.md", reason=grade.reason, said=said, files=_join_paths(exercise.solution)
-        )
+        output = cut_middle(grade.log.decode("utf-8", "replace").strip() or grade.reason, AGAIN_LIMIT)
+        files = _join_paths(self.exercise(task).named.solution)
+        second = _prompt("polyglot_again.md", reason=grade.reason, output=output, files=files)
         return f"{self.task(task).prompt}\n\n{second}"
 
     async def grade(self, task: TaskId, patch: bytes, labels: Mapping[str, str]) -> Grade:
-        """Run the hidden tests on the patched solution files in a fresh sandbox.
+        """Run the hidden tests on the patched workspace in a fresh sandbox.
 
         Raises:
             Infrastructure: the sandbox failed; this is no verdict on the patch.
         """
         if not normalised_patch(patch).data and not self._settings.passing_stubs:
-            return Grade(Verdict.UNRESOLVED, "empty patch", 0.0)
-        return await examine(self.exercise(task), patch, self._engine, labels)
+            return unresolved("empty patch")
+        return await self._examine(self.exercise(task), patch, labels)
 
     def reference(self, task: TaskId) -> bytes:
         """Return the reference solution as a patch on the workspace, for verification; never shown to an agent."""
@@ -141,20 +140,27 @@ class PolyglotBenchmark:
         """
         exercise = self.exercise(task)
         problems: list[str] = []
-        untouched = await examine(exercise, b"", self._engine, labels)
+        untouched = await self._examine(exercise, b"", labels)
         if untouched.verdict is Verdict.RESOLVED:
-            line = f"{exercise.language.name} {exercise.name}"
+            line = f"{exercise.track} {exercise.name}"
             problems.append(
                 f"the stub passes untouched; leave it out: add '{line}' to {self._folder / PASSING_STUBS}"
             )
-        if not exercise.examples:
+        if not exercise.named.example:
             return [*problems, "no reference solution: files.example names none"]
-        beside = [path for path in exercise.reference if path not in exercise.solution]
-        patch = await asyncio.to_thread(self.reference, task)
-        solved = await examine(exercise, patch, self._engine, labels, beside)
+        solved = await self._examine(exercise, await asyncio.to_thread(self.reference, task), labels)
         if solved.verdict is not Verdict.RESOLVED:
             problems.append(f"the reference solution is {solved.verdict}: {solved.reason}")
         return problems
+
+    async def _examine(self, exercise: Exercise, patch: bytes, labels: Mapping[str, str]) -> Grade:
+        normal = normalised_patch(patch)
+        # A survey: names in the text of tests are not all that run.
+        survey = Survey(files=tuple(exercise.tests))
+        run = await run_tests(exercise.exam, normal.data, self._engine, labels, survey)
+        if run.refused:
+            return with_notes(unresolved(f"the patch does not apply: {run.refused}"), normal.notes)
+        return with_notes(_judge(exercise, run), (*normal.notes, *run.notes))
 
 
 def open_polyglot(context: BenchmarkContext) -> PolyglotBenchmark:
@@ -181,29 +187,50 @@ FORMAT = Format(
 )
 
 
-def passing_stubs(folder: Path) -> Sequence[tuple[str, str]]:
-    """Return language and name of the exercises known to pass untouched, from the shipped list and the folder's own.
+def passing_stubs(folder: Path) -> Sequence[TaskId]:
+    """Return the exercises known to pass untouched, from the shipped list and the folder's own.
 
     Raises:
         UserError: a line of a list is neither a comment nor two words.
     """
-    found: list[tuple[str, str]] = []
+    known: list[TaskId] = []
     for file in dict.fromkeys((asset("benchmarks", "polyglot") / PASSING_STUBS, folder / PASSING_STUBS)):
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         for number, line in enumerate(lines, 1):
             words = line.partition("#")[0].split()
-            if words and (len(words) != 2 or words[0] not in LANGUAGES):
+            if words and (len(words) != 2 or words[0] not in TRACKS):
                 raise UserError(
-                    f"{file}:{number}: {line!r}: expected a language ({', '.join(LANGUAGES)}) and a name"
+                    f"{file}:{number}: {line!r}: expected a language ({', '.join(TRACKS)}) and a name"
                 )
-            if words:
-                found.append((words[0], words[1]))
-    return found
+            known += [TaskId("-".join(words))] if words else []
+    return known
 
 
-def _addendum(exercise: Exercise) -> str:
-    """Return the request that follows the exercise's own statement."""
-    return _prompt("polyglot_task.md", language=exercise.language.title, files=_join_paths(exercise.solution))
+def require_recipe(image: str, recipes: Path) -> None:
+    """Check that there is a recipe for a language's image.
+
+    Raises:
+        UserError: there is none.
+    """
+    if not (recipes / image / "sandbox.toml").is_file():
+        raise UserError(
+            f"no image {image}: there is no {recipes / image / 'sandbox.toml'}; leave the language out with "
+            "--set benchmarks.polyglot.languages"
+        )
+
+
+def _judge(exercise: Exercise, run: TestRun) -> Grade:
+    """Return the verdict: all tests that ran, and all that the text of the tests tells, must pass."""
+    absent = [
+        name
+        for name in exercise.expected
+        if not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", test) for test in run.outcomes)
+    ]
+    grade = judge_outcomes((*run.outcomes, *absent), (), run.outcomes, run.problem)
+    failures = [f"FAILED {name}\n{run.messages.get(name, '')}\n" for name in grade.failed]
+    broken = [f"{name}: {reason}\n" for name, reason in run.broken.items()]
+    text = "".join([*failures, *broken, "output:\n"]).encode("utf-8", "replace") + run.log
+    return replace(grade, log=text[:LOG_LIMIT], shown=show_failures(grade.failed, run.failures))
 
 
 def _prompt(file: str, **values: str) -> str:
@@ -212,20 +239,6 @@ def _prompt(file: str, **values: str) -> str:
 
 def _join_paths(paths: Sequence[str]) -> str:
     return ", ".join(f"`{path}`" for path in paths)
-
-
-def require_recipe(language: str, recipes: Path) -> None:
-    """Check that there is a recipe for the language's image.
-
-    Raises:
-        UserError: there is none.
-    """
-    image = LANGUAGES[language].image
-    if not (recipes / image / "sandbox.toml").is_file():
-        raise UserError(
-            f"no image for {language}: there is no {recipes / image / 'sandbox.toml'}; leave the language out with "
-            "--set benchmarks.polyglot.languages"
-        )
 
 
 def _version(exercises: Iterable[Exercise], splits: Mapping[str, Split], settings: PolyglotSettings) -> str:

@@ -8,13 +8,16 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated
 
-from dgm.benchmarks.polyglot_languages import LANGUAGES
-from dgm.benchmarks.polyglot_plan import Language
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from dgm.benchmarks.grade import Exam
+from dgm.benchmarks.polyglot_tracks import TRACKS, Track
+from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import Entry, Snapshot, Split, TaskId
 from dgm.errors import UserError
@@ -22,28 +25,53 @@ from dgm.folders import read_below, read_folder
 
 PRACTICE = "exercises/practice"
 SEARCH_SHARE = 0.6
+TIMEOUT_S, TESTS_S = 600.0, 300.0
 _NEVER_SHOWN = (".meta", ".docs", ".approaches", ".articles")
 _STATEMENT = ("introduction.md", "instructions.md", "instructions.append.md")
+
+
+def _inside(path: str) -> str:
+    plain = PurePosixPath(path)
+    if not path or plain.is_absolute() or ".." in plain.parts:
+        raise ValueError(f"{path!r} leaves the exercise")
+    return plain.as_posix()
+
+
+Paths = tuple[Annotated[str, AfterValidator(_inside)], ...]
+
+
+class Files(BaseModel):
+    """The table ``files`` of an exercise's ``config.json``."""
+
+    solution: Paths = ()
+    """Files that the agent is asked to write."""
+    test: Paths = ()
+    example: Paths = ()
+    """Files of the reference solution."""
+
+
+class _Config(BaseModel):
+    files: Files
 
 
 @dataclass(frozen=True)
 class Exercise:
     """One exercise in one language."""
 
-    language: Language
+    track: str
     name: str
     folder: Path
-    solution: tuple[str, ...]
-    """Files that the agent is asked to write; all other changes of the agent are ignored."""
-    examples: tuple[str, ...]
-    """Files of the reference solution."""
-    named_tests: tuple[str, ...]
-    """Test files that ``config.json`` names."""
+    named: Files
 
     @property
     def id(self) -> TaskId:
         """The task's id: language and name."""
-        return TaskId(f"{self.language.name}-{self.name}")
+        return TaskId(f"{self.track}-{self.name}")
+
+    @property
+    def language(self) -> Track:
+        """Its language."""
+        return TRACKS[self.track]
 
     @cached_property
     def files(self) -> Snapshot:
@@ -53,55 +81,95 @@ class Exercise:
     @cached_property
     def stub(self) -> Snapshot:
         """The files that an agent starts from: no tests, examples or notes."""
-        return {path: entry for path, entry in self.files.items() if self._shown(path)}
+        return {path: entry for path, entry in self.files.items() if self._is_shown(path)}
 
     @cached_property
     def hidden(self) -> Snapshot:
-        """Tests and the files that they need."""
-        gone = {*_NEVER_SHOWN}
+        """Tests, with nothing skipped, and the files that they need."""
         return {
-            path: entry
+            path: self._enable(path, entry)
             for path, entry in self.files.items()
-            if not self._shown(path)
-            and PurePosixPath(path).parts[0] not in gone
-            and path not in self.examples
+            if not self._is_shown(path)
+            and PurePosixPath(path).parts[0] not in _NEVER_SHOWN
+            and path not in self.named.example
         }
 
     @property
-    def tests(self) -> Snapshot:
-        """The files of ``hidden`` that hold tests."""
-        return {path: entry for path, entry in self.hidden.items() if self.language.test_file.fullmatch(path)}
+    def tests(self) -> Sequence[str]:
+        """The hidden files that hold tests."""
+        return [path for path in self.hidden if self.language.test_file.fullmatch(path)]
 
     @cached_property
-    def expected(self) -> tuple[str, ...]:
+    def expected(self) -> Sequence[str]:
         """Names of the hidden tests, as far as their text tells them."""
-        return tuple(self.language.expected(self.tests))
+        matches = (
+            match for path in self.tests for match in self.language.names.finditer(_text(self.hidden[path]))
+        )
+        return list(dict.fromkeys(next(filter(None, match.groups()), "") for match in matches))
 
     @property
     def statement(self) -> str:
         """Introduction, instructions and the track's additions to them."""
         texts = (self.files.get(f".docs/{name}") for name in _STATEMENT)
-        return "\n\n".join(text.data.decode("utf-8", "replace").strip() for text in texts if text)
+        return "\n\n".join(_text(text).strip() for text in texts if text)
 
-    @cached_property
+    @property
+    def limits(self) -> Limits:
+        """The image and the limits of its task."""
+        return Limits(f"polyglot-{self.track}", f"/work/{self.name}", TIMEOUT_S, TESTS_S)
+
+    @property
+    def exam(self) -> Exam:
+        """The inputs for grading a patch."""
+        others = [path for path in self.stub if path not in self.named.solution]
+        restored = self.language.restored(self.named.solution, others)
+        tests = self.language.make_tests(self.name, self.tests)
+        tests = replace(tests, restored=restored, cpus=2.0, memory_mb=3072, disk_mb=1536)
+        return Exam(self.stub, self.hidden, tests, self.limits)
+
+    @property
     def reference(self) -> Snapshot:
-        """The reference solution under the paths of the solution files, and further files that it needs beside them."""
-        return _placed(self)
+        """The reference solution in place of the solution files, and further files that it needs beside them.
+
+        An example stands for the solution file of its name, ``Cargo-example.toml`` for ``Cargo.toml``, another for the
+        next file of its suffix.
+        """
+        solution, placed = list(self.named.solution), dict[str, Entry]()
+        examples = [path for path in self.named.example if path in self.files]
+        for part in ("name", "suffix"):
+            for example in [*examples]:
+                wanted = PurePosixPath(example.replace("Cargo-example.toml", "Cargo.toml"))
+                alike = (
+                    path for path in solution if getattr(PurePosixPath(path), part) == getattr(wanted, part)
+                )
+                if target := next(alike, ""):
+                    placed[target] = self.files[example]
+                    solution.remove(target)
+                    examples.remove(example)
+        home = PurePosixPath(self.named.solution[0]).parent
+        return {(home / PurePosixPath(path).name).as_posix(): self.files[path] for path in examples} | placed
 
     def digest(self) -> bytes:
         """Return the SHA-256 of names, modes and contents of all files that can change a verdict."""
         digest = hashlib.sha256(str(self.id).encode())
         for path, entry in self.files.items():
-            if path not in self.examples:
+            if path not in self.named.example:
                 for part in (path.encode("utf-8", "surrogateescape"), oct(entry.mode).encode(), entry.data):
                     digest.update(len(part).to_bytes(8, "big") + part)
         return digest.digest()
 
-    def _shown(self, path: str) -> bool:
-        if path in self.solution:
+    def _is_shown(self, path: str) -> bool:
+        if path in self.named.solution:
             return True
-        secret = path in self.named_tests or path in self.examples or self.language.hidden.fullmatch(path)
+        secret = path in (*self.named.test, *self.named.example) or self.language.hidden.fullmatch(path)
         return not secret and PurePosixPath(path).parts[0] not in _NEVER_SHOWN
+
+    def _enable(self, path: str, entry: Entry) -> Entry:
+        if not self.language.test_file.fullmatch(path):
+            return entry
+        return replace(
+            entry, data=self.language.enable_tests(_text(entry)).encode("utf-8", "surrogateescape")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,31 +184,36 @@ class Exercises:
 
 
 def read_exercises(root: Path, languages: Collection[str]) -> Exercises:
-    """Read all exercises of these languages below ``root``.
+    """Read all exercises of these languages below ``root``, which may be the clone of one track.
 
     Raises:
         UserError: none of them can be used.
     """
     if not root.is_dir():
         raise UserError(f"{root}: no such folder")
-    there = {name: _names(root / name / PRACTICE) for name in _folders(root)}
+    folders = {name: root / name for name in _list_folders(root)}
+    if (root / PRACTICE).is_dir():
+        folders = {_slug(root): root}
+    names = {name: _list_folders(folder / PRACTICE) for name, folder in folders.items()}
+    known = {name: exercises for name, exercises in names.items() if name in TRACKS}
     problems = [
-        f"{root / name}: unknown language {name!r}{suggestion(name, list(LANGUAGES))}: its exercises are left out"
-        for name, exercises in there.items()
-        if exercises and name not in LANGUAGES
+        f"{root / name}: unknown language {name!r}{suggestion(name, list(TRACKS))}"
+        for name in names
+        if name not in TRACKS and names[name]
     ]
-    known = {name: there[name] for name in LANGUAGES if there.get(name)}
-    problems += [f"{root / name / PRACTICE}: no exercise in it" for name in languages if name not in known]
-    found: list[Exercise] = []
-    for name, exercises in known.items():
-        for exercise in exercises if name in languages else ():
+    exercises: list[Exercise] = []
+    for language in sorted(languages):
+        if language in folders and not known.get(language):
+            problems.append(f"{folders[language] / PRACTICE}: no exercise in it")
+        for name in known.get(language, ()):
             try:
-                found.append(_read(LANGUAGES[name], root / name / PRACTICE / exercise))
+                exercises.append(_read(language, folders[language] / PRACTICE / name))
             except UserError as error:
                 problems.append(str(error))
-    if not found:
-        raise UserError(problems[0] if problems else f"{root}: no exercise in LANGUAGE/{PRACTICE}/NAME")
-    return Exercises(found, split_names(known), problems)
+    if not exercises:
+        where = f"LANGUAGE/{PRACTICE}/NAME, where LANGUAGE is {' or '.join(sorted(languages))}"
+        raise UserError(problems[0] if problems else f"{root}: no exercise in {where}")
+    return Exercises(exercises, split_names(known), problems)
 
 
 def split_names(known: Mapping[str, Iterable[str]]) -> Mapping[str, Split]:
@@ -155,7 +228,7 @@ def split_names(known: Mapping[str, Iterable[str]]) -> Mapping[str, Split]:
             languages[name].append(language)
     dealt, searched = Counter[str](), Counter[str]()
     splits: dict[str, Split] = {}
-    for name in sorted(languages, key=lambda each: hashlib.sha256(each.encode()).digest()):
+    for name in sorted(languages, key=lambda name: hashlib.sha256(name.encode()).digest()):
         dealt.update(languages[name])
         behind = sum(SEARCH_SHARE * dealt[language] - searched[language] for language in languages[name])
         search = behind >= SEARCH_SHARE * len(languages[name]) / 2
@@ -164,34 +237,44 @@ def split_names(known: Mapping[str, Iterable[str]]) -> Mapping[str, Split]:
     return splits
 
 
-def _folders(place: Path) -> list[str]:
-    return sorted(each.name for each in place.iterdir() if each.is_dir() and each.name[0] not in "._")
+def _list_folders(place: Path) -> list[str]:
+    entries = place.iterdir() if place.is_dir() else ()
+    return sorted(entry.name for entry in entries if entry.is_dir() and entry.name[0] not in "._")
 
 
-def _names(practice: Path) -> list[str]:
-    return _folders(practice) if practice.is_dir() else []
+def _slug(root: Path) -> str:
+    """Return the language of a track, as its ``config.json`` says; else the name of its folder."""
+    try:
+        return str(json.loads(read_below(root, "config.json"))["slug"])
+    except (UserError, OSError, ValueError, RecursionError, KeyError, TypeError):
+        return root.resolve().name
 
 
-def _read(language: Language, folder: Path) -> Exercise:
+def _read(language: str, folder: Path) -> Exercise:
     """Read one exercise.
 
     Raises:
         UserError: the exercise is wrong; the message names the defect.
     """
     config = folder / ".meta" / "config.json"
-    files = _config(config)
-    named = {key: _paths(config, files, key) for key in ("solution", "test", "example")}
-    exercise = Exercise(language, folder.name, folder, named["solution"], named["example"], named["test"])
-    for path in exercise.solution:
-        if path not in exercise.files:
-            raise UserError(f"{config}: files.solution names {path!r}, which is not in {folder}")
-    if not exercise.solution:
+    if not config.is_file():
+        raise UserError(f"{config}: missing; it names the exercise's solution and test files")
+    try:
+        files = _Config.model_validate_json(read_below(folder, ".meta/config.json")).files
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+        raise UserError(f"{config}: {key}: {first['msg'].removeprefix('Value error, ')}") from error
+    exercise = Exercise(language, folder.name, folder, files)
+    if not files.solution:
         raise UserError(f"{config}: files.solution: names no file; an agent would have nothing to write")
-    for path in exercise.named_tests:
-        if path not in exercise.files:
-            raise UserError(f"{config}: files.test names {path!r}, which is not in {folder}")
+    for key, paths in (("solution", files.solution), ("test", files.test)):
+        for path in paths:
+            if path not in exercise.files:
+                raise UserError(f"{config}: files.{key} names {path!r}, which is not in {folder}")
     if not exercise.tests:
-        raise UserError(f"{config}: no {language.title} test file among files.test; nothing could be graded")
+        title = exercise.language.title
+        raise UserError(f"{config}: no {title} test file among files.test; nothing could be graded")
     if not exercise.statement:
         raise UserError(
             f"{folder / '.docs' / 'instructions.md'}: missing; an agent would not know what is asked"
@@ -199,59 +282,5 @@ def _read(language: Language, folder: Path) -> Exercise:
     return exercise
 
 
-def _config(config: Path) -> Mapping[str, Any]:
-    if not config.is_file():
-        raise UserError(f"{config}: missing; it names the exercise's solution and test files")
-    data = read_below(config.parents[1], f"{config.parent.name}/{config.name}")
-    try:
-        files = json.loads(data)["files"]
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{config}: not valid JSON: {error}") from error
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{config}: no table 'files' with the lists 'solution' and 'test'") from error
-    if not isinstance(files, dict):
-        raise UserError(f"{config}: files: expected a table with the lists 'solution' and 'test'")
-    return files
-
-
-def _paths(config: Path, files: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    given = files.get(key, [])
-    if not isinstance(given, list) or not all(isinstance(path, str) and path for path in given):
-        raise UserError(f"{config}: files.{key}: expected a list of paths")
-    for path in given:
-        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-            raise UserError(f"{config}: files.{key}: {path!r} leaves the exercise")
-    return tuple(PurePosixPath(path).as_posix() for path in given)
-
-
-def _placed(exercise: Exercise) -> Snapshot:
-    """Put examples in place of solution files: by equal name, by ``Cargo-example.toml``, else by suffix in order."""
-    left = list(exercise.solution)
-    placed: dict[str, Entry] = {}
-    examples = [path for path in exercise.examples if path in exercise.files]
-    for pick in (_same_name, _cargo, _same_suffix):
-        for example in [*examples]:
-            target = pick(example, left)
-            if target:
-                placed[target] = exercise.files[example]
-                left.remove(target)
-                examples.remove(example)
-    home = PurePosixPath(exercise.solution[0]).parent
-    beside = {
-        (home / PurePosixPath(example).name).as_posix(): exercise.files[example] for example in examples
-    }
-    return beside | placed
-
-
-def _same_name(example: str, left: Sequence[str]) -> str:
-    name = PurePosixPath(example).name
-    return next((path for path in left if PurePosixPath(path).name == name), "")
-
-
-def _cargo(example: str, left: Sequence[str]) -> str:
-    return "Cargo.toml" if example.endswith("Cargo-example.toml") and "Cargo.toml" in left else ""
-
-
-def _same_suffix(example: str, left: Sequence[str]) -> str:
-    suffix = PurePosixPath(example).suffix
-    return next((path for path in left if PurePosixPath(path).suffix == suffix), "")
+def _text(entry: Entry) -> str:
+    return entry.data.decode("utf-8", "surrogateescape")

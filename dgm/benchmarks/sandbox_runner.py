@@ -48,7 +48,7 @@ DRAINED_S = 10.0
 MESSAGE = 6000
 BUILD = "(build)"
 BUILD_FOLDER, BUILD_PREFIX = "/tmp/dgm-build", "$DGM_BUILD/"
-REWARD, PYTEST, JUNIT, GO_JSON, CARGO = "reward", "pytest", "junit", "go-json", "cargo"
+REWARD, PYTEST, JUNIT, JEST, GO_JSON, CARGO = "reward", "pytest", "junit", "jest", "go-json", "cargo"
 PR_SET_DUMPABLE = 4
 CLOSED_WRITTEN, OPENED, MOVED_TO, DELETED_SELF, MOVED_SELF, OVERFLOW = 0x8, 0x20, 0x80, 0x400, 0x800, 0x4000
 NONBLOCKING_CLOSED_ON_EXEC = 0x80800
@@ -85,23 +85,44 @@ PROGRAMS = "/node_modules/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
 SCRIPT = re.compile(r".*\.[cm]?[jt]sx?")
 MODULE_SYNTAX = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.M)
-MOCHA_REPORTER = """\
+REPORTERS = {
+    # In --test mode it runs in the process that starts the tests, apart from them.
+    "node": ("reporter.mjs", """\
+export default async function* (events) {
+  const titles = [], assertionResults = [];
+  for await (const { type, data } of events) {
+    if (type === "test:start") titles.splice(data.nesting, Infinity, data.name);
+    if (!["test:pass", "test:fail"].includes(type) || data.details?.type === "suite") continue;
+    const left = data.skip !== undefined || data.todo !== undefined, error = data.details?.error;
+    assertionResults.push({
+      title: data.name,
+      // Before node 20 a file is a test around its own.
+      ancestorTitles: titles.slice(0, data.nesting).filter((title) => !title.endsWith(process.argv.at(-1))),
+      status: left ? "skipped" : type === "test:pass" ? "passed" : "failed",
+      failureMessages: error ? [String(error.cause?.stack ?? error.stack ?? error)] : [],
+    });
+  }
+  yield JSON.stringify({ testResults: [{ assertionResults }] });
+}
+"""),
+    "mocha": ("reporter.cjs", """\
 const { writeFileSync } = require("node:fs");
 module.exports = class {
   constructor(runner) {
-    const results = new Map();
+    const results = {};
     const take = (status) => (test, error) => {
-      const titles = test.titlePath();
-      if (!results.has(test.file)) results.set(test.file, { name: test.file, assertionResults: [] });
-      results.get(test.file).assertionResults.push({
-        title: titles.pop(), ancestorTitles: titles, status, failureMessages: error ? [String(error.stack)] : [],
-      });
+      const ancestorTitles = test.titlePath(), title = ancestorTitles.pop();
+      results[test.file] ??= { name: test.file, assertionResults: [] };
+      const failureMessages = error ? [String(error.stack)] : [];
+      results[test.file].assertionResults.push({ title, ancestorTitles, status, failureMessages });
     };
     runner.on("pass", take("passed")).on("pending", take("skipped")).on("fail", take("failed"));
-    runner.once("end", () => writeFileSync(REPORT, JSON.stringify({ testResults: [...results.values()] })));
+    runner.once("end", () => writeFileSync("{report}", JSON.stringify({ testResults: Object.values(results) })));
   }
 };
-"""
+"""),
+}  # fmt: skip
+"""Reporters of tools that have none in JSON with their titles, in the form of jest's."""
 GO_FUNCTION = re.compile(r"^func (Test(?:[^\Wa-z]\w*)?)\(\s*(?:\w+\s+)?\*\s*(?:\w+\.)?T\s*\)", re.M)
 GO_PACKAGE = re.compile(r"^package (\w+)", re.M)
 GO_LEFT_OUT = ("vendor", "testdata", "node_modules")
@@ -117,6 +138,11 @@ RUST_TEST = re.compile(r"#\[(?:\w+::)*(?:test|rstest|test_case)\b|\b(?:proptest|
 GTEST = re.compile(r"^[ \t]*(GTEST_)?(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*\w+\s*,\s*\w+\s*\)", re.M)
 CATCH = re.compile(
     r"^[ \t]*(CATCH_|DOCTEST_)?(?:TEMPLATE_(?:\w+_)?TEST_CASE|TEST_CASE|SCENARIO)\w*\s*\(", re.M
+)
+CPP_FILE = re.compile(r"\.(?:c|h|cc|hh|[ch]pp|[ch]xx)$")
+CPP_FRAMEWORKS = (
+    ("gtest", GTEST, re.compile(r"g(?:test|mock)/")),
+    ("catch", CATCH, re.compile("catch|doctest")),
 )
 CTEST = re.compile(r"\bctest\b")
 CTEST_DISCOVERS = re.compile(r"\b(?:gtest|catch|doctest)_discover_tests\s*\(|\bgtest_add_tests\s*\(", re.I)
@@ -143,8 +169,7 @@ def main() -> int:
         return 0
     # From here on, what ends this program is the doing of the patch.
     report(key, "prepared", notes=notes, python="{}.{}".format(*sys.version_info[:2]))
-    kind = CommandRun if task["framework"] else RUNS.get(task["results"], Run)
-    run = kind(task, libc)
+    run = RUNS.get(task["results"], Run)(task, libc)
     try:
         run.lay_out(place, start)
         ended = {}
@@ -347,9 +372,7 @@ class CommandRun(Run):
             if self.code or self.problem:
                 end = said.decode("utf-8", "replace").strip()[-MESSAGE:]
                 self.broken[BUILD] = end or f"exit status {self.code}"
-                self.problem = (
-                    f"the build fails (exit status {self.code})" if self.code else "the build was ended"
-                )
+                self.problem = self.problem or f"the build fails (exit status {self.code})"
                 return
         if self.task["build"]:
             self.restore_held()
@@ -409,10 +432,17 @@ class CommandRun(Run):
         if single and not files:
             files = find_node_files(self.workdir, self.task["patterns"])
         for number, group in enumerate([[file] for file in files] if single else [files]):
-            written, reporter = self.scratch / f"{number}.report", self.scratch / "reporter.cjs"
-            reporter.write_text(MOCHA_REPORTER.replace("REPORT", json.dumps(str(written))), encoding="utf-8")
-            names = {"{report}": str(written), "{reporter}": str(reporter)}
-            command = [replace(word, names) for word in self.task["command"]]
+            name, text = REPORTERS.get(self.task["framework"], ("reporter", ""))
+            written, reporter = self.scratch / f"{number}.report", self.scratch / name
+            reporter.write_text(text.replace("{report}", str(written)), encoding="utf-8")
+            paths = {"{report}": str(written), "{reporter}": str(reporter)}
+            tool = PROGRAMS + f"/{self.task['framework']}"
+            if not os.path.exists(tool):  # noqa: PTH110
+                # The image has it.
+                paths[tool] = shutil.which(self.task["framework"]) or tool
+            command = self.task["command"]
+            for name, path in paths.items():
+                command = [word.replace(name, path) for word in command]
             limit = time.monotonic() + self.task["limit_s"] * len(group) if group else float("inf")
             self.execute([*command, *group], min(limit, deadline), self.env)
             if written.is_file() and written.stat().st_size <= OUTPUT_LIMIT:
@@ -441,20 +471,16 @@ class GoRun(CommandRun):
         self.tests: dict[str, dict[str, str]] = {}
         for name in listed(self.workdir):
             folder, path = str(Path(name).parent), self.workdir / name
-            if not name.endswith("_test.go") or path.is_symlink() or is_left_out(name):
-                continue
-            if folder in wanted if wanted else is_chosen(folder, self.task["patterns"]):
+            chosen = folder in wanted if wanted else is_chosen(folder, self.task["patterns"])
+            if chosen and name.endswith("_test.go") and not path.is_symlink():
                 functions = self.tests.setdefault(folder, {})
                 functions.update(dict.fromkeys(GO_FUNCTION.findall(self.read_text(name)), name))
         for folder, functions in self.tests.items():
             functions.pop("TestMain", None)
             first = GO_PACKAGE.search(self.read_text(next(iter(functions.values())))) if functions else None
             if first:
-                template = self.task["control"]["testing"]
-                yield (
-                    f"{folder}/zz_dgm_control_test.go",
-                    self.make_control(template, folder, package=first[1]),
-                )
+                control = self.make_control(self.task["control"]["testing"], folder, package=first[1])
+                yield f"{folder}/zz_dgm_control_test.go", control
 
     def run_tests(self, deadline: float) -> None:
         """Run the packages."""
@@ -463,20 +489,15 @@ class GoRun(CommandRun):
             names, waiting = self.task["tests"], {*functions}
             if names is not None:
                 waiting &= {name.partition("::")[2].partition("/")[0] for name in names}
-            control = next(
-                (f"Test_{self.mark}_{n}" for n, (name, _) in enumerate(self.controls) if name == folder), ""
-            )
+            numbers = [number for number, (unit, _) in enumerate(self.controls) if unit == folder]
+            control = f"Test_{self.mark}_{numbers[0]}" if numbers else ""
             for _ in range(GO_ROUNDS + len(waiting) // GO_AT_ONCE):
                 if not waiting or not control or time.monotonic() >= deadline:
                     break
                 limit = self.task["limit_s"] * len({*functions.values()})
                 wanted = "|".join([control, *sorted(waiting)[:GO_AT_ONCE]])
-                command = [
-                    *self.task["command"],
-                    f"-timeout={limit:.0f}s",
-                    f"-run=^({wanted})$",
-                    f"./{folder}",
-                ]
+                options = [f"-timeout={limit:.0f}s", f"-run=^({wanted})$", f"./{folder}"]
+                command = [*self.task["command"], *options]
                 text = self.execute(command, deadline, self.env).decode("utf-8", "replace")
                 self.reports.append((folder, text))
                 begun, passed, failed = read_go_tests(text)
@@ -493,24 +514,20 @@ class CargoRun(CommandRun):
     def lay_out(self, place: Path, start: Path) -> None:
         """Put tests back, in files of the code their modules of tests."""
         parts = {}
-        for name in listed(start):
-            if (
-                name.endswith(".rs")
-                and not matches(name, self.task["restored"])
-                and not (start / name).is_symlink()
-            ):
+        for name in [name for name in listed(start) if name.endswith(".rs")]:
+            if not matches(name, self.task["restored"]) and not (start / name).is_symlink():
                 text = (start / name).read_bytes().decode("utf-8", "surrogateescape")
                 parts[name] = "\n".join(part[0] for part in RUST_TESTS.finditer(text))
         for name in self.task["parts"]:
             parts[name] = (place / "hidden" / name).read_bytes().decode("utf-8", "surrogateescape")
             (place / "hidden" / name).unlink()
         super().lay_out(place, start)
-        for name, tests in parts.items():
-            if tests and (self.workdir / name).is_file() and not (self.workdir / name).is_symlink():
-                # At the end no macro of the patch is around them.
-                text = f"{RUST_TESTS.sub('', self.read_text(name)).rstrip()}\n\n{tests}\n"
-                (self.workdir / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-        self.parts = {name for name, tests in parts.items() if tests}
+        paths = {name: self.workdir / name for name, tests in parts.items() if tests}
+        self.parts = sorted(name for name, path in paths.items() if path.is_file() and not path.is_symlink())
+        for name in self.parts:
+            # At the end no macro of the patch is around them.
+            text = f"{RUST_TESTS.sub('', self.read_text(name)).rstrip()}\n\n{parts[name]}\n"
+            paths[name].write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def add_controls(self) -> Iterable[tuple[str, str]]:
         """Yield files of tests and their texts with tests that must fail: one at the end, or one in each module."""
@@ -519,8 +536,8 @@ class CargoRun(CommandRun):
             text = self.read_text(name)
             if RUST_TEST.search(text):
                 yield name, f"{text}\n{self.make_control(template, name)}\n"
-        for name in sorted(self.parts):
-            text = self.read_text(name) if (self.workdir / name).is_file() else ""
+        for name in self.parts:
+            text = self.read_text(name)
             for part in reversed([*RUST_TESTS.finditer(text)]):
                 if RUST_TEST.search(part["body"] or ""):
                     control = self.make_control(template, name, part["name"])
@@ -542,41 +559,39 @@ class ReportRun(CommandRun):
         Path(BUILD_FOLDER).mkdir()
         texts = {name: self.read_text(name) for name in self.held}
         by_ctest = any(CTEST.search(word) for word in self.task["command"])
-        if not by_ctest or any(CTEST_DISCOVERS.search(texts[name]) for name in texts if is_cmake(name)):
+        builds = [text for name, text in texts.items() if name.endswith(("CMakeLists.txt", ".cmake"))]
+        if not by_ctest or any(CTEST_DISCOVERS.search(text) for text in builds):
             yield from self.add_to_cpp(texts)
-        for name, text in texts.items():
-            control = self.find_jvm_control(name, text)
-            head = re.search(rf"\bclass\s+{re.escape(Path(name).stem)}\b[^;{{]*\{{", text)
-            if control and head:
-                method = "fun" if name.endswith(".kt") else "public void"
-                added = self.make_control(control, name, method=method)
-                yield name, f"{text[: head.end()]} {added} {text[head.end() :]}"
+        yield from self.add_to_jvm(texts)
         self.before = {path: digest(path) for path in self.find_reports()}
 
     def add_to_cpp(self, texts: dict[str, str]) -> Iterable[tuple[str, str]]:
         """Yield the files of C++; a framework counts if any file of the tests includes it."""
-        sources = {
-            name: text for name, text in texts.items() if re.search(r"\.(?:c|h|cc|hh|[ch]pp|[ch]xx)$", name)
-        }
-        everything = "\n".join(
-            line for text in sources.values() for line in text.split("\n") if "include" in line
-        )
+        sources = {name: text for name, text in texts.items() if CPP_FILE.search(name)}
+        included = [line for text in sources.values() for line in text.split("\n") if "include" in line]
         for name, text in sources.items():
-            for framework, case, header in (
-                ("gtest", GTEST, r"g(?:test|mock)/"),
-                ("catch", CATCH, "catch|doctest"),
-            ):
+            for framework, case, header in CPP_FRAMEWORKS:
                 first = case.search(text)
-                if first and re.search(header, everything):
-                    template = self.task["control"][framework]
-                    yield name, f"{text}\n{self.make_control(template, name, prefix=first[1] or '')}\n"
+                if first and header.search("\n".join(included)):
+                    control = self.make_control(self.task["control"][framework], name, prefix=first[1] or "")
+                    yield name, f"{text}\n{control}\n"
                     break
 
-    def find_jvm_control(self, name: str, text: str) -> str:
-        """Return the template of the framework that a file's class is tested by; empty if none is known."""
-        if not name.endswith((".java", ".kt", ".groovy")):
-            return ""
-        return next((self.task["control"][each] for each in self.task["control"] if each in text), "")
+    def add_to_jvm(self, texts: dict[str, str]) -> Iterable[tuple[str, str]]:
+        """Yield the files of the JVM; the first framework whose words a file has counts."""
+        known = {
+            words: control
+            for words, control in self.task["control"].items()
+            if words not in ("gtest", "catch")
+        }
+        for name, text in texts.items():
+            control = next((known[words] for words in known if words in text), "")
+            stem = re.escape(Path(name).stem)
+            head = re.search(rf"^[^*/\n]*\bclass\s+{stem}\b[^;{{]*\{{", text, re.M)
+            if control and head and name.endswith((".java", ".kt", ".groovy")):
+                method = "fun" if name.endswith(".kt") else "public void"
+                added = self.make_control(control, name, method=method)
+                yield name, f"{text[: head.end()]} {added} {text[head.end() :]}"
 
     def run_tests(self, deadline: float) -> None:
         """Run the command, and collect the reports that it wrote."""
@@ -611,7 +626,11 @@ class PytestRun(Run):
         self.program = (programs / "named_child.py").read_text("utf-8")
         hidden = {*listed(place / "hidden")}
         super().lay_out(place, start)
-        sources = read_sources(self.workdir)
+        sources = {}
+        for name in [name for name in listed(self.workdir) if name.endswith(".py")]:
+            path = self.workdir / name
+            if not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
+                sources[name] = path.read_bytes().decode("latin-1")
         tests = {
             name: text
             for name, text in sources.items()
@@ -644,7 +663,7 @@ class PytestRun(Run):
 
 
 RUNS: dict[str, type[Run]] = {
-    PYTEST: PytestRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
+    PYTEST: PytestRun, JEST: CommandRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
 }  # fmt: skip
 
 
@@ -679,7 +698,7 @@ class RewardFolder:
 
     def __init__(self, task: dict[str, Any], libc: ctypes.CDLL | None) -> None:
         self.path, self.names, self.limit = (task["rewards"][key] for key in ("folder", "names", "limit"))
-        self.identity = identity(self.path)
+        self.identity = os.lstat(self.path)
         self.events = -1
         if libc is not None:
             self.events = libc.inotify_init1(NONBLOCKING_CLOSED_ON_EXEC)
@@ -715,24 +734,23 @@ class RewardFolder:
 
     def read_files(self) -> dict[str, str]:
         """Return each reward's file, base64; a ``ValueError`` says why a file cannot be taken."""
-        if identity(self.path) != self.identity:
+        if not os.path.samestat(os.lstat(self.path), self.identity):
             raise ValueError("the folder of the reward was replaced")
         if not os.lstat(self.path).st_mode & stat.S_IWUSR:
             raise ValueError("the folder of the reward was made read-only")
-        return {name: self.read_file(name) for name in self.names if os.path.lexists(f"{self.path}/{name}")}
-
-    def read_file(self, name: str) -> str:
-        """Return a file, base64."""
-        path = f"{self.path}/{name}"
-        about = os.lstat(path)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-            raise ValueError(f"{name} is no file of its own, but a link, a pipe or a folder")
-        if not about.st_mode & stat.S_IWUSR:
-            raise ValueError(f"{name} was made read-only")
-        if about.st_size > self.limit:
-            raise ValueError(f"{name} holds more than {self.limit} bytes")
-        with open(path, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NOFOLLOW)) as file:
-            return base64.b64encode(file.read(self.limit)).decode()
+        found = {}
+        for name in [name for name in self.names if os.path.lexists(f"{self.path}/{name}")]:
+            path = f"{self.path}/{name}"
+            about = os.lstat(path)
+            if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+                raise ValueError(f"{name} is no file of its own, but a link, a pipe or a folder")
+            if not about.st_mode & stat.S_IWUSR:
+                raise ValueError(f"{name} was made read-only")
+            if about.st_size > self.limit:
+                raise ValueError(f"{name} holds more than {self.limit} bytes")
+            with open(path, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NOFOLLOW)) as file:
+                found[name] = base64.b64encode(file.read(self.limit)).decode()
+        return found
 
 
 def put_back(task: dict[str, Any], start: Path, hidden: Path) -> None:
@@ -806,17 +824,6 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def read_sources(workdir: Path) -> dict[str, str]:
-    """Return the Python files of the repository; bytes as Latin-1."""
-    found: dict[str, str] = {}
-    for name in listed(workdir):
-        path = workdir / name
-        with contextlib.suppress(OSError):
-            if name.endswith(".py") and not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
-                found[name] = path.read_bytes().decode("latin-1")
-    return found
-
-
 def read_lines(data: bytes, nonce: str) -> list[dict[str, Any]]:
     """Return the objects of the lines that begin with a number; whoever knows it may write anything behind it."""
     found: list[dict[str, Any]] = []
@@ -836,26 +843,16 @@ def is_outcome(line: dict[str, Any]) -> bool:
 
 def find_node_files(workdir: Path, patterns: list[str]) -> list[str]:
     """Return the files that node runs as tests, by its own rule or by patterns of files and folders."""
-    names = [name for name in listed(workdir) if "node_modules" not in name.split("/")]
-    tests = [
-        name
-        for name in names
-        if NODE_FILES.fullmatch(name.rpartition("/")[2])
-        or ("test" in name.split("/")[:-1] and SCRIPT.fullmatch(name))
+    names = [
+        name for name in listed(workdir) if SCRIPT.fullmatch(name) and "node_modules" not in name.split("/")
     ]
-    if not patterns:
-        return tests
-    found: list[str] = []
-    for pattern in patterns:
-        plain = pattern.removeprefix("./")
-        below = [name for name in tests if plain == "." or name.startswith(f"{plain.rstrip('/')}/")]
-        hits = (
-            [path.relative_to(workdir).as_posix() for path in sorted(workdir.glob(plain))]
-            if plain != "."
-            else []
-        )
-        found += below or [name for name in hits if SCRIPT.fullmatch(name)]
-    return list(dict.fromkeys(found))
+    tests = [n for n in names if NODE_FILES.fullmatch(n.rpartition("/")[2]) or "test" in n.split("/")[:-1]]
+    found = []
+    for pattern in [pattern.removeprefix("./").rstrip("/") for pattern in patterns]:
+        below = tests if pattern == "." else [name for name in tests if name.startswith(f"{pattern}/")]
+        hits = {} if below else {path.relative_to(workdir).as_posix() for path in workdir.glob(pattern)}
+        found += below or [name for name in names if name in hits]
+    return list(dict.fromkeys(found)) if patterns else tests
 
 
 def find_packages(workdir: Path) -> set[str]:
@@ -882,29 +879,17 @@ def read_go_tests(text: str) -> tuple[set[str], set[str], set[str]]:
     return begun, (passed | skipped) - failed, failed
 
 
-def is_left_out(name: str) -> bool:
-    """Return whether go passes a folder over, or it holds code of others."""
-    return any(part[0] in "._" or part in GO_LEFT_OUT for part in name.split("/")[:-1])
-
-
 def is_chosen(folder: str, patterns: list[str]) -> bool:
-    """Return whether patterns of packages name a folder; none: all folders."""
-    plain = [(each.removeprefix("./")).replace("...", "*") for each in patterns]
+    """Return whether patterns of packages name a folder, none: all; never code of others, or what go passes over."""
+    if any(
+        part[0] == "_" or part in GO_LEFT_OUT or (part[0] == "." and part != ".")
+        for part in folder.split("/")
+    ):
+        return False
+    plain = [pattern.removeprefix("./").replace("...", "*") for pattern in patterns]
     return not plain or any(
         fnmatch.fnmatchcase(name, each) for each in plain for name in (folder, f"{folder}/")
     )
-
-
-def is_cmake(name: str) -> bool:
-    """Return whether a file declares tests to ctest."""
-    return name.endswith(("CMakeLists.txt", ".cmake"))
-
-
-def replace(word: str, names: dict[str, str]) -> str:
-    """Return a word of a command with paths for what stands in braces."""
-    for name, path in names.items():
-        word = word.replace(name, path)
-    return word
 
 
 def digest(path: Path) -> bytes:
@@ -969,12 +954,6 @@ def send(pid: int, number: int) -> None:
     """Send a signal, if the process is there."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-
-
-def identity(path: str) -> tuple[int, int]:
-    """Return what tells a folder from another of its name."""
-    about = os.lstat(path)
-    return about.st_dev, about.st_ino
 
 
 def drain(source: int, take: Callable[[bytes], None]) -> None:

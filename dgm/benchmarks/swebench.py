@@ -1,23 +1,19 @@
-"""SWE-bench as a benchmark: its instances as tasks that stand in their images, graded by the package's rules.
+"""SWE-bench as a benchmark: its instances as tasks that stand in their images, graded by the swebench package.
 
 An agent sees an instance's statement and its repository at the base commit. Docker only.
 """
 
 import asyncio
 import hashlib
-import importlib.metadata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dgm.benchmarks import swebench_images as images
-from dgm.benchmarks import swebench_subsets as subsets
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
 from dgm.benchmarks.grader_version import stamp_version
-from dgm.benchmarks.swebench_grading import Exam, grade, plan_of
-from dgm.benchmarks.swebench_instances import Instance, load
-from dgm.benchmarks.swebench_parsers import Parsers
-from dgm.benchmarks.swebench_rows import DATA_SETS
+from dgm.benchmarks.swebench_grading import WORKDIR, Exam, grade, make_script, package_version
+from dgm.benchmarks.swebench_rows import DATA_SETS, Instance, Parts, load, read_subset
 from dgm.benchmarks.task_images import WITHOUT_IMAGES, InstancePlanner
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import SwebenchSettings
@@ -26,7 +22,6 @@ from dgm.errors import UserError
 from dgm.protocols import Grade, InImage, SandboxEngine, SandboxSpec
 
 PREFIX = "swebench:"
-WORKDIR = "/testbed"
 CPUS, MEMORY_MB, PIDS, DISK_MB = 2.0, 4096, 512, 2048
 """Limits of the sandbox that grades: CPUs, memory in MB, processes, disk in MB."""
 PLACE = (
@@ -42,25 +37,22 @@ class SwebenchBenchmark:
         self,
         name: str,
         instances: Mapping[TaskId, Instance],
-        subset: subsets.Subset,
+        parts: Parts,
         engine: SandboxEngine,
         settings: SwebenchSettings,
-        parsers: Parsers | None = None,
     ) -> None:
         images.check(settings.images, instances)
         self.name = name
         self.instances = instances
-        self.subset = subset
+        self._parts = parts
         self._engine = engine
         self._settings = settings
-        self._images = settings.images
-        self._parsers = parsers or Parsers()
-        self._gradable: set[TaskId] = set()
-        self.version = _version(instances, subset, settings)
+        self._scripts: dict[TaskId, str] = {}
+        self.version = _version(instances, parts, settings)
 
     def tasks(self, split: Split) -> Sequence[Task]:
         """Return the split's instances, in the order of the subset."""
-        return [self.task(task) for task in self.subset.parts.get(split, ())]
+        return [self.task(task) for task in self._parts.get(split, ())]
 
     def task(self, task: TaskId) -> Task:
         """Return one instance, as an agent may see it.
@@ -74,7 +66,7 @@ class SwebenchBenchmark:
             id=task,
             benchmark=self.name,
             prompt=instance.problem.rstrip() + PLACE.format(workdir=WORKDIR, interpreter=interpreter),
-            image=images.IN_ENGINE + images.tag_of(instance, self._images),
+            image=self._image(instance),
             workdir=WORKDIR,
             timeout_s=self._settings.agent_s,
             tags=tuple(filter(None, (instance.repo, instance.difficulty))),
@@ -99,16 +91,13 @@ class SwebenchBenchmark:
             Infrastructure: the image cannot be had; the message says what to do.
         """
         instance = self.instance(task)
-        if task not in self._gradable:
-            plan_of(self.exam(task))
-            row = {"instance_id": instance.id, "repo": instance.repo, "log_parser": instance.log_parser}
-            self._parsers.check(row)
-            self._gradable.add(task)
+        if task not in self._scripts:
+            self._scripts[task] = make_script(instance)
+        chosen = self._settings.images
         if isinstance(self._engine, InstancePlanner):
-            sources, tag = images.candidates(instance, self._images), images.tag_of(instance, self._images)
-            self._engine.plan_instance(sources, tag)
+            self._engine.plan_instance([images.image_of(instance, chosen)], images.tag_of(instance, chosen))
         else:
-            images.ensure(instance, self._images, images.store_of(self._engine))
+            images.ensure(instance, chosen, images.store_of(self._engine))
         return InImage()
 
     def again(self, task: TaskId, grade: Grade, tried: int) -> str:  # noqa: ARG002  (one try, whatever came of it)
@@ -126,39 +115,24 @@ class SwebenchBenchmark:
             UserError: the swebench package is missing.
             Infrastructure: the image, the sandbox or the package failed; this is no verdict on the patch.
         """
-        if patch.strip():
-            await asyncio.to_thread(self.workspace, task)
-        return await grade(self.exam(task), patch, self._engine, self._parsers, labels)
+        return await grade(await asyncio.to_thread(self.exam, task), patch, self._engine, labels)
 
     def exam(self, task: TaskId) -> Exam:
-        """Return the inputs for grading a patch for this instance, including the hidden tests."""
+        """Return the inputs for grading a patch for this instance, including the hidden tests; as ``workspace``."""
+        place = self.workspace(task)
         instance = self.instance(task)
-        place = InImage()
         spec = SandboxSpec(
-            image=images.IN_ENGINE + images.tag_of(instance, self._images),
+            image=self._image(instance),
             filled={WORKDIR: place.source},
             cpus=CPUS,
             memory_mb=MEMORY_MB,
             pids=PIDS,
             disk_mb=DISK_MB,
         )
-        return Exam(
-            instance=instance.id,
-            repo=instance.repo,
-            version=instance.version,
-            base_commit=instance.base_commit,
-            test_patch=instance.test_patch,
-            reference=instance.patch,
-            fail_to_pass=instance.fail_to_pass,
-            pass_to_pass=instance.pass_to_pass,
-            spec=spec,
-            workdir=WORKDIR,
-            timeout_s=self._settings.tests_s,
-            log_parser=instance.log_parser,
-            fail_only=instance.eval_type == "fail_only",
-            test_cmd=instance.test_cmd,
-            eval_script=instance.eval_script,
-        )
+        return Exam(instance, self._scripts[task], spec, self._settings.tests_s)
+
+    def _image(self, instance: Instance) -> str:
+        return images.IN_ENGINE + images.tag_of(instance, self._settings.images)
 
 
 def open_swebench(context: BenchmarkContext) -> SwebenchBenchmark:
@@ -167,15 +141,14 @@ def open_swebench(context: BenchmarkContext) -> SwebenchBenchmark:
     Raises:
         UserError: there is none, something in it is wrong, or the engine has no images.
     """
-    which = context.name.removeprefix(PREFIX)
+    name = context.name.removeprefix(PREFIX)
     if context.engine.name in WITHOUT_IMAGES:
         images.store_of(context.engine)
-    instances = load(which)
+    instances = load(name)
     settings = context.settings.swebench
-    chosen = settings.subset
-    subset = subsets.read(chosen, instances) if chosen else subsets.everything(instances)
-    short = which if which in DATA_SETS else Path(which).stem
-    return SwebenchBenchmark(f"swebench-{short}", instances, subset, context.engine, settings)
+    parts = read_subset(settings.subset, instances) if settings.subset else {Split.SEARCH: tuple(instances)}
+    short = name if name in DATA_SETS else Path(name).stem
+    return SwebenchBenchmark(f"swebench-{short}", instances, parts, context.engine, settings)
 
 
 FORMAT = Format(
@@ -196,19 +169,13 @@ def _is_python(instance: Instance) -> bool:
     return any(line.startswith("diff --git") and line.endswith(".py") for line in instance.patch.split("\n"))
 
 
-def _version(instances: Mapping[TaskId, Instance], subset: subsets.Subset, settings: SwebenchSettings) -> str:
+def _version(instances: Mapping[TaskId, Instance], parts: Parts, settings: SwebenchSettings) -> str:
     """Return the version by instances, splits, image names, limits and the package's version."""
-    digest = hashlib.sha256(f"{_package()} {settings.tests_s} {CPUS} {MEMORY_MB} {PIDS} {DISK_MB}".encode())
+    limits = f"{package_version()} {settings.tests_s} {CPUS} {MEMORY_MB} {PIDS} {DISK_MB}"
+    digest = hashlib.sha256(limits.encode())
     for split in Split:
-        for task in subset.parts.get(split, ()):
+        for task in parts.get(split, ()):
             instance = instances[task]
-            digest.update(f"{split} {task} {images.named(instance, settings.images)}\n".encode())
+            digest.update(f"{split} {task} {images.image_of(instance, settings.images)}\n".encode())
             digest.update(instance.digest)
     return stamp_version(digest.hexdigest())
-
-
-def _package() -> str:
-    try:
-        return importlib.metadata.version("swebench")
-    except importlib.metadata.PackageNotFoundError:
-        return "none"

@@ -1,305 +1,277 @@
-"""Grades a patch for an instance of SWE-bench: our script in a fresh sandbox, the package's parser, strict rules.
+"""Grading of a patch for an instance of SWE-bench: the package's script in a fresh sandbox, and the package's verdict.
 
-The table of cases with verdict and reason is ``docs/swebench-grading.md``. Whatever the patch brought about is
-``unresolved``; whatever the image, the sandbox or the parser's process did raises ``Infrastructure``.
+``docs/swebench-grading.md`` shows verdicts case by case. A run in which the package finds no result counts against the
+patch only if a run without the patch has some; else ``Infrastructure`` is raised.
 """
 
 import asyncio
-import logging
+import importlib.metadata
+import json
+import os
 import re
-import secrets
+import site
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from dgm.benchmarks import swebench_logs as logs
-from dgm.benchmarks import swebench_patches as patches
-from dgm.benchmarks import swebench_script as script
 from dgm.benchmarks.failure_kinds import known_kind
-from dgm.benchmarks.prediction_patches import normalised_patch, with_notes
-from dgm.benchmarks.sandbox_report import put_graded_files
-from dgm.benchmarks.swebench_parsers import Parsers
-from dgm.benchmarks.swebench_verdicts import Expected, Results, judge, one_line, ran
-from dgm.domain import Snapshot, Verdict
+from dgm.benchmarks.grade import put_graded_files, unresolved
+from dgm.benchmarks.plain_logs import plain_log
+from dgm.benchmarks.prediction_patches import APPLIER, normalised_patch, read_applied, with_notes
+from dgm.benchmarks.swebench_rows import EXTRA, Instance
+from dgm.benchmarks.toml_table import suggestion
+from dgm.domain import Entry, Verdict
 from dgm.errors import AgentFault, Infrastructure, UserError
-from dgm.protocols import Completed, Grade, SandboxEngine, SandboxSpec
+from dgm.processes import run_apart
+from dgm.protocols import Completed, Grade, Sandbox, SandboxEngine, SandboxSpec
 
-log = logging.getLogger(__name__)
-
-PLACE = "/job/grading"
-OUTPUT_LIMIT = 10_000_000
-"""Bytes of the script's output, packed: more than 100 MB of ordinary test output."""
-LOG_LIMIT, SHOWN_LIMIT = 60_000, 4000
-AROUND_TESTS_S = 120.0
-"""What the script may take before and after the tests."""
+WORKDIR = "/testbed"
+FILES = "/job/grading"
+WORKER = Path(__file__).with_name("swebench_worker.py")
+OUTPUT_LIMIT = 64_000_000
+"""Bytes of the script's output that are kept."""
+APPLY_S, AROUND_TESTS_S = 600.0, 120.0
+PACKAGE_S = 120.0
+"""Seconds for an answer of the package."""
+LOG_LIMIT, SHOWN_LIMIT, REASON_LIMIT, NAME_LIMIT = 60_000, 4000, 300, 80
 MASKED_FROM = 12
 """Shorter lines of a hidden test (``else:``) say nothing and occur in any program."""
+# Scripts ask for en_US.UTF-8 and make it as root. Without it, old Pythons take text for ASCII.
+_RUN = f"""\
+locale -a 2>/dev/null | grep -qix 'en_US.utf-*8' || {{
+    mkdir /tmp/locale && ln -s /usr/lib/locale/C.[Uu]* /tmp/locale/en_US.UTF-8 &&
+    export LOCPATH=/tmp/locale:/usr/lib/locale
+}}
+exec bash {FILES}/eval.sh 2>&1
+"""
+_OFFLINE = {"PIP_NO_INDEX": "1"}
+"""There is no network: pip gives up at once, and what the image has stays installed."""
+_TESTS = re.compile(r"(?s)>>>>> Start Test Output(.*?)(?:>>>>> End Test Output|$)")
 _RAISED = re.compile(r"\b([A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration))\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """An instance as grading needs it."""
+    """An instance with all that grading needs."""
 
-    instance: str
-    repo: str
-    version: str
-    base_commit: str
-    test_patch: str
-    reference: str
-    """The instance's own fix: files that it edits are not taken for tests or steering."""
-    fail_to_pass: Sequence[str]
-    pass_to_pass: Sequence[str]
+    instance: Instance
+    script: str
+    """The package's evaluation script, for a repository whose commit is the base commit."""
     spec: SandboxSpec
     """The sandbox of the tests; its labels and lifetime are set by ``grade``."""
-    workdir: str = "/testbed"
-    timeout_s: float = 1800.0
-    log_parser: str = ""
-    """The parser's name in the swebench package; empty: by the repository."""
-    fail_only: bool = False
-    """``eval_type`` is ``fail_only``: the log lists failures only."""
-    test_cmd: str = ""
-    """Wins over ``eval_script``."""
-    eval_script: str = ""
-    """As swebench 5 has it in its rows."""
+    timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """One run of the evaluation script, read."""
-
-    completed: Completed
-    log: logs.Log
-    results: Results | None
-    """``None`` where the test command never came to its end."""
-    unreadable: str = ""
-    excerpt: bytes = field(default=b"", repr=False)
+def package_version() -> str:
+    """Return the version of the swebench package; ``none`` if it is missing."""
+    try:
+        return importlib.metadata.version("swebench")
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
 
 
-async def grade(
-    exam: Exam, patch: bytes, engine: SandboxEngine, parsers: Parsers, labels: Mapping[str, str]
-) -> Grade:
-    """Grades a patch; an empty one, and one that edits nothing but the instance's tests, need no sandbox.
+def make_script(instance: Instance) -> str:
+    """Return the package's evaluation script for an instance; block for a second.
 
     Raises:
-        UserError: the swebench package is missing, or knows no parser or test command for the instance.
-        Infrastructure: the image, the sandbox or the parser's process failed; says nothing of the patch.
-    """
-    hidden = patches.files(exam.test_patch.encode("utf-8", "surrogateescape"))
-    given = normalised_patch(patch)
-    patch = given.data
-    reason = patches.refused(patch, hidden)
-    if reason:
-        return Grade(Verdict.UNRESOLVED, one_line(reason), 0.0)
-    plan = plan_of(exam)
-    taken = await _take(exam, plan, patch, engine, parsers, labels)
-    graded = ended_early(exam, plan, taken)
-    if graded is None:
-        assert taken.results is not None
-        if not taken.unreadable and not ran(taken.results):
-            await _control(exam, plan, engine, parsers, labels)
-        graded = settled(exam, patch, taken)
-    fitted = filter(None, taken.log.words.get("applied", "").split("; "))
-    graded = with_notes(graded, (*given.notes, *fitted))
-    return replace(graded, log=_masked(taken.excerpt, exam.test_patch), shown=_shown(graded, taken.excerpt))
-
-
-def check(exam: Exam, parsers: Parsers) -> None:
-    """Says before an agent is paid for what grading would say afterwards. Blocks: for a second or so the first time.
-
-    Raises:
-        UserError: the swebench package is missing, or knows no parser or test command for the instance.
+        UserError: the package is missing, or has no such log parser.
         Infrastructure: the package's process failed.
     """
-    parsers.check(_row(exam))
-    plan_of(exam)
+    try:
+        reply = _ask_package({"row": instance.row()})
+    except subprocess.TimeoutExpired as error:
+        raise Infrastructure(f"swebench does not answer within {PACKAGE_S:.0f} s") from error
+    if "parsers" in reply:
+        near = suggestion(instance.log_parser, reply["parsers"])
+        raise UserError(
+            f"{instance.id}: swebench {package_version()} has no log parser {instance.log_parser!r}{near}"
+        )
+    # The repository in the sandbox has one commit, whose hash is another.
+    return str(reply["script"]).replace(instance.base_commit, "HEAD")
 
 
-def plan_of(exam: Exam) -> script.Plan:
-    """Return what is run to test the instance, as it says itself.
-
-    Raises:
-        UserError: it says nothing.
-    """
-    if exam.test_cmd:
-        return script.from_command(exam.test_cmd)
-    if not exam.eval_script:
-        raise UserError(f"{exam.instance}: no test command: give the instance an eval_script or a test_cmd")
-    return script.from_script(exam.eval_script, exam.instance)
-
-
-def ended_early(exam: Exam, plan: script.Plan, taken: Taken) -> Grade | None:
-    """The grade of a run whose test command did not come to its end, or nothing.
-
-    A time-out and a patch that does not apply win over anything in the log.
+async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
+    """Grade a patch; an empty one needs no sandbox.
 
     Raises:
-        Infrastructure: it was not for the patch.
+        UserError: the swebench package is missing.
+        Infrastructure: the image, the sandbox or the package's process failed; this is no verdict on the patch.
     """
-    words, completed = taken.log.words, taken.completed
-    if "refused" in words:
-        return _unresolved(f"the patch does not apply: {words['refused'] or 'git gives no reason'}")
-    if "late" in words or completed.timed_out:
-        if "testing" in words:
-            return _unresolved(f"the tests did not end within {exam.timeout_s:.0f} s")
-        raise Infrastructure(f"{exam.instance}: the sandbox was not ready for the tests in time")
-    for word, what in (
-        ("broken", "cannot be graded in its image"),
-        ("unfit", "the test patch does not apply"),
-    ):
-        if word in words:
-            raise Infrastructure(f"{exam.instance}: {what}: {words[word]}")
-    if completed.out_of_memory:
-        return _unresolved(f"the tests ran out of memory ({exam.spec.memory_mb} MB)")
-    if "end" in words and "start" in words:
-        return None
-    if completed.truncated:
-        return _unresolved("the tests printed more than can be kept")
-    if "testing" in words and "end" not in words:
-        return _unresolved(f"the graded code ended the evaluation script (exit status {completed.exit_code})")
-    if "testing" in words and plan.builds:
-        return _unresolved("the build ended the evaluation script before a test ran")
-    said = one_line(taken.log.around.strip().rpartition("\n")[2], 200)
-    raise Infrastructure(
-        f"{exam.instance}: the evaluation script ended with {completed.exit_code} before it ran a test:"
-        f" {said or 'no output'}"
+    normal = normalised_patch(patch)
+    if not normal.data:
+        return unresolved("empty patch")
+    completed, notes = await _run(exam, normal.data, engine, labels)
+    if isinstance(completed, str):
+        return unresolved(one_line(f"the patch does not apply: {completed}"))
+    graded = await asyncio.to_thread(_judge, exam, completed)
+    if graded is None:
+        await _check_image(exam, engine, labels)
+        graded = unresolved(_describe_failure(completed, exam.instance.test_patch))
+    graded = with_notes(graded, (*normal.notes, *notes))
+    log = completed.output
+    return replace(
+        graded, log=_mask(plain_log(_excerpt(log)), exam.instance.test_patch), shown=_list_failed(graded, log)
     )
-
-
-def settled(exam: Exam, patch: bytes, taken: Taken) -> Grade:
-    """The grade of a run whose test command came to its end."""
-    assert taken.results is not None
-    if taken.unreadable:
-        return _unresolved(f"the log parser cannot read what the tests printed: {taken.unreadable}")
-    expected = Expected(exam.fail_to_pass, exam.pass_to_pass, exam.fail_only)
-    if expected.fail_only and not ran(taken.results):
-        return replace(judge(replace(expected, fail_only=False), taken.results), score=0.0)
-    return _with_notes(exam, patch, judge(expected, taken.results))
-
-
-def _with_notes(exam: Exam, patch: bytes, graded: Grade) -> Grade:
-    """A patch of tests alone resolves nothing; what else it did to the runner is said."""
-    named = patches.files(patch)
-    exempt = patches.files(exam.reference.encode("utf-8", "surrogateescape"))
-    if patches.only_tests(named) and not patches.only_tests(exempt):
-        reason = f"the patch edits only tests ({patches.listed(named)}); {graded.reason}"
-        return replace(graded, verdict=Verdict.UNRESOLVED, reason=one_line(reason), score=0.0)
-    notes = []
-    if undone := patches.steering(named, exempt):
-        notes.append(f"edits to {patches.listed(undone)} were undone")
-    if kept := patches.shared(named, exempt):
-        notes.append(f"the patch edits {patches.listed(kept)}")
-    return replace(graded, reason=one_line("; ".join([graded.reason, *notes])))
-
-
-async def _take(
-    exam: Exam,
-    plan: script.Plan,
-    patch: bytes,
-    engine: SandboxEngine,
-    parsers: Parsers,
-    labels: Mapping[str, str],
-) -> Taken:
-    hidden = patches.files(exam.test_patch.encode("utf-8", "surrogateescape"))
-    exempt = patches.files(exam.reference.encode("utf-8", "surrogateescape"))
-    undone = patches.steering(patches.files(patch), exempt)
-    work = script.Assignment(
-        workdir=exam.workdir,
-        patch=patch,
-        test_patch=exam.test_patch.encode("utf-8", "surrogateescape"),
-        restored=list(dict.fromkeys([*hidden, *undone])),
-        timeout_s=exam.timeout_s,
-    )
-    nonce = secrets.token_hex(16)
-    completed = await _run(exam, script.luggage(plan, work), nonce, engine, labels)
-    return await asyncio.to_thread(read, exam, completed, nonce, parsers)
 
 
 async def _run(
-    exam: Exam, luggage: Snapshot, nonce: str, engine: SandboxEngine, labels: Mapping[str, str]
-) -> Completed:
-    patience_s = exam.timeout_s + AROUND_TESTS_S
-    spec = replace(exam.spec, labels=labels, lifetime_s=patience_s + AROUND_TESTS_S)
-    async with engine.open(spec) as sandbox:
-        await put_graded_files(sandbox, luggage, PLACE)
-        try:
-            return await sandbox.exec(
-                ["bash", f"{PLACE}/run.sh"],
-                timeout_s=patience_s,
-                stdin=f"{nonce}\n".encode(),
-                output_limit=OUTPUT_LIMIT,
-            )
-        except AgentFault as fault:
-            raise Infrastructure(f"the evaluation script could not be started: {fault}") from fault
-
-
-def read(exam: Exam, completed: Completed, nonce: str, parsers: Parsers) -> Taken:
-    """Reads a script's output, and the log in it with the package's parser.
-
-    Raises:
-        UserError: the package is missing, or knows no parser for the instance.
-        Infrastructure: the parser's process failed.
-    """
-    with tempfile.TemporaryDirectory(prefix="dgm-grading-") as folder:
-        found = logs.read(completed.output, nonce, Path(folder, "tests.log"))
-        excerpt = found.excerpt(LOG_LIMIT)
-        if not {"start", "end"} <= found.words.keys():
-            return Taken(completed, found, None, excerpt=excerpt)
-        parsed = parsers.statuses(_row(exam), found.tests)
-        # The text is asked for signs of a run only where no test is named.
-        text = "" if parsed.statuses else found.text()
-        results = Results(parsed.statuses, int(found.words["end"] or 1), text, found.cut)
-    return Taken(completed, found, results, parsed.unreadable, excerpt)
-
-
-async def _control(
-    exam: Exam, plan: script.Plan, engine: SandboxEngine, parsers: Parsers, labels: Mapping[str, str]
-) -> None:
-    """Where no test ran, asks whether any does without the patch: if so, it was for the patch.
-
-    Raises:
-        Infrastructure: none does.
-    """
-    taken = await _take(exam, plan, b"", engine, parsers, labels)
-    if taken.results is None or not ran(taken.results):
-        end = one_line(taken.excerpt.decode("utf-8", "replace").strip().rpartition("\n")[2], 200)
-        raise Infrastructure(
-            f"{exam.instance}: no test runs in its image, even without a patch: {end or 'no output'}"
-        )
-
-
-def _row(exam: Exam) -> Mapping[str, str]:
-    return {
-        "instance_id": exam.instance,
-        "repo": exam.repo,
-        "version": exam.version,
-        "base_commit": exam.base_commit,
-        "test_patch": exam.test_patch,
-        "log_parser": exam.log_parser,
+    exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]
+) -> tuple[Completed | str, Sequence[str]]:
+    """Return the result of the evaluation script, or why the patch does not apply; and notes on applying it."""
+    files = {
+        APPLIER.name: Entry(APPLIER.read_bytes()),
+        "model.patch": Entry(patch),
+        "eval.sh": Entry(exam.script.encode("utf-8", "surrogateescape")),
     }
+    spec = replace(exam.spec, labels=labels, lifetime_s=APPLY_S + exam.timeout_s + AROUND_TESTS_S)
+    async with engine.open(spec) as sandbox:
+        await put_graded_files(sandbox, files, FILES)
+        apply = ["python3", "-I", "-B", f"{FILES}/{APPLIER.name}", f"{FILES}/model.patch", WORKDIR]
+        applied = read_applied((await _exec(sandbox, apply, APPLY_S)).output)
+        if applied.refused:
+            return applied.refused, ()
+        return await _exec(sandbox, ["bash", "-c", _RUN], exam.timeout_s), applied.notes
 
 
-def _masked(text: bytes, test_patch: str) -> bytes:
-    """The log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
+async def _exec(sandbox: Sandbox, command: Sequence[str], timeout_s: float) -> Completed:
+    try:
+        return await sandbox.exec(
+            command, timeout_s=timeout_s, cwd=WORKDIR, env=_OFFLINE, output_limit=OUTPUT_LIMIT
+        )
+    except AgentFault as fault:
+        raise Infrastructure(f"{command[0]} could not be started to grade a patch: {fault}") from fault
+
+
+def _judge(exam: Exam, completed: Completed) -> Grade | None:
+    """Return the package's verdict on a log; None if it finds no result of a test there."""
+    if completed.timed_out:
+        return unresolved(f"the tests did not end within {exam.timeout_s:.0f} s")
+    with tempfile.TemporaryDirectory(prefix="dgm-grading-") as folder:
+        log = Path(folder, "test_output.txt")
+        log.write_text(completed.output.decode("utf-8", "replace"), encoding="utf-8")
+        try:
+            reply = _ask_package({"row": exam.instance.row(), "log": str(log)})
+        except subprocess.TimeoutExpired:
+            # The log parser's time depends on the log alone, so another try would end likewise.
+            reply = {"unreadable": f"no answer within {PACKAGE_S:.0f} s"}
+    if "unreadable" in reply:
+        return unresolved(
+            one_line(f"the log parser cannot read what the tests printed: {reply['unreadable']}")
+        )
+    report = reply["report"]
+    return _read_report(report) if report["patch_successfully_applied"] else None
+
+
+def _read_report(report: Mapping[str, Any]) -> Grade:
+    fixed, kept = report["tests_status"]["FAIL_TO_PASS"], report["tests_status"]["PASS_TO_PASS"]
+    passed = tuple(dict.fromkeys((*fixed["success"], *kept["success"])))
+    if report["resolved"]:
+        return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed)
+    count = len(fixed["success"]) + len(fixed["failure"])
+    score = 0.0 if kept["failure"] else len(fixed["success"]) / count
+    reasons = [
+        _describe(fixed["failure"], f"of {count} tests that must pass fail"),
+        _describe(
+            kept["failure"], f"of {len(kept['success']) + len(kept['failure'])} tests that passed are broken"
+        ),
+    ]
+    failed = tuple(dict.fromkeys((*fixed["failure"], *kept["failure"])))
+    return Grade(Verdict.UNRESOLVED, one_line("; ".join(filter(None, reasons))), score, passed, failed)
+
+
+def _describe(tests: Sequence[str], what: str) -> str:
+    more = ", …" if len(tests) > 1 else ""
+    return f"{len(tests)} {what} ({one_line(tests[0], NAME_LIMIT)}{more})" if tests else ""
+
+
+async def _check_image(exam: Exam, engine: SandboxEngine, labels: Mapping[str, str]) -> None:
+    """Run the tests without the patch.
+
+    Raises:
+        Infrastructure: the package finds no result there, either.
+    """
+    completed, _ = await _run(exam, b"", engine, labels)
+    assert isinstance(completed, Completed)
+    if completed.timed_out or await asyncio.to_thread(_judge, exam, completed) is None:
+        end = _last_line(completed.output[-LOG_LIMIT:]) or completed.bad_end or "no output"
+        raise Infrastructure(f"{exam.instance.id}: no test runs in its image, even without a patch: {end}")
+
+
+def _describe_failure(completed: Completed, test_patch: str) -> str:
+    if completed.truncated:
+        return "the tests printed more than can be kept"
+    if completed.out_of_memory:
+        return "the tests ran out of memory"
+    reason = "swebench finds no result in the tests' log, or one that their exit status contradicts"
+    end = _last_line(_mask(plain_log(completed.output[-LOG_LIMIT:]), test_patch))
+    return one_line(f"{reason}: {end or 'nothing was printed'}")
+
+
+def _last_line(output: bytes) -> str:
+    """Return the last line that the tests printed, or the script if no test began."""
+    text = output.decode("utf-8", "replace")
+    section = _TESTS.search(text)
+    lines = [line for line in (section[1] if section else text).split("\n") if line.strip(" '")]
+    return one_line(next((line for line in reversed(lines) if not line.startswith("+ ")), ""), 160)
+
+
+def _ask_package(question: Mapping[str, object]) -> Mapping[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="dgm-swebench-") as folder:
+        # None of the host's keys; packages of ``pip install --user`` are found although the home folder is another.
+        names = ("PATH", "LD_LIBRARY_PATH")
+        environment = {name: os.environ[name] for name in names if name in os.environ}
+        environment |= {"HOME": folder, "PYTHONUSERBASE": site.getuserbase(), "LC_ALL": "C.UTF-8"}
+        try:
+            done = run_apart(
+                [sys.executable, "-P", str(WORKER)],
+                cwd=Path(folder),
+                env=environment,
+                timeout_s=PACKAGE_S,
+                given=json.dumps(question).encode(),
+            )
+            reply: Mapping[str, Any] = json.loads(done.stdout)
+        except OSError as error:
+            raise Infrastructure(
+                f"{sys.executable} cannot be started for swebench: {error.strerror}"
+            ) from error
+        except ValueError as error:
+            words = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise Infrastructure(f"the process of swebench ended: {words or done.returncode}") from error
+    if "missing" in reply:
+        raise UserError(f"SWE-bench is graded by the swebench package, which is not installed: {EXTRA}")
+    if "broken" in reply:
+        raise UserError(f"the swebench package cannot be used ({reply['broken']}): {EXTRA}")
+    return reply
+
+
+def _excerpt(log: bytes) -> bytes:
+    half = LOG_LIMIT // 2
+    return log if len(log) <= LOG_LIMIT else log[:half] + b"\n[...]\n" + log[-half:]
+
+
+def _mask(log: bytes, test_patch: str) -> bytes:
+    """Return the log without lines of hidden tests, as tracebacks quote them: agents' evidence is made of it."""
     added = (line[1:].strip() for line in test_patch.split("\n") if line.startswith("+"))
     secret = {line.encode("utf-8", "surrogateescape") for line in added if len(line) >= MASKED_FROM}
     # pytest marks the line that failed with "E" or ">".
-    lines = (
+    return b"\n".join(
         b"[line of a hidden test]" if line.lstrip(b"E>").strip() in secret else line
-        for line in text.split(b"\n")
+        for line in log.split(b"\n")
     )
-    return b"\n".join(lines)
 
 
-def _shown(graded: Grade, text: bytes) -> bytes:
-    """Names of failed tests with the kind of error, which is all of the log that an agent may learn of."""
-    lines = text.decode("utf-8", "replace").split("\n")
+def _list_failed(graded: Grade, log: bytes) -> bytes:
+    """Return the names of failed tests with the kind of error, which is all of the log that an agent may learn."""
+    lines = log.decode("utf-8", "replace").split("\n")
     failures = [line for line in lines if "FAIL" in line or "ERROR" in line]
     rows: list[bytes] = []
     for test in graded.failed:
-        said = next((line for line in failures if test in line), "")
-        raised = _RAISED.search(said.rpartition(test)[2])
+        line = next((line for line in failures if test in line), "")
+        raised = _RAISED.search(line.rpartition(test)[2])
         kind = known_kind(raised[1]) if raised else ""
         rows.append(f"FAILED {one_line(test, 200)}  {kind}".rstrip().encode() + b"\n")
         if sum(map(len, rows)) > SHOWN_LIMIT:
@@ -307,5 +279,7 @@ def _shown(graded: Grade, text: bytes) -> bytes:
     return b"".join(rows)[:SHOWN_LIMIT]
 
 
-def _unresolved(reason: str) -> Grade:
-    return Grade(Verdict.UNRESOLVED, one_line(reason), 0.0)
+def one_line(text: str, limit: int = REASON_LIMIT) -> str:
+    """Return printable text on one line: names of tests and output may hold anything."""
+    shown = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

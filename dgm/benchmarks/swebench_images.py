@@ -1,21 +1,25 @@
-"""The image of an instance, and the ways to get it onto this machine.
+"""The images of instances, and the fetching of them before a search: several at once, within a disk budget.
 
-Three ways are tried in this order: the image that the user names (``benchmarks.swebench.images``), the published one
-if a registry answers, and the one built by the swebench package's own recipes. Sandboxes start from an image derived
-from it, without the repository's history.
+Sandboxes start from an image that the engine derives from an instance's, without the repository's history.
 """
 
 import hashlib
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from dgm.benchmarks.swebench_instances import Instance
+from dgm.benchmarks.swebench_rows import Instance
 from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 
 IN_ENGINE = "docker:"
 EVERY = "*"
+GB = 1_000_000_000
+Progress = Callable[[str, str], None]
+"""Callback that takes an instance and its progress in words; called from any thread, one at a time."""
 
 
 class Store(Protocol):
@@ -70,29 +74,13 @@ def store_of(engine: object) -> Store:
     )
 
 
-def published(instance: str) -> str:
-    """Return the name under which SWE-bench publishes an instance's image."""
-    return f"swebench/sweb.eval.x86_64.{instance.lower().replace('__', '_1776_')}:latest"
-
-
-def built(instance: str) -> str:
-    """Return the name that the swebench package gives to an image that it builds itself."""
-    return f"sweb.eval.x86_64.{instance.lower()}:latest"
-
-
-def named(instance: Instance, images: Mapping[str, str]) -> str:
-    """Return the image that the user or the instance itself names; empty if neither does."""
-    keys = (instance.id, instance.repo, EVERY)
-    return next((images[key] for key in keys if key in images), instance.image)
-
-
 def check(images: Mapping[str, str], instances: Mapping[TaskId, Instance]) -> None:
-    """Check that each key of the mapping has a meaning.
+    """Check that each key of ``benchmarks.swebench.images`` has a meaning, and that each instance has an image.
 
     Raises:
         UserError: one has none.
     """
-    known = [EVERY, *instances, *{each.repo for each in instances.values()}]
+    known = [EVERY, *instances, *{instance.repo for instance in instances.values()}]
     for key in images:
         if key not in known:
             near = suggestion(key, known)
@@ -100,78 +88,131 @@ def check(images: Mapping[str, str], instances: Mapping[TaskId, Instance]) -> No
                 f"benchmarks.swebench.images: {key!r} is no instance, no repository and not '*'"
                 f"{near if 'mean' in near else ''}"
             )
+    for instance in instances.values():
+        if not image_of(instance, images):
+            raise UserError(
+                f"{instance.id}: no image: give it an image, or name one in benchmarks.swebench.images"
+            )
+
+
+def image_of(instance: Instance, images: Mapping[str, str]) -> str:
+    """Return the image that the user names for the instance, else its own."""
+    keys = (instance.id, instance.repo, EVERY)
+    return next((images[key] for key in keys if key in images), instance.image)
 
 
 def tag_of(instance: Instance, images: Mapping[str, str]) -> str:
     """Return the tag of the image that the instance's sandboxes start from; known without an engine."""
-    first = candidates(instance, images)[0]
-    return f"dgm/instance:{hashlib.sha256(first.encode()).hexdigest()[:16]}"
+    return f"dgm/instance:{hashlib.sha256(image_of(instance, images).encode()).hexdigest()[:16]}"
 
 
-def candidates(instance: Instance, images: Mapping[str, str]) -> Sequence[str]:
-    """Return the instance's images, the best first; only the first can come from a registry."""
-    chosen = named(instance, images)
-    return [chosen] if chosen else [published(instance.id), built(instance.id)]
-
-
-def source(
+def ensure(
     instance: Instance,
     images: Mapping[str, str],
     store: Store,
     progress: Callable[[int, int], None] | None = None,
-) -> str:
-    """Return the instance's image; get it into the engine if it is missing.
-
-    Raises:
-        Infrastructure: it cannot be had; the message names all ways.
-    """
-    possible = candidates(instance, images)
-    for reference in possible:
-        if store.has(reference):
-            return reference
-    if store.offered(possible[0]):
-        store.pull(possible[0], progress)
-        return possible[0]
-    if chosen := named(instance, images):
-        raise Infrastructure(
-            f"{instance.id}: its image {chosen} is neither here nor offered by a registry; pull or build it, or name "
-            "another one in benchmarks.swebench.images"
-        )
-    raise Infrastructure(
-        f"{instance.id}: no image: no registry offers {possible[0]}, {possible[1]} is not here, and "
-        "benchmarks.swebench.images names none for it, its repository or '*'"
-    )
-
-
-def ensure(instance: Instance, images: Mapping[str, str], store: Store) -> str:
+) -> bool:
     """Make sure that sandboxes of the instance can be opened; block, for minutes if the image has to be pulled.
+
+    Returns:
+        Whether this call made the image that they start from.
 
     Raises:
         Infrastructure: they cannot; the message says what to do.
     """
-    tag = tag_of(instance, images)
+    image, tag = image_of(instance, images), tag_of(instance, images)
     try:
-        if store.has(tag) and not any(store.has(each) for each in candidates(instance, images)):
-            store.prepare(candidates(instance, images)[0], tag)
-        else:
-            store.prepare(source(instance, images, store), tag)
+        is_here = store.has(tag) or store.has(image)
+        if is_here or store.offered(image):
+            if not is_here:
+                store.pull(image, progress)
+            return store.prepare(image, tag)
     except Infrastructure:
         raise
     except DgmError as error:
         raise Infrastructure(f"{instance.id}: {error}") from error
-    return tag
+    raise Infrastructure(
+        f"{instance.id}: its image {image} is neither here nor offered by a registry; pull or build it, or "
+        "name another one in benchmarks.swebench.images"
+    )
 
 
-def row(instance: Instance) -> Mapping[str, object]:
-    """Return the instance in the swebench package's format."""
-    return {
-        "instance_id": instance.id,
-        "repo": instance.repo,
-        "version": instance.version,
-        "base_commit": instance.base_commit,
-        "problem_statement": instance.problem,
-        "patch": instance.patch,
-        "test_patch": instance.test_patch,
-        "FAIL_TO_PASS": list(instance.fail_to_pass),
-        "PASS_TO_PASS": list(instance.pass_to_pass),
-    }
+@dataclass(slots=True)
+class Fetched:
+    """The outcome of a fetch."""
+
+    ready: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Reasons of failures by instance."""
+    removed: list[str] = field(default_factory=list)
+    """Images of other instances that were removed to make room."""
+
+
+def fetch(
+    instances: Sequence[Instance],
+    images: Mapping[str, str],
+    store: Store,
+    *,
+    workers: int = 4,
+    disk_gb: float = 120.0,
+    progress: Progress = lambda _instance, _words: None,
+) -> Fetched:
+    """Pull and prepare the images; existing ones are skipped, so that an interrupted fetch resumes.
+
+    The least recently used images of other instances make room. If that is not enough, fetching stops.
+
+    Args:
+        instances: in the order in which they are wanted.
+        images: as in ``benchmarks.swebench.images``.
+        store: the engine's.
+        workers: number of concurrent fetches.
+        disk_gb: limit for all images of instances together, in GB.
+        progress: called for each step.
+    """
+    fetched, lock, limit = Fetched(), threading.Lock(), int(disk_gb * GB)
+    spared = {tag_of(instance, images) for instance in instances}
+    stopped = ""
+
+    def report(instance: Instance, words: str) -> None:
+        if stopped:
+            raise Infrastructure(stopped)
+        with lock:
+            progress(instance.id, words)
+
+    def fetch_one(instance: Instance) -> None:
+        nonlocal stopped
+        report(instance, "preparing")
+        pulling = "pulling {:.0f} of {:.0f} MB"
+        if ensure(
+            instance,
+            images,
+            store,
+            lambda *sizes: report(instance, pulling.format(*(n / 1e6 for n in sizes))),
+        ):
+            with lock:
+                fetched.removed += store.collect(limit, spared)
+                used = store.disk_bytes()
+            if used > limit:
+                stopped = (
+                    f"the images of instances take {used / GB:.1f} GB, and {disk_gb:g} GB are allowed: raise "
+                    "benchmarks.swebench.disk_gb, or choose a smaller subset"
+                )
+
+    with ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(fetch_one, instance): instance.id for instance in instances}
+        try:
+            for future in as_completed(futures):
+                try:
+                    future.result()
+                    fetched.ready.append(futures[future])
+                    words = "ready"
+                except DgmError as error:
+                    fetched.failed[futures[future]] = str(error)
+                    words = f"failed: {error}"
+                with lock:
+                    progress(futures[future], words)
+        except BaseException:
+            stopped = "interrupted"
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return fetched

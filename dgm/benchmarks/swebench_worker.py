@@ -1,8 +1,8 @@
-"""The only program that imports the swebench package; it reads test logs with the package's own parsers.
+"""The only program that imports the swebench package, for its evaluation scripts, parsers and verdicts.
 
-Started by ``swebench_parsers`` with ``python -P swebench_worker.py`` in an empty folder (importing the package may
-read a ``.env`` of the working directory). Speaks JSON lines: first what it found, then one answer for each question.
-Nothing of dgm is imported, so that any interpreter that has the package will do.
+``swebench_grading`` runs it once for a question: ``python -P swebench_worker.py`` in an empty folder (importing the
+package reads a ``.env`` of the working directory), with a JSON object on standard input and one on standard output.
+It imports nothing of dgm.
 """
 
 import importlib
@@ -11,103 +11,72 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
-FAILURES = ("FAILED", "ERROR")
-
-Parser = Callable[[str, Any], dict[str, str]]
-
-
-def find_parser(name: str) -> Parser | None:
-    """Return the package's parser of that name."""
-    by_name: Mapping[str, Parser] = importlib.import_module("swebench.harness.log_parsers").PARSER_REGISTRY
-    return by_name.get(name)
+UNUSED = ("datasets", "dotenv", "tqdm")
+"""Libraries that the package imports for other work than grading."""
 
 
-def statuses(parser: Parser, log: str, instance: str) -> dict[str, str]:
-    """Test → PASSED, FAILED, ERROR, SKIPPED or XFAIL, as the package's parser has it.
+class _Unused(ModuleType):
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (stands in for anything)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_args, **_options: None
 
-    The parsers keep the last status of a test, so that a line printed by the graded code at its exit would win over the
-    runner's. Those of Python's runners tell a failure from its line alone: each such line is read by itself, and a
-    failure stands whatever else the log says of the test.
+
+def import_package() -> tuple[Any, Any]:
+    """Return the package's modules ``grading`` and ``utils``.
+
+    ``swebench.harness`` imports Docker and data set libraries (8 s, 180 MB) when it is imported, and grading needs none
+    of them: it is put in place unexecuted.
+
+    Raises:
+        ImportError: the package is missing or older than 5.
     """
-    spec = SimpleNamespace(instance_id=instance)
-    found = dict(parser(log, spec))
-    if parser.__module__.endswith(".python"):
-        for line in filter(_may_tell_a_failure, log.split("\n")):
-            alone = parser(line, spec)
-            found |= {
-                test: alone[test] for test in alone if test in found and _status(alone[test]) in FAILURES
-            }
-    return {str(test): _status(status) for test, status in found.items()}
-
-
-def _may_tell_a_failure(line: str) -> bool:
-    # sympy: " F" and " E" end a line, and a heading of underscores names the test.
-    return "FAIL" in line or "ERROR" in line or line.startswith("_") or line.rstrip().endswith((" F", " E"))
-
-
-def _status(status: object) -> str:
-    return str(getattr(status, "value", status))
+    spec = importlib.util.find_spec("swebench.harness")
+    version = importlib.metadata.version("swebench")
+    if spec is None or int(version.split(".")[0]) < 5:
+        raise ImportError(f"version {version} is too old; 5 or newer is needed")
+    harness = ModuleType("swebench.harness")
+    harness.__path__ = list(spec.submodule_search_locations or ())
+    sys.modules["swebench.harness"] = harness
+    for name in UNUSED:
+        sys.modules.setdefault(name, _Unused(name))
+    return importlib.import_module("swebench.harness.grading"), importlib.import_module(
+        "swebench.harness.utils"
+    )
 
 
 def answer(question: Mapping[str, Any]) -> Mapping[str, Any]:
-    """One answer: ``{"statuses": …}``, or what is wrong with the question or its log."""
-    row = question["row"]
-    parser = find_parser(row["log_parser"])
-    if parser is None:
-        return {"unknown": row["log_parser"] or row["repo"]}
-    if question["ask"] == "known":
-        return {"parser": parser.__name__}
-    log = Path(question["log"]).read_text(encoding="utf-8", errors="replace")
+    """Return an instance's evaluation script, or, for a log of it, the package's report."""
     try:
-        return {"statuses": statuses(parser, log, row["instance_id"])}
+        grading, utils = import_package()
+    except Exception as error:  # noqa: BLE001  (importing a foreign package may raise anything)
+        missing = isinstance(error, ModuleNotFoundError | importlib.metadata.PackageNotFoundError)
+        return {"missing" if missing else "broken": f"{type(error).__name__}: {error}"}
+    row = question["row"]
+    if row["log_parser"] not in grading.PARSER_REGISTRY:
+        return {"parsers": sorted(grading.PARSER_REGISTRY)}
+    spec = utils.make_test_spec(row)
+    if "log" not in question:
+        return {"script": spec.eval_script}
+    prediction = {"instance_id": row["instance_id"], "model_patch": ""}
+    try:
+        report = grading.get_eval_report(spec, prediction, question["log"], include_tests_status=True)
     except Exception as error:  # noqa: BLE001  (a parser may fail in any way on a log that graded code wrote)
         return {"unreadable": f"{type(error).__name__}: {error}"}
-
-
-def open_package() -> str:
-    """Return the package's version.
-
-    ``swebench`` and ``swebench.harness`` import all that they have when they are imported (8 s, 180 MB), of which
-    parsing needs next to nothing: both are put in place unexecuted.
-    """
-    version = importlib.metadata.version("swebench")
-    if int(version.split(".")[0]) < 5:
-        raise RuntimeError(f"version {version} is too old; 5 or newer is needed")
-    for name in ("swebench", "swebench.harness"):
-        spec = importlib.util.find_spec(name)
-        assert spec is not None
-        module = ModuleType(name)
-        module.__path__ = list(spec.submodule_search_locations or ())
-        sys.modules[name] = module
-    importlib.import_module("swebench.harness.log_parsers")
-    return version
+    return {"report": report[row["instance_id"]]}
 
 
 def main() -> None:
-    """Answers questions until its input ends."""
-    sys.setrecursionlimit(10_000)
+    """Answer one question."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     # The package and what it imports print now and then.
     os.dup2(2, 1)
-
-    def say(reply: Mapping[str, Any]) -> None:
-        replies.write(json.dumps(reply) + "\n")
-        replies.flush()
-
-    try:
-        version = open_package()
-    except Exception as error:  # noqa: BLE001  (whatever the import of a foreign package raises)
-        missing = isinstance(error, importlib.metadata.PackageNotFoundError)
-        say({"missing" if missing else "broken": f"{type(error).__name__}: {error}"})
-        return
-    say({"version": version})
-    for line in sys.stdin:
-        say(answer(json.loads(line)))
+    json.dump(answer(json.load(sys.stdin)), replies)
+    replies.close()
 
 
 if __name__ == "__main__":

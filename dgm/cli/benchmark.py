@@ -5,7 +5,6 @@ import logging
 import click
 
 from dgm.cli.benchmark_calibrate import calibrate
-from dgm.cli.benchmark_draw import draw
 from dgm.cli.benchmark_edit import filter_, merge, split
 from dgm.cli.benchmark_fetch import fetch
 from dgm.cli.benchmark_import import import_
@@ -24,5 +23,5 @@ def benchmark() -> None:
     logging.getLogger("dgm.benchmarks").setLevel(logging.ERROR)
 
 
-for command in (list_, show, fetch, import_, mine, verify, calibrate, draw, merge, filter_, split):
+for command in (list_, show, fetch, import_, mine, verify, calibrate, merge, filter_, split):
     benchmark.add_command(command)

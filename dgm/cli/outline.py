@@ -143,7 +143,7 @@ def _describe_formats() -> dict[str, dict[str, Any]]:
 def _list_names() -> dict[str, list[str]]:
     """Return the built-in names by kind; plug-ins are looked up on request."""
     from dgm.archive.codec import KINDS
-    from dgm.benchmarks import swebench_subsets
+    from dgm.benchmarks.swebench_rows import subset_names
     from dgm.meta.registry import BUILTIN as OPERATORS
     from dgm.models.choose import AUTO
     from dgm.models.choose import BUILTIN as MODELS
@@ -160,7 +160,7 @@ def _list_names() -> dict[str, list[str]]:
         "kinds": KINDS,
         "recipes": recipes.names(),
         "sandboxes": ["auto", *ENGINES],
-        "subsets": swebench_subsets.names(),
+        "subsets": subset_names(),
         "families": FAMILIES,
         **{group: builtin for group, builtin, _ in PARTS.values()},
     }

@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dgm.benchmarks import swebench_fetch
+from dgm.benchmarks import swebench_images
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.swebench import SwebenchBenchmark
-from dgm.benchmarks.swebench_fetch import Estimate, Stage, Step
-from dgm.benchmarks.swebench_images import store_of
 from dgm.config import BenchmarksSettings
 from dgm.domain import TaskId
 from dgm.errors import DgmError, UserError
@@ -18,7 +16,6 @@ from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 from dgm.sessions.image_states import HERE, find_image_states
 from dgm.sessions.suites import list_all_tasks
 
-GB = 1e9
 Say = Callable[[str, str], None]
 """Callback that takes an image or instance and its progress."""
 
@@ -131,42 +128,21 @@ def _plan_instances(
     workers: int,
 ) -> FetchPlan:
     instances = [opened.instance(task) for task in tasks]
-    store, chosen = store_of(engine), settings.swebench.images
-    found = swebench_fetch.estimate(instances, chosen, store)
+    store, images = swebench_images.store_of(engine), settings.swebench.images
+    missing = sum(not store.has(swebench_images.tag_of(instance, images)) for instance in instances)
+    disk_gb = settings.swebench.disk_gb
 
     def do(say: Say, outcome: FetchOutcome) -> None:
-        done = swebench_fetch.fetch(
-            instances,
-            chosen,
-            store,
-            at_once=workers,
-            disk_gb=settings.swebench.disk_gb,
-            report=lambda step: say(step.instance, _stage_text(step)),
+        fetched = swebench_images.fetch(
+            instances, images, store, workers=workers, disk_gb=disk_gb, progress=say
         )
-        outcome.ready += done.ready
-        outcome.failed |= done.failed
-        outcome.removed += done.removed
+        outcome.ready += fetched.ready
+        outcome.failed |= fetched.failed
+        outcome.removed += fetched.removed
 
-    facts = {
-        "benchmark": opened.name,
-        "here": found.here,
-        "missing": found.missing,
-    }
-    return FetchPlan(_estimate_text(opened.name, found, settings.swebench.disk_gb), facts, do)
-
-
-def _estimate_text(name: str, found: Estimate, disk_gb: float) -> str:
-    if not found.missing:
-        return ""
-    return (
-        f"{name}: {found.missing} of {found.here + found.missing} instances have no image here; "
+    told = (
+        f"{opened.name}: {missing} of {len(instances)} instances have no image here; "
         f"an image takes a few GB on disk, of which {disk_gb:g} are allowed in all"
     )
-
-
-def _stage_text(step: Step) -> str:
-    if step.stage is Stage.FAILED:
-        return f"failed: {step.said}"
-    if step.stage is Stage.PULLING and step.size:
-        return f"pulling {step.came / 1e6:.0f} of {step.size / 1e6:.0f} MB"
-    return step.stage.value
+    facts = {"benchmark": opened.name, "here": len(instances) - missing, "missing": missing}
+    return FetchPlan(told if missing else "", facts, do)

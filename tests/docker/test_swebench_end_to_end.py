@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import os
-import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from dgm.benchmarks import swebench_grading
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.swebench import open_swebench
-from dgm.benchmarks.swebench_parsers import Parsers
 from dgm.config import BenchmarksSettings
 from dgm.domain import Split, TaskId, Verdict
 from dgm.errors import Infrastructure, UserError
@@ -49,20 +47,6 @@ def engine():
 
 
 @pytest.fixture(scope="module")
-def parsers():
-    """The swebench package: in this interpreter, or in the one that DGM_SWEBENCH_PYTHON names."""
-    made = Parsers(os.environ.get("DGM_SWEBENCH_PYTHON", sys.executable))
-    try:
-        made.check({"instance_id": "any", "repo": "psf/requests"})
-    except UserError as error:
-        if os.environ.get("DGM_REQUIRE_DOCKER") == "1":
-            pytest.fail(str(error))
-        pytest.skip(f"NOT RUN: {error}")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def suite(engine):
     """The instances; their images are built from the repositories beside them, without a registry."""
     base = engine.build("polyglot-python")
@@ -74,16 +58,9 @@ def suite(engine):
 
 
 @pytest.fixture
-def grade(suite, engine, parsers):
+def grade(suite):
     """Grades a patch for an instance."""
-
-    def call(instance, patch):
-        task = TaskId(instance)
-        suite.workspace(task)
-        exam = suite.exam(task)
-        return asyncio.run(swebench_grading.grade(exam, patch, engine, parsers, LABELS))
-
-    return call
+    return lambda instance, patch: asyncio.run(suite.grade(TaskId(instance), patch, LABELS))
 
 
 def _build(engine, row, base):
@@ -135,32 +112,6 @@ def test_patch_that_fixes_and_breaks_is_unresolved_at_score_zero(grade, instance
     assert "tests that passed are broken" in graded.reason
 
 
-@pytest.mark.parametrize("instance", IDS)
-def test_patch_that_forges_results_is_unresolved(grade, instance):
-    assert grade(instance, PATCHES[instance]["forging"].encode()).verdict is Verdict.UNRESOLVED
-
-
-def test_patch_that_forges_results_beside_a_fix_of_the_runner_is_without_effect(grade):
-    instance = IDS[2]
-    graded = grade(instance, reference(instance) + PATCHES[instance]["forging"].encode())
-    assert graded.verdict is Verdict.RESOLVED
-    assert "edits to conftest.py were undone" in graded.reason
-
-
-def test_patch_that_takes_the_runners_place_is_without_effect(grade):
-    lines = [
-        "import os",
-        *(f"print({f'PASSED {test}'!r})" for key in TESTS for test in ROWS[0][key]),
-        "os._exit(0)",
-    ]
-    body = "".join(f"+{line}\n" for line in lines)
-    head = "diff --git a/pytest.py b/pytest.py\nnew file mode 100644\n--- /dev/null\n+++ b/pytest.py\n"
-    runner = f"{head}@@ -0,0 +1,{len(lines)} @@\n"
-    graded = grade(IDS[0], PATCHES[IDS[0]]["wrong"].encode() + (runner + body).encode())
-    assert graded.verdict is Verdict.UNRESOLVED
-    assert "edits to pytest.py were undone" in graded.reason
-
-
 def test_patch_that_does_not_import_is_the_patchs_own_failure(grade):
     """No test runs with it, so the run without it decides whether the image is at fault."""
     broken = (
@@ -169,13 +120,49 @@ def test_patch_that_does_not_import_is_the_patchs_own_failure(grade):
     )
     graded = grade(IDS[1], broken)
     assert graded.verdict is Verdict.UNRESOLVED
-    assert "no test ran" in graded.reason
+    assert "no result in the tests' log" in graded.reason
 
 
-def test_image_without_the_test_runner_is_nobodys_failure(suite, engine, parsers):
-    exam = replace(suite.exam(TaskId(IDS[0])), test_cmd="no-such-runner -v")
+def test_patch_that_does_not_fit_is_refused_with_gits_reason(grade):
+    wrong = reference(IDS[0]).replace(b"-        self._items[name]", b"-        self.things[name]")
+    reason = "the patch does not apply: error: patch failed: basket/__init__.py"
+    assert grade(IDS[0], wrong).reason.startswith(reason)
+
+
+def test_edits_to_hidden_tests_are_undone_by_the_script(grade):
+    edited = (
+        b"--- a/tests/test_ledger.py\n+++ b/tests/test_ledger.py\n@@ -1,1 +1,2 @@\n+raise SystemExit\n "
+        + (PLACE / "repos" / "ledger" / "tests" / "test_ledger.py").read_bytes().split(b"\n")[0]
+        + b"\n"
+    )
+    assert grade(IDS[1], reference(IDS[1]) + edited).verdict is Verdict.RESOLVED
+
+
+def test_process_left_behind_does_not_hold_up_the_grading(grade):
+    staying = (
+        b"--- a/ledger/__init__.py\n+++ b/ledger/__init__.py\n@@ -1 +1,2 @@\n"
+        b"+import subprocess; subprocess.Popen(['sleep', '3000'], start_new_session=True)\n"
+        b' """Accounts and what is booked on them."""\n'
+    )
+    assert "tests that must pass fail" in grade(IDS[1], staying).reason
+
+
+def test_image_without_the_test_runner_is_nobodys_failure(suite, engine):
+    exam = suite.exam(TaskId(IDS[0]))
+    exam = replace(exam, script=exam.script.replace("pytest", "no-such-runner"))
     with pytest.raises(Infrastructure, match="no test runs in its image, even without a patch"):
-        asyncio.run(swebench_grading.grade(exam, reference(IDS[0]), engine, parsers, LABELS))
+        asyncio.run(swebench_grading.grade(exam, reference(IDS[0]), engine, LABELS))
+
+
+@pytest.mark.parametrize("letters", ["é", "漢字"])
+def test_locale_that_the_image_lacks_is_utf8(suite, engine, letters):
+    """Old Pythons take text for ASCII under a locale that is missing; ``wc -m`` does, too."""
+    exam = suite.exam(TaskId(IDS[1]))
+    count = f"printf {letters} | LC_ALL=en_US.UTF-8 wc -m\npython3 runtests.py"
+    exam = replace(exam, script=exam.script.replace("python3 runtests.py", count))
+    graded = asyncio.run(swebench_grading.grade(exam, reference(IDS[1]), engine, LABELS))
+    assert graded.verdict is Verdict.RESOLVED
+    assert f"\n{len(letters)}\n".encode() in graded.log
 
 
 def test_hidden_tests_are_not_in_the_workspace_nor_in_what_is_shown(suite, grade):

@@ -195,7 +195,6 @@ def test_fetch_tells_a_ready_image_that_nobody_has(dgm, docker, tmp_path):
         (("import", "/nowhere", "x"), "no such folder"),
         (("import", HARBOR, "x", "--image", "pyhton"), "did you mean 'python'"),
         (("import", HARBOR, HARBOR / "x"), "lies in the folder that is imported"),
-        (("draw", "starter", "x.toml", "--search", "3"), "subsets are drawn of SWE-bench only"),
     ],
 )
 def test_bad_input_is_one_line(dgm, boxed, tmp_path, words, message):

@@ -1,44 +1,56 @@
-"""Test logs of every kind with the verdict that each gets: the rows of ``docs/swebench-grading.md``."""
+"""Logs of evaluation scripts with the verdict that each gets: the rows of ``docs/swebench-grading.md``."""
 
 from dataclasses import dataclass
 
-NONCE = "0123456789abcdef"
+from dgm.protocols import Completed
+
 FIXED, KEPT = "tests/test_cart.py::test_total", "tests/test_cart.py::test_empty"
-PYTEST = "psf/requests"
-DJANGO = "django/django"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run of an evaluation script, canned."""
+    """One grading, canned."""
 
     title: str
     log: str
     """Between the markers."""
     verdict: str
     exit_code: int = 0
-    prepared: tuple[str, ...] = ("ready", "applied", "testing")
-    """What the script says of itself first."""
-    words: tuple[str, ...] = ()
-    """What it says after that."""
-    repo: str = PYTEST
+    applied: str = "applied "
+    """What applying the patch came to."""
+    before: str = ""
+    """Output before the start marker."""
+    log_parser: str = "parse_log_pytest"
     fail_to_pass: tuple[str, ...] = (FIXED,)
     pass_to_pass: tuple[str, ...] = (KEPT,)
     fail_only: bool = False
     control: str = ""
-    """The log of the run without the patch, asked for where no test ran."""
+    """The log of the run without the patch, asked for if the package finds no result."""
     patch: bytes = b"--- a/cart.py\n+++ b/cart.py\n@@ -1 +1 @@\n-a\n+b\n"
     started: bool = True
     ended: bool = True
+    timed_out: bool = False
 
-    def output(self, log: str | None = None) -> bytes:
-        """What the script prints."""
-        words = [f">>>>> {NONCE} {word}" for word in (*self.prepared, *self.words)]
-        if self.started:
-            words += [f">>>>> {NONCE} start", self.log if log is None else log]
-        if self.ended:
-            words += [f">>>>> {NONCE} end {self.exit_code if log is None else 0}"]
-        return ("\n".join(words) + "\n").encode("utf-8", "surrogateescape")
+    def completed(self) -> Completed:
+        """What the sandbox says of the evaluation script."""
+        log = script_output(self.log, self.exit_code, started=self.started, ended=self.ended)
+        output = (self.before + log).encode("utf-8", "surrogateescape")
+        return Completed(0, output, timed_out=self.timed_out)
+
+    def control_completed(self) -> Completed:
+        """The same without the patch."""
+        return Completed(0, script_output(self.control, 0).encode())
+
+
+def script_output(log: str, exit_code: int, *, started: bool = True, ended: bool = True) -> str:
+    """Return what an evaluation script prints."""
+    lines = ["+ git apply -v -", "Applied patch tests/test_cart.py cleanly."]
+    lines += ["+ : '>>>>> Start Test Output'"] if started else []
+    lines += [log]
+    if ended:
+        exit_lines = [f"+ echo '>>>>> Test Exit Code: {exit_code}'", f">>>>> Test Exit Code: {exit_code}"]
+        lines += ["+ : '>>>>> End Test Output'", *exit_lines]
+    return "\n".join([*lines, ""])
 
 
 def summary(*lines: str) -> str:
@@ -56,7 +68,11 @@ def source(path: str, new: str = "b") -> bytes:
 ALL_PASS = summary(f"PASSED {KEPT}", f"PASSED {FIXED}")
 OTHER = "tests/test_other.py::test_old"
 DJANGO_FIXED, DJANGO_KEPT = "test_total (cart.tests.Cart)", "test_empty (cart.tests.Cart)"
-DJANGO_CASE = {"repo": DJANGO, "fail_to_pass": (DJANGO_FIXED,), "pass_to_pass": (DJANGO_KEPT,)}
+DJANGO_CASE = {
+    "log_parser": "parse_log_django",
+    "fail_to_pass": (DJANGO_FIXED,),
+    "pass_to_pass": (DJANGO_KEPT,),
+}
 NOTHING = "Traceback (most recent call last):\nImportError: cannot import name 'Cart'"
 
 CASES = (
@@ -105,6 +121,7 @@ CASES = (
         summary(f"FAILED {FIXED}", f"PASSED {FIXED}", f"PASSED {KEPT}"),
         "unresolved",
         1,
+        control=ALL_PASS,
     ),
     Case(
         "a test is named twice, both times as passed",
@@ -122,18 +139,26 @@ CASES = (
         summary(f"FAILED {FIXED} - x", f"PASSED {KEPT}") + f"\nPASSED {FIXED}",
         "unresolved",
         1,
+        control=ALL_PASS,
+    ),
+    Case(
+        "graded code prints PASSED lines at its exit, after the runner, and ends with 0",
+        summary(f"FAILED {FIXED} - x", f"PASSED {KEPT}") + f"\nPASSED {FIXED}",
+        "resolved",
     ),
     Case(
         "graded code prints PASSED lines instead of the runner's log",
         f"PASSED {FIXED}\nPASSED {KEPT}",
         "unresolved",
         3,
+        control=ALL_PASS,
     ),
     Case(
         "Django's runner: a spoofed ok after a failure",
         f"{DJANGO_FIXED} ... FAIL\n{DJANGO_KEPT} ... ok\n{DJANGO_FIXED} ... ok\nRan 2 tests in 0.1s",
         "unresolved",
         1,
+        control=f"{DJANGO_KEPT} ... ok\nRan 1 test in 0.1s",
         **DJANGO_CASE,
     ),
     Case(
@@ -149,18 +174,19 @@ CASES = (
         **DJANGO_CASE,
     ),
     Case(
-        "graded code prints an end marker without the nonce",
-        f">>>>> End Test Output\n>>>>> end 0\nPASSED {FIXED}\n"
+        "graded code prints an end marker",
+        f"PASSED {FIXED}\nPASSED {KEPT}\n>>>>> End Test Output\n"
         + summary(f"FAILED {FIXED}", f"PASSED {KEPT}"),
         "unresolved",
         1,
+        control=ALL_PASS,
     ),
     Case(
         "PASSED lines before the start marker",
         summary(f"FAILED {FIXED}", f"PASSED {KEPT}"),
         "unresolved",
         1,
-        words=(f"said\nPASSED {FIXED}",),
+        before=f"PASSED {FIXED}\n",
     ),
     Case(
         "all graded tests pass, an ungraded one fails",
@@ -168,54 +194,23 @@ CASES = (
         "resolved",
         1,
     ),
-    Case("nothing failed in the log, but the test command did", ALL_PASS, "unresolved", 1),
+    Case("nothing failed in the log, but the test command did", ALL_PASS, "unresolved", 1, control=ALL_PASS),
     Case(
         "exit code 0 although a graded test fails", summary(f"PASSED {KEPT}", f"FAILED {FIXED}"), "unresolved"
     ),
-    Case("time-out, with passing tests in the log", ALL_PASS, "unresolved", 124, words=("late 60",)),
+    Case("time-out, with passing tests in the log", ALL_PASS, "unresolved", timed_out=True),
+    Case("patch does not apply", "", "unresolved", applied="refused error: patch failed: cart.py:1"),
+    Case("no git in the image", "", "invalid", applied="broken there is no git in the image"),
+    Case("log without test markers", "", "invalid", started=False, ended=False),
     Case(
-        "patch does not apply",
+        "log without test markers, and one with them without the patch",
         "",
         "unresolved",
-        prepared=("refused error: patch failed: cart.py:1",),
         started=False,
         ended=False,
+        control=ALL_PASS,
     ),
-    Case(
-        "patch does not apply, and the log says that all pass",
-        ALL_PASS,
-        "unresolved",
-        words=("refused error: corrupt patch",),
-    ),
-    Case(
-        "test patch does not apply",
-        "",
-        "invalid",
-        prepared=("unfit error: tests/test_cart.py: No such file",),
-        started=False,
-        ended=False,
-    ),
-    Case(
-        "no repository in the image",
-        "",
-        "invalid",
-        prepared=("broken there is no folder /testbed in the image",),
-        started=False,
-        ended=False,
-    ),
-    Case(
-        "log without test markers",
-        "",
-        "invalid",
-        prepared=("ready", "applied"),
-        started=False,
-        ended=False,
-    ),
-    Case("log without a start marker", "", "invalid", 2, started=False),
-    Case(
-        "the evaluation script is killed before the first test", "", "unresolved", started=False, ended=False
-    ),
-    Case("log breaks off between the markers", ALL_PASS, "unresolved", ended=False),
+    Case("log breaks off between the markers", ALL_PASS, "unresolved", ended=False, control=ALL_PASS),
     Case(
         "name cut within its parameters",
         summary("PASSED tests/t.py::test_p[log(photon", f"PASSED {KEPT}"),
@@ -258,7 +253,7 @@ CASES = (
         "log lists failures only, and tests ran",
         "TOTAL: 12 SUCCESS",
         "resolved",
-        repo="chartjs/Chart.js",
+        log_parser="parse_log_chart_js",
         fail_only=True,
     ),
     Case(
@@ -266,26 +261,13 @@ CASES = (
         "Executed 0 of 0",
         "invalid",
         1,
-        repo="chartjs/Chart.js",
+        log_parser="parse_log_chart_js",
         fail_only=True,
         control="Executed 0 of 0",
     ),
     Case("empty patch", "", "unresolved", patch=b"\n"),
-    Case("patch of nothing but the instance's tests", "", "unresolved", patch=source("tests/test_cart.py")),
-    Case("patch of other tests, and all pass", ALL_PASS, "unresolved", patch=source("tests/test_more.py")),
     Case(
-        "patch of nothing but conftest.py, and all pass", ALL_PASS, "unresolved", patch=source("conftest.py")
+        "patch of nothing but tests, and all pass", ALL_PASS, "resolved", patch=source("tests/test_more.py")
     ),
-    Case(
-        "patch of the fix and of conftest.py",
-        ALL_PASS,
-        "resolved",
-        patch=source("cart.py") + source("tests/conftest.py"),
-    ),
-    Case(
-        "patch of the fix and of tox.ini", ALL_PASS, "resolved", patch=source("cart.py") + source("tox.ini")
-    ),
-    Case("patch that leaves the repository", "", "unresolved", patch=source("../../etc/passwd")),
-    Case("patch of .git", "", "unresolved", patch=source(".git/hooks/post-checkout")),
-    Case("patch that is no diff", "", "unresolved", patch=b"I have fixed the fault.\n"),
+    Case("patch that is no diff", "", "unresolved", applied="refused error: No valid patches in input"),
 )

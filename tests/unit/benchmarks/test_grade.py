@@ -279,7 +279,7 @@ def test_a_reward_that_is_not_surely_the_commands_does_not_count(end, reason):
         ("go", {"flags": ("-tags=a",), "options": ("-short",)}, ["a"],
          "go test -json -vet=off -count=1 -tags=a -short"),
         ("node", {"flags": ("--import=tsx",), "patterns": ("src",)}, [],
-         "node --import=tsx --test --test-reporter=junit --test-reporter-destination={report}"),
+         "node --import=tsx --test --test-reporter={reporter} --test-reporter-destination={report}"),
         ("mocha", {"options": ("--ui=tdd",), "patterns": ("src",)}, [],
          "node /node_modules/.bin/mocha --reporter={reporter} --no-parallel --no-bail --exit --ui=tdd src"),
         ("vitest", {"patterns": ("src",)}, ["a.js"],

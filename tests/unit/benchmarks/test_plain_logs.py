@@ -5,13 +5,8 @@ import base64
 
 import pytest
 
-from dgm.benchmarks import swebench_logs
 from dgm.benchmarks.plain_logs import plain_log
-from dgm.benchmarks.polyglot_reports import catch_xml, go_lines, rust_lines
 from dgm.benchmarks.suites import SuiteBenchmark
-from dgm.benchmarks.swebench_verdicts import Expected, Results, judge
-from dgm.benchmarks.test_outcomes import TestOutcome
-from dgm.domain import Verdict
 from tests.support.suite_on_disk import TASK, make_suite
 from tests.unit.benchmarks.test_suite_grading import Says
 
@@ -38,30 +33,6 @@ def test_what_moves_a_cursor_or_colours_is_gone(log, plain):
     assert plain_log(log) == plain
 
 
-def test_swebench_reads_a_status_behind_colours_and_a_long_progress_bar(tmp_path):
-    bar = b"".join(b"\r%6d of 9999" % n for n in range(9999))
-    output = b">>>>> n0 start\n" + bar + b"\r\x1b[32mPASSED\x1b[0m t.py::test_x\r\n>>>>> n0 end 0\n"
-    log = swebench_logs.read(output, "n0", tmp_path / "log")
-    assert log.text().endswith("\nPASSED t.py::test_x\n")
-
-
-def test_of_a_long_log_coloured_results_are_kept(tmp_path):
-    filler = b"x" * 99 + b"\n"
-    output = (
-        b">>>>> n0 start\n"
-        + filler * 25_000
-        + b"\x1b[32mPASSED\x1b[0m t\n"
-        + filler * 25_000
-        + b">>>>> n0 end 0\n"
-    )
-    log = swebench_logs.read(output, "n0", tmp_path / "log")
-    assert log.cut and "\nPASSED t\n" in log.text()
-
-
-def test_a_test_whose_name_holds_an_escape_is_found_in_the_plain_log():
-    assert judge(Expected(["t[\x1b[31m]"], []), Results({"t[]": "PASSED"}, 0)).verdict is Verdict.RESOLVED
-
-
 @pytest.mark.starts_processes
 def test_the_starter_suite_masks_a_hidden_line_that_is_coloured(tmp_path):
     make_suite(tmp_path / "tiny")
@@ -74,20 +45,3 @@ def test_the_starter_suite_masks_a_hidden_line_that_is_coloured(tmp_path):
     graded = asyncio.run(suite.grade(TASK, b"--- a/x\n+++ b/x\n", {}))
     # One line from each of two sandboxes: of the hidden module, and of the visible ones.
     assert graded.log == 2 * b"[line of a hidden test]\n"
-
-
-MARK = "q00"
-
-
-@pytest.mark.parametrize(
-    ("read", "results", "marked"),
-    [
-        (go_lines, b"", b"\x1b[31m--- FAIL: Test_q00 (0.00s)\x1b[0m\n"),
-        (rust_lines, b"", b'\x1b[0m{ "type": "test", "name": "q00::Test", "event": "failed" }\x1b[0m\n'),
-        (catch_xml, b'<TestCase name="q00 Test"><Failure>\x1b[31mno\x1b[0m</Failure></TestCase>', b""),
-    ],
-    ids=["go", "rust", "c++"],
-)
-def test_tools_of_polyglot_are_read_without_their_colours(read, results, marked):
-    report = read(plain_log(results).decode(), plain_log(marked).decode(), MARK)
-    assert [result.outcome for result in report.results.values()] == [TestOutcome.FAILED]

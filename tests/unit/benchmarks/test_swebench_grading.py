@@ -1,45 +1,43 @@
-"""Every kind of test log gets its verdict and a reason; the table of them is the documentation."""
+"""Every kind of test log gets the swebench package's own verdict; the table of them is the documentation."""
 
 import asyncio
 import contextlib
 import os
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks import swebench_grading
-from dgm.benchmarks.swebench_grading import Exam
-from dgm.benchmarks.swebench_parsers import Parsers
-from dgm.benchmarks.swebench_verdicts import Expected, Results, judge
+from dgm.benchmarks import swebench_grading, swebench_worker
+from dgm.benchmarks.swebench_grading import Exam, make_script
+from dgm.benchmarks.swebench_rows import Instance, load
 from dgm.domain import Verdict
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Completed, SandboxSpec
-from tests.support.swebench_cases import ALL_PASS, CASES, FIXED, KEPT, NONCE, PYTEST, Case, source, summary
+from tests.support.swebench_cases import ALL_PASS, CASES, FIXED, KEPT, Case, source, summary
 
 pytestmark = pytest.mark.starts_processes
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "swebench-grading.md"
-PYTHON = os.environ.get("DGM_SWEBENCH_PYTHON", sys.executable)
+ROWS = Path(__file__).parents[2] / "docker" / "swebench" / "instances.jsonl"
 TABLE = re.compile(r"(?s)(<!-- table -->\n).*?(<!-- end of table -->)")
 
 
 class CannedSandbox:
-    """Answers with the next of its outputs, whatever is run."""
+    """Applies a patch, and prints the next of its logs."""
 
-    def __init__(self, outputs):
-        self.outputs = list(outputs)
+    def __init__(self, applied, logs):
+        self.applied = applied
+        self.logs = list(logs)
         self.put_in = {}
 
     async def put(self, files, target):
         self.put_in = files
 
-    async def exec(self, argv, *, stdin, **more):
-        output = self.outputs.pop(0)
-        if isinstance(output, Completed):
-            return output
-        return Completed(0, output.replace(NONCE.encode(), stdin.strip()))
+    async def exec(self, argv, **_options):
+        return self.logs.pop(0) if argv[0] == "bash" else Completed(0, f"{self.applied}\n".encode())
 
 
 class CannedEngine:
@@ -47,8 +45,8 @@ class CannedEngine:
 
     name = "canned"
 
-    def __init__(self, *outputs):
-        self.sandbox = CannedSandbox(outputs)
+    def __init__(self, *logs, applied="applied "):
+        self.sandbox = CannedSandbox(applied, logs)
         self.opened = 0
 
     @contextlib.asynccontextmanager
@@ -57,67 +55,87 @@ class CannedEngine:
         yield self.sandbox
 
 
-@pytest.fixture(scope="module")
-def parsers():
-    """The swebench package: in this interpreter, or in the one that DGM_SWEBENCH_PYTHON names."""
-    made = Parsers(PYTHON)
+@pytest.fixture(scope="module", autouse=True)
+def package():
+    """The swebench package's own modules."""
     try:
-        made.check({"instance_id": "any", "repo": PYTEST, "log_parser": ""})
-    except UserError as error:
+        metadata.version("swebench")
+    except metadata.PackageNotFoundError as error:
         if os.environ.get("DGM_REQUIRE_DOCKER") == "1":
             pytest.fail(str(error))
         pytest.skip(f"NOT RUN: {error}")
-    yield made
-    made.close()
+    before = dict(sys.modules)
+    yield swebench_worker.import_package()
+    for name in set(sys.modules) - set(before):
+        if name.partition(".")[0] in ("swebench", *swebench_worker.UNUSED):
+            del sys.modules[name]
 
 
-def exam(case=CASES[0], **more):
+def instance(case=CASES[0], **fields):
     """An instance as the case has it."""
-    given = {
-        "instance": "shop__cart-1",
-        "repo": case.repo,
+    row = {
+        "instance_id": "shop__cart-1",
+        "repo": "shop/cart",
         "version": "1",
-        "base_commit": "0" * 40,
+        "base_commit": "c0ffee0" * 5,
+        "problem_statement": "",
         "test_patch": source("tests/test_cart.py", "    assert total([1, 2]) == 3").decode(),
-        "reference": source("cart.py").decode(),
-        "fail_to_pass": case.fail_to_pass,
-        "pass_to_pass": case.pass_to_pass,
-        "spec": SandboxSpec(image="docker:shop"),
-        "timeout_s": 60,
-        "fail_only": case.fail_only,
-        "log_parser": "parse_log_chart_js" if case.fail_only else "",
-        "test_cmd": "pytest -rA tests/test_cart.py",
+        "patch": source("cart.py").decode(),
+        "FAIL_TO_PASS": list(case.fail_to_pass),
+        "PASS_TO_PASS": list(case.pass_to_pass),
+        "image": "shop",
+        "eval_type": "fail_only" if case.fail_only else "pass_and_fail",
+        "log_parser": case.log_parser,
+        "eval_script": "git checkout c0ffee\n: '>>>>> Start Test Output'\npytest\n: '>>>>> End Test Output'\n",
     }
-    return Exam(**{**given, **more})
+    return Instance.model_validate(row | fields)
 
 
-def graded(case, parsers, engine=None):
-    engine = engine or CannedEngine(case.output(), case.output(case.control))
-    return asyncio.run(swebench_grading.grade(exam(case), case.patch, engine, parsers, {}))
+def grade(case, engine=None):
+    engine = engine or CannedEngine(case.completed(), case.control_completed(), applied=case.applied)
+    exam = Exam(instance(case), "true", SandboxSpec(image="docker:shop"), 60)
+    return asyncio.run(swebench_grading.grade(exam, case.patch, engine, {}))
 
 
-def verdict_and_reason(case, parsers):
+def verdict_and_reason(case):
     try:
-        grade = graded(case, parsers)
+        graded = grade(case)
     except Infrastructure as error:
         return "invalid", str(error)
-    return grade.verdict.value, grade.reason
+    return graded.verdict.value, graded.reason
 
 
-@pytest.mark.starts_processes
+@pytest.fixture(scope="module")
+def results():
+    """Verdicts and reasons by the title of the case."""
+    return {case.title: verdict_and_reason(case) for case in CASES}
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-def test_case_gets_its_verdict(case, parsers):
-    verdict, reason = verdict_and_reason(case, parsers)
+def test_case_gets_its_verdict(case, results):
+    verdict, reason = results[case.title]
     assert verdict == case.verdict, reason
     assert reason.isprintable()
 
 
-def test_documented_table_is_what_grading_does(parsers):
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+def test_log_gets_the_packages_own_verdict(case, package, tmp_path):
+    grading, utils = package
+    log = tmp_path / "test_output.txt"
+    log.write_text(case.completed().output.decode(errors="replace"))
+    spec = utils.make_test_spec(dict(instance(case).row()))
+    prediction = {"instance_id": spec.instance_id, "model_patch": case.patch.decode()}
+    report = grading.get_eval_report(spec, prediction, log, include_tests_status=False)[spec.instance_id]
+    # The harness reads no log of a run that it stopped or did not start.
+    is_read = case.patch.strip() and case.applied == "applied " and not case.timed_out
+    assert (case.verdict == "resolved") is bool(is_read and report["resolved"])
+
+
+def test_documented_table_is_what_grading_does(results):
     """``DGM_WRITE_DOCS=1`` writes it."""
     rows = ["| case | verdict | reason |", "|---|---|---|"]
-    for case in CASES:
-        verdict, reason = verdict_and_reason(case, parsers)
-        rows.append(f"| {case.title} | {verdict} | {reason.replace('|', '&#124;')} |")
+    for title, (verdict, reason) in results.items():
+        rows.append(f"| {title} | {verdict} | {reason.replace('|', '&#124;')} |")
     text = DOCUMENT.read_text(encoding="utf-8")
     wanted = TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
     if os.environ.get("DGM_WRITE_DOCS") == "1":
@@ -127,91 +145,105 @@ def test_documented_table_is_what_grading_does(parsers):
     )
 
 
-def test_score_is_the_share_of_fixed_tests_unless_one_broke(parsers):
+def test_score_is_the_share_of_fixed_tests_unless_one_broke():
     half = Case(
         "", summary("PASSED a::x", "FAILED a::y", f"PASSED {KEPT}"), "", 1, fail_to_pass=("a::x", "a::y")
     )
     broken = Case("", summary("PASSED a::x", f"FAILED {KEPT}"), "", 1, fail_to_pass=("a::x",))
-    assert [graded(case, parsers).score for case in (half, broken)] == [0.5, 0.0]
+    assert [grade(case).score for case in (half, broken)] == [0.5, 0.0]
 
 
-def test_empty_patch_opens_no_sandbox(parsers):
+def test_empty_patch_opens_no_sandbox():
     engine = CannedEngine()
-    graded(Case("", "", "", patch=b""), parsers, engine)
+    grade(Case("", "", "", patch=b""), engine)
     assert engine.opened == 0
 
 
-def test_running_out_of_memory_is_the_patchs_own_doing(parsers):
-    output = CASES[0].output()
-    engine = CannedEngine(Completed(137, output.replace(b"end 0", b"x"), out_of_memory=True))
-    grade = graded(CASES[0], parsers, engine)
-    assert (grade.verdict, "memory" in grade.reason) == (Verdict.UNRESOLVED, True)
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [({"out_of_memory": True}, "ran out of memory"), ({"truncated": True}, "more than can be kept")],
+)
+def test_bad_end_is_the_patchs_fault_if_tests_run_without_it(end, reason):
+    control = CASES[0].completed()
+    graded = grade(CASES[0], CannedEngine(Completed(137, b"+ pytest\n", **end), control))
+    assert (graded.verdict, reason in graded.reason) == (Verdict.UNRESOLVED, True)
+    with pytest.raises(Infrastructure, match="no test runs in its image, even without a patch"):
+        grade(CASES[0], CannedEngine(Completed(137, b"", **end), Completed(124, b"", timed_out=True)))
 
 
-def test_hidden_lines_are_masked_and_only_names_and_kinds_of_errors_are_shown(parsers):
+def test_hidden_lines_are_masked_and_only_names_and_kinds_of_errors_are_shown():
     log = summary(f"PASSED {KEPT}", f"FAILED {FIXED} - AssertionError: secret")
-    case = Case("", f">       assert total([1, 2]) == 3\nE       assert total([1, 2]) == 3\n{log}", "", 1)
-    grade = graded(case, parsers)
-    assert b"total([1, 2])" not in grade.log
-    assert grade.shown == f"FAILED {FIXED}  AssertionError\n".encode()
-
-
-def test_ten_thousand_tests_with_odd_names_are_graded(parsers):
-    names = [f"tests/t.py::test_{'long' * 40}[{n}\x02]" for n in range(10_000)]
     case = Case(
-        "", summary(*(f"PASSED {name}" for name in names)), "", fail_to_pass=names[:1], pass_to_pass=names[1:]
+        "",
+        f">       assert \x1b[94mtotal([1, 2])\x1b[0m == 3\nE       assert total([1, 2]) == 3\n{log}",
+        "",
+        1,
     )
-    assert graded(case, parsers).reason == "all 10000 tests pass"
+    graded = grade(case)
+    assert b"total([1, 2])" not in graded.log
+    assert graded.shown == f"FAILED {FIXED}  AssertionError\n".encode()
 
 
-def test_unknown_repository_is_told_with_what_to_do(parsers):
-    case = Case("", ALL_PASS, "", repo="nobody/nothing")
-    with pytest.raises(UserError, match="no log parser for 'nobody/nothing'; give the instance a log_parser"):
-        graded(case, parsers)
+def test_shown_failures_are_limited():
+    names = [f"tests/t.py::test_{n:0190}" for n in range(50)]
+    graded = grade(Case("", summary(*(f"FAILED {name}" for name in names)), "", 1, fail_to_pass=names))
+    assert len(graded.failed) > 50 and len(graded.shown) == swebench_grading.SHOWN_LIMIT
 
 
-def test_instance_without_a_test_command_is_told_before_any_agent_is_paid_for(parsers):
-    swebench_grading.check(exam(), parsers)
-    with pytest.raises(UserError, match=r"^shop__cart-1: no test command: give the instance an eval_script"):
-        swebench_grading.check(exam(test_cmd="", version="nobody's"), parsers)
+def test_ten_thousand_tests_with_odd_names_are_graded():
+    names = [f"tests/t.py::test_{'long' * 40}[{n}\x02]" for n in range(10_000)]
+    log = summary(*(f"PASSED {name}" for name in names))
+    assert (
+        grade(Case("", log, "", fail_to_pass=names[:1], pass_to_pass=names[1:])).reason
+        == "all 10000 tests pass"
+    )
 
 
-@pytest.mark.starts_processes
-def test_worker_that_dies_is_invalid_and_is_started_again(parsers):
-    parsers.check({"instance_id": "any", "repo": PYTEST})
-    parsers._process.kill()
-    parsers._process.wait()
-    assert graded(CASES[0], parsers).verdict is Verdict.RESOLVED
-    with pytest.raises(Infrastructure, match="the process that reads test logs ended"):
-        parsers.statuses({"instance_id": "any", "repo": PYTEST}, Path("/nowhere/at/all"))
-    assert graded(CASES[0], parsers).verdict is Verdict.RESOLVED
+def test_unknown_parser_is_refused_with_a_suggestion():
+    with pytest.raises(
+        UserError, match=r"^shop__cart-1: swebench 5\S+ has no log parser 'parse_log_pytes' \(did you"
+    ):
+        make_script(instance(log_parser="parse_log_pytes"))
 
 
-@pytest.mark.starts_processes
-def test_log_that_holds_up_the_parser_is_unresolved_and_not_the_worlds_fault(parsers):
+def test_script_is_the_packages_on_the_one_commit_of_the_sandbox():
+    ledger = load(str(ROWS))["mini__ledger-2"]
+    script = make_script(ledger)
+    assert ledger.base_commit not in script
+    assert "git checkout HEAD tests/test_ledger.py\n" in script
+    assert "python3 runtests.py test_ledger\nSWEBENCH_TEST_EXIT_CODE=$?\n" in script
+
+
+def test_process_that_dies_is_infrastructure(monkeypatch, tmp_path):
+    worker = tmp_path / "worker.py"
+    worker.write_text("import sys; sys.exit('killed')")
+    monkeypatch.setattr(swebench_grading, "WORKER", worker)
+    with pytest.raises(Infrastructure, match="the process of swebench ended: killed"):
+        grade(CASES[0])
+
+
+def test_log_that_holds_up_the_parser_is_unresolved(monkeypatch):
     """A pattern of the parser for Django takes time with the square of such lines."""
     hostile = "test_x (a.B) ... Testing against Django installed in 'x'\n" * 20_000
-    case = Case("", hostile, "", 1, repo="django/django")
-    hasty = Parsers(PYTHON, answers_within_s=2.0)
-    try:
-        grade = graded(case, hasty)
-    finally:
-        hasty.close()
-    assert (grade.verdict, grade.reason) == (
+    monkeypatch.setattr(swebench_grading, "PACKAGE_S", 3.0)
+    graded = grade(Case("", hostile, "", 1, log_parser="parse_log_django"))
+    assert (graded.verdict, graded.reason) == (
         Verdict.UNRESOLVED,
-        "the log parser cannot read what the tests printed: no answer within 2 s",
+        "the log parser cannot read what the tests printed: no answer within 3 s",
     )
 
 
-@pytest.mark.starts_processes
-def test_missing_package_is_told_with_the_command_that_installs_it(tmp_path):
+def test_missing_package_is_reported_with_the_command_that_installs_it(monkeypatch, tmp_path):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(bare))
     with pytest.raises(UserError, match=re.escape("pip install 'dgm[swebench]'")):
-        Parsers(str(bare)).check({"instance_id": "any", "repo": PYTEST})
+        make_script(instance())
 
 
-def test_name_cut_within_parameters_that_disagree_counts_as_absent():
-    results = Results({"t[a1]": "PASSED", "t[a2]": "SKIPPED"}, 0)
-    assert judge(Expected(["t[a"], []), results).verdict is Verdict.UNRESOLVED
+def test_all_that_an_evaluation_needs_goes_into_its_sandbox():
+    engine = CannedEngine(CASES[0].completed())
+    grade(Case("", ALL_PASS, "", patch=b"+x"), engine)
+    assert engine.sandbox.put_in["model.patch"].data == b"+x\n"
+    assert engine.sandbox.put_in["eval.sh"].data == b"true"

@@ -3,36 +3,39 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
 from dgm.benchmarks import swebench_rows
 from dgm.benchmarks.context import BenchmarkContext
-from dgm.benchmarks.swebench import SwebenchBenchmark, open_swebench
-from dgm.benchmarks.swebench_images import Store, built, ensure, published, tag_of
-from dgm.benchmarks.swebench_instances import load
-from dgm.benchmarks.swebench_parsers import Parsers
-from dgm.benchmarks.swebench_subsets import everything
+from dgm.benchmarks.swebench import open_swebench
+from dgm.benchmarks.swebench_images import Store, ensure, tag_of
+from dgm.benchmarks.swebench_rows import load
 from dgm.config import BenchmarksSettings
 from dgm.domain import Split
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import InImage
 
-REPOS = {"django/django": "3.0", "sympy/sympy": "1.5", "psf/requests": "2.4", "sphinx-doc/sphinx": "3.1"}
+REPOS = ("django/django", "sympy/sympy", "psf/requests", "sphinx-doc/sphinx")
+IMAGE = "swebench/sweb.eval.x86_64.django_1776_django-1:latest"
+SCRIPT = ": '>>>>> Start Test Output'\npytest\n: '>>>>> End Test Output'\n"
 
 
 def row(number=1, repo="django/django", **given):
     base = {
         "instance_id": f"{repo.replace('/', '__')}-{number}",
         "repo": repo,
-        "version": REPOS.get(repo, "1.0"),
+        "version": "1.0",
         "base_commit": "a" * 40,
         "problem_statement": f"Thing {number} is broken.\n",
         "patch": "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n",
         "test_patch": "diff --git a/tests/t.py b/tests/t.py\n--- a/tests/t.py\n+++ b/tests/t.py\n@@ -1 +1 @@\n-a\n+b\n",
         "FAIL_TO_PASS": ["tests.t"],
         "PASS_TO_PASS": [],
+        "image": IMAGE,
+        "log_parser": "parse_log_pytest",
+        "eval_type": "pass_and_fail",
+        "eval_script": SCRIPT,
         "hints_text": "ignored",
     }
     return {key: value for key, value in {**base, **given}.items() if value is not ...}
@@ -67,7 +70,6 @@ def test_jsonl_may_be_called_json(tmp_path):
     assert len(load(str(file.rename(tmp_path / "x.json")))) == 2
 
 
-@pytest.mark.starts_processes
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
@@ -77,20 +79,17 @@ def test_jsonl_may_be_called_json(tmp_path):
             ":2: instance 'django__django-2': the field 'FAIL_TO_PASS' is missing (did you mean 'FAIL_TO_PAS'?)",
         ),
         ([row(instance_id=...)], ":1: the field 'instance_id' is missing"),
-        ([row(instance_id="../x")], "instance_id = '../x': expected a name"),
-        ([row(repo="django")], "unknown repository 'django'"),
-        ([row(FAIL_TO_PASS=[])], "FAIL_TO_PASS names no test"),
-        ([row(FAIL_TO_PASS="[oops")], "FAIL_TO_PASS is neither a list nor JSON text"),
-        ([row(PASS_TO_PASS=[1])], "PASS_TO_PASS is not a list of names"),
-        ([row(base_commit=5)], "base_commit = '5' is not a text"),
+        ([row(instance_id="../x")], "instance_id = '../x': "),
+        ([row(repo="../django", instance_id="a-1")], "repo = '../django': "),
+        ([row(FAIL_TO_PASS=[])], "FAIL_TO_PASS = '[]': "),
+        ([row(FAIL_TO_PASS="[oops")], "FAIL_TO_PASS = '[oops': is neither a list nor JSON text"),
+        ([row(PASS_TO_PASS=[[1]])], "PASS_TO_PASS = '[[1]]': "),
+        ([row(base_commit=[5])], "base_commit = '[5]': "),
+        ([row(eval_type="other")], "eval_type = 'other': "),
         ([row(), row()], ":2: instance 'django__django-1' is there twice"),
         ([5], ":1: int where an instance"),
-        ([row(version="9.9")], "'django__django-1': unknown version '9.9' of django/django (did you mean"),
-        ([row(repo="djang/django")], "unknown repository 'djang/django' (did you mean 'django/django'?)"),
-        (
-            [row(repo="my/own", test_cmd="pytest")],
-            "unknown repository 'my/own'; give it a test_cmd and a log_parser",
-        ),
+        ([row(eval_script=...)], "the field 'eval_script' is missing (rows of swebench 5 have one)"),
+        ([row(log_parser=None)], "the field 'log_parser' is missing (rows of swebench 5 have one)"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line_with_its_place(tmp_path, rows, problem):
@@ -125,15 +124,43 @@ def test_a_missing_file_or_data_set_is_told():
         load("nowhere.jsonl")
 
 
-def test_an_instance_with_a_command_of_its_own_needs_no_table(tmp_path):
-    own = row(repo="my/own", version=..., test_cmd="pytest -rA", log_parser="parse_log_pytest")
-    assert load(str(write(tmp_path, [own])))["my__own-1"].test_cmd == "pytest -rA"
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"test_cmd": "pytest -rA"},
+        {"install_config": {"test_cmd": ["pytest -rA"], "log_parser": "parse_log_pytest"}, "log_parser": ...},
+    ],
+)
+def test_a_test_command_stands_for_a_script(tmp_path, fields):
+    new = "--- /dev/null\n+++ b/tests/new file.py\n@@ -0,0 +1 @@\n+x\n"
+    given = row(eval_script=..., eval_type=..., image=..., docker_image="my:1", **fields)
+    given["test_patch"] += new
+    instance = load(str(write(tmp_path, [given])))["django__django-1"]
+    assert (instance.image, instance.log_parser, instance.eval_type) == (
+        "my:1",
+        "parse_log_pytest",
+        "pass_and_fail",
+    )
+    commit = instance.base_commit
+    assert (
+        f"git checkout {commit} tests/t.py\nrm -f 'tests/new file.py'\ngit apply -v" in instance.eval_script
+    )
+    assert "Start Test Output'\npytest -rA\n: '>>>>> End" in instance.eval_script
 
 
 def test_a_data_set_that_was_fetched_is_read_without_its_package(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     swebench_rows.cached("lite").write_text(json.dumps(row()) + "\n")
     assert list(load("lite")) == ["django__django-1"]
+
+
+def test_a_data_set_that_an_earlier_version_fetched_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    swebench_rows.cached("lite").write_text(json.dumps(row(eval_script=...)) + "\n")
+    with pytest.raises(
+        UserError, match=r"rows of swebench 5 have one\); remove .*lite.jsonl to fetch it again"
+    ):
+        load("lite")
 
 
 def test_a_data_set_needs_a_package_or_a_file(tmp_path, monkeypatch):
@@ -180,13 +207,6 @@ def test_the_version_follows_what_can_change_a_verdict(tmp_path):
     assert version(FAIL_TO_PASS='["tests.t"]') == first
     assert version(test_patch="other") != first
     assert version(PASS_TO_PASS=["a"]) != first
-
-
-def test_time_limits_are_settings(tmp_path):
-    settings = BenchmarksSettings.model_validate({"swebench": {"agent_s": 60, "tests_s": 90}})
-    opened = open_swebench(BenchmarkContext(f"swebench:{write(tmp_path, [row()])}", Looking(), settings))
-    assert opened.task("django__django-1").timeout_s == 60
-    assert opened.exam("django__django-1").timeout_s == 90
 
 
 def test_bubblewrap_is_refused(tmp_path):
@@ -250,18 +270,11 @@ def test_images_are_chosen_by_instance_then_repository_then_for_all(instance):
         del images[key]
 
 
-def test_published_images_are_pulled_where_a_registry_answers(instance):
-    assert published("django__django-1") == "swebench/sweb.eval.x86_64.django_1776_django-1:latest"
-    shelf = Shelf(offers={published(instance.id)})
+def test_published_images_are_pulled_once(instance):
+    shelf = Shelf(offers={IMAGE})
     ensure(instance, {}, shelf)
     ensure(instance, {}, shelf)
-    assert shelf.pulled == [published(instance.id)]
-
-
-def test_an_image_that_the_package_built_is_used(instance):
-    shelf = Shelf(built(instance.id))
-    ensure(instance, {}, shelf)
-    assert shelf.prepared == ["sweb.eval.x86_64.django__django-1:latest"]
+    assert shelf.pulled == [IMAGE]
 
 
 def test_a_prepared_image_does_without_what_it_was_made_from(instance):
@@ -270,13 +283,18 @@ def test_a_prepared_image_does_without_what_it_was_made_from(instance):
     assert shelf.pulled == []
 
 
-def test_no_image_names_all_three_ways(instance):
-    with pytest.raises(Infrastructure) as caught:
-        ensure(instance, {}, Shelf())
-    said = str(caught.value)
-    assert all(word in said for word in ("no registry offers", "is not here", "benchmarks.swebench.images"))
-    with pytest.raises(Infrastructure, match="its image gone:1 is neither here"):
+def test_an_image_that_cannot_be_had_says_what_to_do(instance):
+    with pytest.raises(
+        Infrastructure, match=r"its image gone:1 is neither here .*benchmarks\.swebench\.images"
+    ):
         ensure(instance, {"*": "gone:1"}, Shelf())
+
+
+def test_an_instance_without_an_image_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"django__django-1: no image: .*benchmarks\.swebench\.images"):
+        open_swebench(
+            BenchmarkContext(f"swebench:{write(tmp_path, [row(image=...)])}", Looking(), BenchmarksSettings())
+        )
 
 
 def test_a_mapping_with_a_typo_is_told(tmp_path):
@@ -291,43 +309,28 @@ class Docker(Looking):
     name = "docker"
 
     def __init__(self):
-        self.instances = Shelf(offers={published("django__django-1")})
+        self.instances = Shelf(offers={IMAGE})
 
 
-class Package(Parsers):
-    """The swebench package, or one that knows nothing."""
-
-    def __init__(self, parser=True):
-        super().__init__()
-        self.parser = parser
-
-    def check(self, row):
-        if not self.parser:
-            raise UserError("no log parser")
+def open_one(tmp_path, **fields):
+    settings = BenchmarksSettings.model_validate({"swebench": {"agent_s": 60, "tests_s": 90}})
+    return open_swebench(BenchmarkContext(f"swebench:{write(tmp_path, [row(**fields)])}", Docker(), settings))
 
 
-def opened_with(instance, package):
-    every = {instance.id: instance}
-    settings = BenchmarksSettings().swebench
-    return SwebenchBenchmark("swebench-x", every, everything(every), Docker(), settings, package)
+@pytest.mark.starts_processes
+def test_the_workspace_stands_in_the_image(tmp_path):
+    pytest.importorskip("swebench")
+    opened = open_one(tmp_path)
+    assert opened.workspace("django__django-1") == InImage()
+    exam = opened.exam("django__django-1")
+    assert exam.spec.filled == {"/testbed": "/opt/dgm/work"}
+    assert (opened.task("django__django-1").timeout_s, exam.timeout_s) == (60, 90)
 
 
-SCRIPT = "source x\n: '>>>>> Start Test Output'\npytest\n: '>>>>> End Test Output'\n"
-
-
-def test_the_workspace_stands_in_the_image(instance):
-    opened = opened_with(replace(instance, eval_script=SCRIPT), Package())
-    assert opened.workspace(instance.id) == InImage()
-    assert opened.exam(instance.id).spec.filled == {"/testbed": "/opt/dgm/work"}
-
-
-@pytest.mark.parametrize(
-    ("script", "package", "problem"),
-    [("", Package(), "no test command"), (SCRIPT, Package(parser=False), "no log parser")],
-)
-def test_what_nobody_could_grade_is_told_before_an_agent_works_on_it(instance, script, package, problem):
-    with pytest.raises(UserError, match=problem):
-        opened_with(replace(instance, eval_script=script), package).workspace(instance.id)
+@pytest.mark.starts_processes
+def test_what_nobody_could_grade_is_refused_before_an_agent_works_on_it(tmp_path):
+    with pytest.raises(UserError, match="no log parser 'nope'"):
+        open_one(tmp_path, log_parser="nope").workspace("django__django-1")
 
 
 @pytest.mark.starts_processes

@@ -55,7 +55,7 @@ def test_names_stay_as_they_are(here, monkeypatch, name):
 
 
 def test_subsets_become_absolute_unless_they_are_shipped(here):
-    from dgm.benchmarks.swebench_subsets import names
+    from dgm.benchmarks.swebench_rows import subset_names as names
 
     shipped = names()[0]
     (here / shipped).write_text("")

@@ -11,7 +11,7 @@ from dgm.errors import UserError
 from dgm.paths import asset
 from dgm.sandboxes.choose import choose
 from tests.support.golden.grader import ENGINE, Kind, open_exercises, open_harbor, open_suite
-from tests.support.polyglot_folder import PolyglotFolder
+from tests.support.python_exercises import PythonEngine
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.starts_processes]
 HARBOR = Path(__file__).parents[2] / "e2e" / "suites" / "harbor"
@@ -70,8 +70,8 @@ EXERCISES = [
 @pytest.mark.parametrize(
     ("change", "kind"), [row[1:] for row in EXERCISES], ids=[row[0] for row in EXERCISES]
 )
-def test_exercise_keeps_its_verdict(tmp_path, change, kind):
-    suite = open_exercises(PolyglotFolder(tmp_path))
+def test_exercise_keeps_its_verdict(change, kind):
+    suite = open_exercises(PythonEngine(ENGINE))
     result = suite.grade(TIDE, suite.change(TIDE, change))
     assert (result.kind, result.score) == (kind, 0.0), result
 
@@ -87,12 +87,12 @@ def test_exercise_keeps_its_verdict(tmp_path, change, kind):
     ],
     ids=["empty", "no diff", "another file", "leaves the workspace", "no solution"],
 )
-def test_exercise_refuses_a_patch(tmp_path, patch, kind):
-    assert open_exercises(PolyglotFolder(tmp_path)).grade(TIDE, patch.encode())[:2] == (kind, 0.0)
+def test_exercise_refuses_a_patch(patch, kind):
+    assert open_exercises(PythonEngine(ENGINE)).grade(TIDE, patch.encode())[:2] == (kind, 0.0)
 
 
 @pytest.mark.parametrize("task", [TIDE, "python-toll-road"])
-def test_reference_of_an_exercise_passes(tmp_path, task):
-    suite = open_exercises(PolyglotFolder(tmp_path))
+def test_reference_of_an_exercise_passes(task):
+    suite = open_exercises(PythonEngine(ENGINE))
     crlf = b"\xef\xbb\xbf" + suite.reference(task).strip().replace(b"\n", b"\r\n")
     assert suite.grade(task, crlf)[:2] == (Kind.PASS, 1.0)
