@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 4
 """Exit code of pytest for options that it does not know."""
-OFF = ("randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "pytest_rerunfailures")
-"""Plug-ins that change the order of tests, repeat them, or write into the workspace."""
+OFF = (
+    "randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "pytest_rerunfailures",
+    "black", "flake8", "mypy", "ruff", "isort", "pylint", "pycodestyle", "checkdocs",
+)  # fmt: skip
+"""Plug-ins that change the order of tests, repeat them, write into the workspace, or add checks of style as tests."""
 NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 MESSAGE = 6000
 MOST_FOREIGN = 5

@@ -56,15 +56,10 @@ MOST_BYTES = 1_000_000_000
 MOST_LINES = 1_000_000
 """Maximum number of a line."""
 _PHASES = ("|setup", "|run", "|call", "|teardown")
-_TABLES = ("file", "context", "line_bits", "arc")
+_TABLES = ("file", "context", "line_bits")
 _LINES = """
     SELECT path, context, CAST(numbits AS BLOB) FROM line_bits JOIN file ON file.id = file_id
     JOIN context ON context.id = context_id WHERE context != ''
-"""
-_ARCS = """
-    SELECT DISTINCT path, context, abs(line) FROM (
-        SELECT file_id, context_id, fromno AS line FROM arc UNION SELECT file_id, context_id, tono FROM arc
-    ) JOIN file ON file.id = file_id JOIN context ON context.id = context_id WHERE context != '' AND line > 0
 """
 
 
@@ -109,9 +104,6 @@ def read_contexts(data_file: Path, root: Path) -> CoverageMap:
             _check_tables(data)
             for path, context, bits in data.execute(_LINES):
                 _merge(_lines_of(files, root, path, context), bits)
-            for path, context, line in data.execute(_ARCS):
-                if isinstance(line, int) and line <= MOST_LINES:
-                    _merge(_lines_of(files, root, path, context), bytes(line >> 3) + bytes([1 << (line & 7)]))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise ValueError(f"{data_file}: no data file of coverage.py: {error}") from error
     files.pop("", None)
@@ -126,7 +118,7 @@ def read_contexts(data_file: Path, root: Path) -> CoverageMap:
 
 def _check_tables(data: sqlite3.Connection) -> None:
     """Refuse a file in which a view, which may run for hours, stands for a table."""
-    kinds = dict(data.execute("SELECT name, type FROM sqlite_master WHERE name IN (?, ?, ?, ?)", _TABLES))
+    kinds = dict(data.execute("SELECT name, type FROM sqlite_master WHERE name IN (?, ?, ?)", _TABLES))
     missing = [name for name in _TABLES if kinds.get(name) != "table"]
     if missing:
         raise sqlite3.DatabaseError(f"it has no table {missing[0]!r}")

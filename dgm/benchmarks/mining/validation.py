@@ -296,13 +296,14 @@ def explain_failures(run: TestRun, most: int = 2) -> str:
     return "; ".join([*run.foreign[:1], *parts[:most]]) or run.problem or find_cause(log)
 
 
-def _complete_log(run: TestRun) -> str:
-    return "\n".join([*run.broken.values(), *run.messages.values(), run.log.decode("utf-8", "replace")])
+def _failures_of(run: TestRun) -> str:
+    log = [] if run.outcomes else [run.log.decode("utf-8", "replace")]
+    return "\n".join([*run.broken.values(), *run.messages.values(), *log])
 
 
 def find_missing(run: TestRun, files: Iterable[str]) -> tuple[str, ...]:
     """Return the packages that a run's errors name as missing."""
-    return missing_packages(_complete_log(run), files)
+    return missing_packages(_failures_of(run), files)
 
 
 def _find_trouble(run: TestRun, exam: Exam) -> NoTests | None:
