@@ -45,6 +45,12 @@ _LINES_MOST, _LINE_EVERY = 10, 10
 )
 @click.option("--since", default="", metavar="DATE", help="Leave older commits out, as in 2024-01-31.")
 @click.option(
+    "--image",
+    default="",
+    metavar="docker:NAME",
+    help="Image of Docker's instead of the language's recipe, as docker:python:3.12.",
+)
+@click.option(
     "--setup", default="", metavar="CMD", help="Shell command that installs packages into $DGM_PACKAGES."
 )
 @click.option(
@@ -99,6 +105,7 @@ def mine(
     history: int,
     bugs: int | None,
     since: str,
+    image: str,
     setup: str,
     test: str,
     report: tuple[str, ...],
@@ -125,12 +132,15 @@ def mine(
     from dgm.config import resolve
     from dgm.models.reach import file_models, require_own_file
     from dgm.sandboxes.choose import choose
+    from dgm.sandboxes.container import IN_ENGINE
     from dgm.sessions.mined_suite import default_out, mine
     from dgm.sessions.mining_options import MiningOptions
     from dgm.sessions.mining_statements import open_asking
 
     if max_usd is not None and not statement_model:
         raise UserError("--max-usd: nothing is paid without a model; give --statement-model, too")
+    if image and not image.startswith(IN_ENGINE):
+        raise UserError(f"--image {image!r}: expected an image of Docker's, as docker:python:3.12")
     settings = resolve(config, assignments, {"models.solve": statement_model or None})
     if config and statement_model:
         require_own_file(config, settings, file_models(config))
@@ -141,6 +151,7 @@ def mine(
         history=history,
         bugs=bugs,
         since=since,
+        image=image,
         setup=setup,
         test=test,
         report=report,

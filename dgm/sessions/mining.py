@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import shutil
 import threading
 import uuid
@@ -120,10 +121,12 @@ async def open_mining(
     check_call(options, language)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
     record = LANGUAGES[language]
-    tool = Tool(language, *await ask_tool(engine, record.image, labels, language))
+    image = options.image or record.image
+    tool = Tool(language, *await ask_tool(engine, image, labels, language))
     kept = {
         "repository": str(options.repo.resolve()),
         f"{record.program} in the sandbox": f"{tool.version} {tool.machine}",
+        **({"--image": image} if options.image else {}),
         "--setup": options.setup,
         "--test": options.test,
         **({"--report": " ".join(options.report)} if options.report else {}),
@@ -132,11 +135,11 @@ async def open_mining(
         **({"--issues": hashlib.sha256(repr(sorted(issues.items())).encode()).hexdigest()} if issues else {}),
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
-    builder = SandboxBuilder(engine, labels, record.build_image or record.image)
+    builder = SandboxBuilder(engine, labels, options.image or record.build_image or image)
     environments = Environments(options.work, tool, journal, builder, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     call = partial(find_call, language, command=options.test, reports=options.report)
-    bench = Workbench(engine, labels, record.image, call, limit_s=limit)
+    bench = Workbench(engine, labels, image, call, limit_s=limit)
     try:
         yield Mining(options, history, journal, environments, bench, tell, language, ask, issues)
     finally:
@@ -247,6 +250,8 @@ async def newest_environment(mining: Mining) -> Environment:
             environment = await mining.environments.environment(files, head.day, tag, missing)
         except CannotInstall as error:
             hint = "" if mining.options.setup else " (give a command with --setup)"
+            if re.search(r"[Rr]equires-python|satisfy Python|interpreter found", str(error)):
+                hint = " (another Python: --sandbox docker --image docker:python:3.13)"
             raise UserError(f"{repo}: its packages cannot be installed: {error}{hint}") from error
         health = await _check_health(mining, head.commit, files, environment)
         further = [name for name in health["missing"] if name not in missing]

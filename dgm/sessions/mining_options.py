@@ -25,6 +25,8 @@ class MiningOptions:
     Python, and none in other languages, where no faults are put in."""
     since: str = ""
     """Earliest day of the history, as ``2024-01-31``; empty: all of it."""
+    image: str = ""
+    """Sandbox image, as ``docker:python:3.12``; empty: the language's recipe."""
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
