@@ -44,7 +44,8 @@ git init -q . && git add -Af . && git -c user.name=dgm -c user.email=dgm@localho
 [ "$DGM_LANGUAGE" != python ] || uv venv -q "$DGM_PACKAGES" || exit 1
 mkdir -p "$DGM_PACKAGES" && sh -c "$1" || exit
 if [ "$DGM_LANGUAGE" = python ]; then
-    uv pip install 'pytest>=6' coverage || exit 1
+    uv pip install 'pytest>=6' || exit 1
+    uv pip install coverage
     for name in $DGM_MISSING; do uv pip install --only-binary :all: "$name"; done
 elif [ "$DGM_LANGUAGE" = javascript ]; then
     for name in $DGM_MISSING; do
