@@ -59,7 +59,7 @@ _VALUE = re.compile(r"\$\{[^}]*\}|%[sdifjoOp]|\$[A-Za-z_][\w.]*|\{\w*\}")
 """The place of a value in the title of a test that a loop or a table makes."""
 _IMPORT = re.compile(r"\s*(?:import\b|from\b|#include|use |package |const .*\brequire\(|export \* )")
 _SETUP = re.compile(
-    r"\b(?:set_?up|setup_\w+|before|beforeEach|beforeAll|BeforeEach|BeforeAll|Before|SetUp|pytest\.fixture)\b",
+    r"\b(?:set_?up|setup_\w+|before|beforeEach|beforeAll|BeforeEach|BeforeAll|Before|SetUp|fixture\([^)]*autouse)\b",
     re.I,
 )
 _COMMENT = re.compile(r"\s*(?:#(?!\[|include|define|if|else|endif|undef|pragma)|//|/\*|\*(?:\s|/|$))")

@@ -69,6 +69,7 @@ _CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*(?=[(<`{!])")
 _DEFINED = re.compile(
     r"\b(?:def|class|function\*?|func|fn|fun|struct|interface|trait|enum|type|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w+)"
     r"|\b(?:const|let|var|val)\s+([A-Za-z_]\w+)\s*="
+    r"|^\+?([A-Z][A-Z0-9_]{2,})\s*(?::[^=\n]*)?="
     r"|^[+ \t]+(?:[\w<>\[\],.&*:]+[ \t]+){0,6}([A-Za-z_]\w+)\([^;\n]*\)[^;\n]*\{[ \t]*$",
     re.M,
 )
@@ -271,10 +272,13 @@ def _title(shown: ShownTest, evidence: Evidence) -> str:
 
 def find_subject(code: str, evidence: Evidence) -> str:
     """Return what a test calls: what the changed files define, else what the project does; empty if it is nothing."""
-    called = [name for row in reversed(code.split("\n")) for name in _CALLED.findall(row)]
-    for names in evidence.subjects:
-        if subject := next((name for name in called if name.rpartition(".")[2] in names), ""):
-            return subject
+    rows = code.split("\n")[::-1]
+    called = [name for row in rows for name in _CALLED.findall(row)]
+    named = [name for row in rows for name in re.findall(r"[A-Za-z_][\w.]*", row)]
+    for used in (called, named):
+        for names in evidence.subjects:
+            if subject := next((name for name in used if name.rpartition(".")[2] in names), ""):
+                return subject
     return ""
 
 

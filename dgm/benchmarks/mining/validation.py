@@ -313,13 +313,7 @@ def _find_trouble(run: TestRun, exam: Exam) -> NoTests | None:
         return NoTests(f"a module of the project comes from elsewhere: {run.foreign[0]}")
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
-    broken = [
-        report.strip().rpartition("\n")[2]
-        for name, report in run.broken.items()
-        if name in (*exam.hidden, BUILD)
-    ]
-    end = find_cause(run.log.decode("utf-8", "replace"))
-    why = next(iter(broken), "") or (run.problem if run.outcomes else end) or f"{len(run.outcomes)} tests ran"
+    why = explain_failures(run, 1) or f"{len(run.outcomes)} tests ran"
     missing = find_missing(run, exam.files)
     return NoTests(f"no test passes with the fix: {why}", environment=True, missing=missing)
 
