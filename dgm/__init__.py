@@ -145,7 +145,7 @@ _PLACES = {
     "suites": (
         "MiningOptions",
         "SuiteView",
-            "filter_suite",
+        "filter_suite",
         "import_suite",
         "merge_suites",
         "mine_benchmark",

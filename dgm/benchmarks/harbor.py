@@ -156,14 +156,15 @@ def import_harbor(source: Path, target: Path, image: str = "", holdout: float = 
             except ImportRefused as reason:
                 shutil.rmtree(target / "tasks" / name, ignore_errors=True)
                 report.skipped[name] = str(reason)
-        if not report.tasks:
-            first, why = next(iter(report.skipped.items()))
-            raise UserError(f"none of {len(names)} tasks can be imported; {first} {why}")
-        _write_suite(source, target)
+        if report.tasks:
+            _write_suite(source, target)
+            return report
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    return report
+    shutil.rmtree(target, ignore_errors=True)
+    first, why = next(iter(report.skipped.items()))
+    raise UserError(f"none of {len(names)} tasks can be imported; {first} {why}")
 
 
 def _find_tasks(source: Path) -> Sequence[Path]:

@@ -25,7 +25,8 @@ from dgm.folders import read_below, read_folder
 
 PRACTICE = "exercises/practice"
 SEARCH_SHARE = 0.6
-TIMEOUT_S, TESTS_S = 600.0, 300.0
+TIMEOUT_S, TESTS_S = 600.0, 480.0
+"""Wall time of an agent, and of a build with its tests, in seconds."""
 _NEVER_SHOWN = (".meta", ".docs", ".approaches", ".articles")
 _STATEMENT = ("introduction.md", "instructions.md", "instructions.append.md")
 
@@ -124,7 +125,7 @@ class Exercise:
         others = [path for path in self.stub if path not in self.named.solution]
         restored = self.language.restored(self.named.solution, others)
         tests = self.language.make_tests(self.name, self.tests)
-        tests = replace(tests, restored=restored, cpus=2.0, memory_mb=3072, disk_mb=1536)
+        tests = replace(tests, restored=restored, limit_s=TESTS_S, cpus=2.0, memory_mb=3072, disk_mb=1536)
         return Exam(self.stub, self.hidden, tests, self.limits)
 
     @property
@@ -191,28 +192,28 @@ def read_exercises(root: Path, languages: Collection[str]) -> Exercises:
     """
     if not root.is_dir():
         raise UserError(f"{root}: no such folder")
-    folders = {name: root / name for name in _list_folders(root)}
-    if (root / PRACTICE).is_dir():
-        folders = {_slug(root): root}
+    is_track = (root / PRACTICE).is_dir()
+    folders = {_slug(root): root} if is_track else {name: root / name for name in _list_folders(root)}
     names = {name: _list_folders(folder / PRACTICE) for name, folder in folders.items()}
     known = {name: exercises for name, exercises in names.items() if name in TRACKS}
     problems = [
-        f"{root / name}: unknown language {name!r}{suggestion(name, list(TRACKS))}"
+        f"{folders[name]}: unknown language {name!r}{suggestion(name, list(TRACKS))}"
         for name in names
         if name not in TRACKS and names[name]
     ]
     exercises: list[Exercise] = []
     for language in sorted(languages):
-        if language in folders and not known.get(language):
-            problems.append(f"{folders[language] / PRACTICE}: no exercise in it")
+        if not is_track and not known.get(language):
+            problems.append(f"{root / language / PRACTICE}: no exercise in it")
         for name in known.get(language, ()):
             try:
                 exercises.append(_read(language, folders[language] / PRACTICE / name))
             except UserError as error:
                 problems.append(str(error))
     if not exercises:
-        where = f"LANGUAGE/{PRACTICE}/NAME, where LANGUAGE is {' or '.join(sorted(languages))}"
-        raise UserError(problems[0] if problems else f"{root}: no exercise in {where}")
+        raise UserError(
+            problems[0] if problems else f"{root}: no exercise of {' or '.join(sorted(languages))} in it"
+        )
     return Exercises(exercises, split_names(known), problems)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dgm.archive.repository import patch
 from dgm.benchmarks.polyglot import PolyglotBenchmark
-from dgm.benchmarks.polyglot_languages import LANGUAGES
+from dgm.benchmarks.polyglot_tracks import TRACKS
 from dgm.config import PolyglotSettings
 from dgm.domain import Entry, Split, TaskId, Verdict
 from dgm.errors import UserError
@@ -148,9 +148,9 @@ def benchmark(language, **settings):
     must = os.environ.get("DGM_REQUIRE_DOCKER") == "1"
     if isinstance(found, str):
         (pytest.fail if must else pytest.skip)(f"NOT RUN: {found}")
-    image = recipes.load(LANGUAGES[language].image).tag
+    image = recipes.load(f"polyglot-{language}").tag
     if image not in found.images() and not must:
-        pytest.skip(f"NOT RUN: no image for {language}: dgm sandbox build {LANGUAGES[language].image}")
+        pytest.skip(f"NOT RUN: no image for {language}: dgm sandbox build polyglot-{language}")
     chosen = PolyglotSettings(languages=(language,), **settings)
     return PolyglotBenchmark(asset("benchmarks", "polyglot"), found, chosen)
 
@@ -165,7 +165,7 @@ def graded(language, name, files):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("language", quick_ones(LANGUAGES))
+@pytest.mark.parametrize("language", quick_ones(TRACKS))
 def test_stub_fails_and_reference_passes(language, name):
     opened = benchmark(language)
     assert asyncio.run(opened.verify(TaskId(f"{language}-{name}"), LABELS)) == []
@@ -185,16 +185,15 @@ def test_changing_what_judges_passes_nothing(language):
 
 
 @pytest.mark.minutes
-def test_a_program_that_does_not_compile_is_told_with_its_first_error():
+def test_a_program_that_does_not_compile_is_explained_to_a_second_try():
     grade = graded("go", "tide-table", {"tide_table.go": "package tidetable\n\nfunc Highs( {\n"})
     assert grade.verdict is Verdict.UNRESOLVED
-    assert grade.reason.startswith("does not compile: ")
-    assert "tide_table.go:3" in grade.reason
+    assert b"tide_table.go:3" in grade.log
 
 
 @pytest.mark.minutes
 def test_every_language_has_both_splits():
-    for language in LANGUAGES:
+    for language in TRACKS:
         opened = benchmark(language)
         assert {split: len(opened.tasks(split)) for split in Split if opened.tasks(split)} == {
             Split.SEARCH: 2,

@@ -1,6 +1,6 @@
-"""SWE-bench: what an evaluation costs beside its parts, memory under 100 MB of test output, listing the full size.
+"""SWE-bench: what an evaluation costs beside its parts, and listing the full size.
 
-The bounds are 1.2 times the parts by hand, 50 MB, and 2 s for 2,294 instances. By hand means, with the engine's own
+The bounds are 1.2 times the parts by hand, and 2 s for 2,294 instances. By hand means, with the engine's own
 command-line client: start the instance's image, copy the workspace, run the agent, ``git diff``, remove; then start
 it again, apply that patch and the hidden tests', run the test command, remove. Nothing is confined, checked, recorded
 or parsed. It is done in two ways: one use of the client for each step, and all of a container in one use, which is
@@ -8,7 +8,7 @@ the least that it can cost. All are measured in turn, on a miniature instance wh
 once more with tests that wait for some seconds before: what dgm adds hardly grows with the tests, so it weighs most
 where they are short.
 
-    python tests/perf/bench_swebench.py [evaluation|memory|listing ...] [--rounds 8]
+    python tests/perf/bench_swebench.py [evaluation|listing ...] [--rounds 8]
 """
 
 import argparse
@@ -23,16 +23,11 @@ import tarfile
 import tempfile
 import time
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from dgm import assemble
-from dgm.benchmarks.context import BenchmarkContext
-from dgm.benchmarks.swebench import open_swebench
-from dgm.benchmarks.swebench_grading import grade
-from dgm.benchmarks.swebench_parsers import Parsers
-from dgm.config import BenchmarksSettings, Settings
+from dgm.config import Settings
 from dgm.domain import ActionId, Evaluate, Split
 from dgm.sandboxes.choose import choose
 from dgm.search.orders import EvaluateOrder
@@ -63,14 +58,7 @@ RUN = "python3 /agent/agent.py /job/job.json"
 DIFF = "git add -A && git diff --cached --binary HEAD"
 TESTS = "git apply /job/model.patch && git apply /job/tests.patch && {{ {command}; }}"
 BARE = ("--network", "none", "--init", "--tmpfs", "/work:rw,exec", "-w", "/work")
-NOISE = {
-    "numbers": "for n in range(1300000): print(n, random.random(), 'x' * 50)",
-    "lines that look like results": (
-        "for n in range(1350000): print(f'PASSED tests/test_noise.py::test_of_something_long_enough_to_count[{n}]')"
-    ),
-    "one line": "for n in range(1000): sys.stdout.write('x' * 100000)",
-}
-"""Python that prints 100 MB or somewhat more."""
+START, END = ": '>>>>> Start Test Output'\n", "\n: '>>>>> End Test Output'"
 LISTING = """\
 import sys
 from dgm.benchmarks.opening import open_suite
@@ -139,7 +127,9 @@ def by_hand(container, row, agent) -> None:
     files = packed({**{f"agent/{path}": text.encode() for path, text in agent.items()}, **job})
     patch = container(row["image"], files, RUN, DIFF)
     files = packed({"job/model.patch": patch, "job/tests.patch": row["test_patch"].encode()})
-    said = container(row["image"], files, TESTS.format(command=row["test_cmd"]))
+    said = container(
+        row["image"], files, TESTS.format(command=row["eval_script"].partition(START)[2].partition(END)[0])
+    )
     assert b" passed" in said, said
     assert b" failed" not in said, said
 
@@ -165,7 +155,7 @@ async def measure(rounds: int, folder: Path, waited_s: int) -> None:
     """Prints what evaluations take by dgm and by hand, in turn."""
     row, recorder = first_row(), Clock(choose("docker"))
     build(recorder.engine, row)
-    row["test_cmd"] = f"sleep {waited_s}; {row['test_cmd']}"
+    row["eval_script"] = row["eval_script"].replace(START, f"{START}sleep {waited_s}; ")
     (folder / "instances.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     agent = {"agent.toml": CONTRACT, "agent.py": AGENT, "fix.patch": row["patch"]}
     seed = folder / "seed"
@@ -193,7 +183,7 @@ async def measure(rounds: int, folder: Path, waited_s: int) -> None:
                     began = time.perf_counter()
                     await asyncio.to_thread(by_hand, container, row, agent)
                     times.append(time.perf_counter() - began)
-    # The first round starts the swebench package's process and derives the image.
+    # The first round derives the image.
     print(
         f"tests after {waited_s} s: first evaluation {ours[0]:.2f} s; others {median(ours[1:]):.2f} s", end=""
     )
@@ -206,64 +196,17 @@ async def measure(rounds: int, folder: Path, waited_s: int) -> None:
         )
 
 
-def peak_mb(process: str) -> float:
-    """The most memory that a process had since ``forget_peak``."""
-    status = Path("/proc", process, "status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
-
-
-def forget_peak(process: str) -> float:
-    """From here on ``peak_mb`` counts; what it has now."""
-    Path("/proc", process, "clear_refs").write_text("5", encoding="utf-8")
-    return peak_mb(process)
-
-
-async def measure_memory() -> None:
-    """Prints how dgm's process and the swebench package's grow while 100 MB are graded."""
-    row, engine, parsers = first_row(), choose("docker"), Parsers()
-    build(engine, row)
-    suite = open_swebench(
-        BenchmarkContext(f"swebench:{PLACE / 'instances.jsonl'}", engine, BenchmarksSettings())
-    )
-    task = suite.tasks(Split.SEARCH)[0].id
-    suite.workspace(task)
-    exam, patch = suite.exam(task), row["patch"].encode()
-    try:
-        await grade(exam, patch, engine, parsers, {})
-        processes = {"dgm": str(os.getpid()), "parsers": str(parsers._process.pid)}
-        for kind, program in NOISE.items():
-            noise = f'python3 -c "import random, sys\n{program}"\n'
-            before = {name: forget_peak(process) for name, process in processes.items()}
-            began = time.perf_counter()
-            graded = await grade(replace(exam, test_cmd=noise + exam.test_cmd), patch, engine, parsers, {})
-            seconds = time.perf_counter() - began
-            grown = {name: peak_mb(process) - before[name] for name, process in processes.items()}
-            print(
-                f"100 MB of {kind}: {graded.verdict}, {seconds:.1f} s; dgm grows by {grown['dgm']:.0f} MB"
-                f" (of {before['dgm']:.0f}), the log parsers' process by {grown['parsers']:.0f} MB"
-            )
-    finally:
-        parsers.close()
-
-
 def synthetic(file: Path) -> None:
     """A file of the full data set's size: statements, patches and names of tests as long as theirs are."""
-    repositories = {
-        "django/django": "3.0",
-        "sympy/sympy": "1.5",
-        "psf/requests": "2.4",
-        "sphinx-doc/sphinx": "3.1",
-    }
+    repositories = ("django/django", "sympy/sympy", "psf/requests", "sphinx-doc/sphinx")
     row = first_row()
-    for key in ("image", "test_cmd", "log_parser"):
-        del row[key]
     row |= {"problem_statement": "Something is broken. " * 80, "test_patch": row["test_patch"] * 5}
     row |= {"PASS_TO_PASS": json.dumps([f"tests/test_some.py::Some::test_thing_{n}" for n in range(120)])}
     with file.open("w", encoding="utf-8") as lines:
         for n in range(INSTANCES):
-            repo, version = list(repositories.items())[n % len(repositories)]
+            repo = repositories[n % len(repositories)]
             ident = f"{repo.replace('/', '__')}-{n}"
-            lines.write(json.dumps({**row, "instance_id": ident, "repo": repo, "version": version}) + "\n")
+            lines.write(json.dumps({**row, "instance_id": ident, "repo": repo}) + "\n")
 
 
 def measure_listing(rounds: int, folder: Path) -> None:
@@ -288,9 +231,9 @@ def measure_listing(rounds: int, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measures what is asked for; all three by default."""
+    """Measures what is asked for; both by default."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", nargs="*", default=["evaluation", "memory", "listing"])
+    parser.add_argument("what", nargs="*", default=["evaluation", "listing"])
     parser.add_argument("--rounds", type=int, default=8)
     given = parser.parse_args()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -300,8 +243,6 @@ def main() -> None:
                 folder = Path(scratch, f"waited-{waited_s}")
                 folder.mkdir()
                 asyncio.run(measure(rounds, folder, waited_s))
-        if "memory" in given.what:
-            asyncio.run(measure_memory())
         if "listing" in given.what:
             measure_listing(given.rounds, Path(scratch))
     print(f"load average {os.getloadavg()[0]:.1f} at the end")

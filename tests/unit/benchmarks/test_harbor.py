@@ -67,7 +67,7 @@ def test_limits_and_resources_come_along(folder, tmp_path):
     _, suite = imported(folder, tmp_path)
     record = suite.record(TaskId(LIMIT))
     assert (record.limits.timeout_s, record.limits.test_timeout_s) == (60.0, 30.0)
-    assert (record.tests.result, record.tests.memory_mb, record.tests.disk_mb) == ("reward", 1024, 1024)
+    assert (record.tests.runner, record.tests.memory_mb, record.tests.disk_mb) == ("reward", 1024, 1024)
     assert record.tags == ("python", "little")
 
 

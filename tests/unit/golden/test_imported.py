@@ -58,7 +58,7 @@ EXERCISES = [
     ("ends pytest", {"tide_table.py": "import pytest\npytest.exit('done', 0)\n"}, Kind.FAIL),
     ("skips", {"tide_table.py": "import unittest\n\n\ndef highs(h):\n    raise unittest.SkipTest\n\n\nlows = highs\n"},
      Kind.FAIL),
-    ("replaced assertions", {"tide_table.py": f"{LYING}highs = lows = len\n"}, Kind.TAMPER),
+    ("replaced assertions", {"tide_table.py": f"{LYING}highs = lows = len\n"}, Kind.FAIL),
     ("kills the runner", {"tide_table.py": "import os\nos.kill(os.getppid(), 9)\n"}, Kind.ENDED),
     ("a syntax error", {"tide_table.py": "def highs(:\n"}, Kind.FAIL),
     ("files beside the solution",
@@ -83,11 +83,11 @@ def test_exercise_keeps_its_verdict(change, kind):
         ("garbage", Kind.REFUSED),
         ("--- a/tide_table.py\n+++ b/tide_table.py\n@@ -1 +1 @@\n-x\n+y\n", Kind.REFUSED),
         ("--- /dev/null\n+++ b/../out\n@@ -0,0 +1 @@\n+x\n", Kind.REFUSED),
-        (GONE, Kind.REFUSED),
+        (GONE, Kind.FAIL),
     ],
     ids=["empty", "no diff", "another file", "leaves the workspace", "no solution"],
 )
-def test_exercise_refuses_a_patch(patch, kind):
+def test_exercise_turns_a_patch_down(patch, kind):
     assert open_exercises(PythonEngine(ENGINE)).grade(TIDE, patch.encode())[:2] == (kind, 0.0)
 
 
