@@ -7,12 +7,13 @@ task that names it also says which packages those are.
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dgm.benchmarks.languages import LANGUAGES, Language
 from dgm.benchmarks.toml_table import Table
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import UserError
 from dgm.folders import list_files, read_entry
 from dgm.protocols import Mount, SandboxEngine, SandboxSpec, TaskEnvironment
 
@@ -28,14 +29,14 @@ GO_VARIABLES = (
 )  # fmt: skip
 """Settings by which an agent's ``go`` finds the modules of its task, and looks for no other."""
 FOLDER = "environments"
-PACKAGES = "packages"
+PACKAGES, GENERATED = "packages", "generated"
+OWN = "repository"
+"""Folder in Python's packages with the metadata of those that the workspace holds: their versions and entry points."""
 NAME_LENGTH = 16
 _VERSION = re.compile(r"3\.\d{1,2}")
 _NODE_VERSION = re.compile(r"\d{1,3}")
 _GO_VERSION = re.compile(r"1\.\d{1,3}")
-_JAVA_VERSION = re.compile(r"^javac (?:1\.)?(\d+)", re.M)
 _NAME = re.compile(rf"[0-9a-f]{{{NAME_LENGTH}}}")
-_ASK = "import platform, sys; print('%d.%d' % sys.version_info[:2], platform.machine())"
 _ASK_S = 120.0
 
 
@@ -61,10 +62,21 @@ class Environment:
     """If true, the packages are files for a command of the user's, who reads ``$DGM_PACKAGES``."""
 
     @property
-    def needs(self) -> tuple[str, str]:
-        """The program that the packages are for, and its version; not of those for a command."""
-        found = (("node", self.node), ("Go", self.go))
-        return next((each for each in found if each[1]), ("Python", self.python))
+    def language(self) -> Language | None:
+        """The language of the packages; None if they are for a command."""
+        if self.command:
+            return None
+        return Language.JAVASCRIPT if self.node else Language.GO if self.go else Language.PYTHON
+
+    @property
+    def version(self) -> str:
+        """The version of the language's program that they are for."""
+        return self.node or self.go or self.python
+
+    @property
+    def generated(self) -> Path:
+        """Folder of files that installing the project made in the workspace; it may be missing."""
+        return self.packages.parent / GENERATED
 
     def shown(self, workdir: str) -> TaskEnvironment:
         """Return the packages for a sandbox whose workspace is at ``workdir``."""
@@ -77,7 +89,14 @@ class Environment:
         if self.command:
             return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), ())
         roots = [workdir if root == "." else f"{workdir}/{root}" for root in self.roots]
-        return TaskEnvironment(Mount(self.packages, TARGET, f"environment-{self.name}"), (*roots, TARGET))
+        mount = Mount(self.packages, TARGET, f"environment-{self.name}")
+        return TaskEnvironment(mount, (*roots, *self.python_path))
+
+    @property
+    def python_path(self) -> tuple[str, ...]:
+        """Folders in a sandbox with the packages of Python, and with the metadata of the repository's own."""
+        own = (f"{TARGET}/{OWN}",) if (self.packages / OWN).is_dir() else ()
+        return (TARGET, *own)
 
 
 def read_environments(suite: Path) -> Mapping[str, Environment]:
@@ -172,125 +191,47 @@ class EnvironmentChecks:
                     f"{environment.packages.parent}: changed since the suite was made (digest {digest[:NAME_LENGTH]}); "
                     "copy the suite again, or mine it anew"
                 )
-            if environment.command:
-                _check_machine(environment, (await ask_python(self._engine, image, labels))[1])
-            else:
-                ask = {"node": ask_node, "Go": ask_go}.get(environment.needs[0], ask_python)
-                check_tool(environment, await ask(self._engine, image, labels), image)
+            language = environment.language or Language.PYTHON
+            check_tool(environment, await ask_tool(self._engine, image, labels, language), image)
             self._checked.add((environment.name, image))
 
 
-async def ask_python(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the Python in an image's sandboxes, such as ``3.11`` and ``x86_64``.
+async def ask_tool(
+    engine: SandboxEngine, image: str, labels: Mapping[str, str], language: Language = Language.PYTHON
+) -> tuple[str, str]:
+    """Return the version of a language's program in an image's sandboxes, and their machine: ``3.11``, ``x86_64``.
 
     Raises:
-        Infrastructure: the sandbox failed, or has no ``python3``.
+        UserError: the image has no such program.
+        Infrastructure: the sandbox failed.
     """
+    record = LANGUAGES[language]
     async with engine.open(SandboxSpec(image, labels)) as sandbox:
-        done = await sandbox.exec(["python3", "-I", "-S", "-c", _ASK], timeout_s=_ASK_S, cwd="/")
-    words = done.output.decode("ascii", "replace").split()
-    if done.exit_code or len(words) != 2:
-        raise Infrastructure(
-            f"the python3 of the image {image} does not tell its version (exit {done.exit_code})"
-        )
-    return words
-
-
-async def ask_node(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the node in an image's sandboxes, such as ``20`` and ``x86_64``.
-
-    Raises:
-        UserError: the image has no ``node``.
-        Infrastructure: the sandbox failed.
-    """
-    words = (await _ask_sandbox(engine, image, labels, "node --version && uname -m")).split()
-    if len(words) != 2 or not words[0].startswith("v"):
-        raise UserError(f"the sandbox image {image!r} has no node that runs; use the recipe node")
-    return [words[0].removeprefix("v").split(".")[0], words[1]]
-
-
-async def ask_go(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the Go in an image's sandboxes, such as ``1.23`` and ``x86_64``.
-
-    Raises:
-        UserError: the image has no ``go``.
-        Infrastructure: the sandbox failed.
-    """
-    command = "HOME=/tmp GOTOOLCHAIN=local go env GOVERSION && uname -m"
-    words = (await _ask_sandbox(engine, image, labels, command)).split()
-    found = re.match(r"go(1\.\d+)", words[0]) if words else None
-    if found is None:
-        raise UserError(f"the sandbox image {image!r} has no go that runs; use the recipe polyglot-go")
-    return [found[1], words[-1]]
-
-
-async def ask_rust(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the Rust in an image's sandboxes, such as ``1.96.0`` and ``x86_64``.
-
-    Raises:
-        UserError: the image has no ``cargo`` or ``rustc``.
-        Infrastructure: the sandbox failed.
-    """
-    command = "cargo --version >/dev/null 2>&1 && rustc --version | cut -d' ' -f2 && uname -m"
-    words = (await _ask_sandbox(engine, image, labels, command)).split()
-    if len(words) != 2:
-        raise UserError(f"the sandbox image {image!r} has no cargo that runs; use the recipe polyglot-rust")
-    return words
-
-
-async def ask_cpp(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the C++ compiler in an image's sandboxes, such as ``12`` and ``x86_64``.
-
-    Raises:
-        UserError: the image has no ``c++``.
-        Infrastructure: the sandbox failed.
-    """
-    words = (await _ask_sandbox(engine, image, labels, "c++ -dumpversion && uname -m")).split()
-    if len(words) != 2:
-        raise UserError(f"the sandbox image {image!r} has no c++ that runs; use the recipe cpp")
-    return words
-
-
-async def ask_jvm(engine: SandboxEngine, image: str, labels: Mapping[str, str]) -> Sequence[str]:
-    """Return version and machine of the Java compiler in an image's sandboxes, such as ``17`` and ``x86_64``.
-
-    Raises:
-        UserError: the image has no ``javac``.
-        Infrastructure: the sandbox failed.
-    """
-    said = await _ask_sandbox(engine, image, labels, "javac -version 2>&1 && uname -m")
-    found = _JAVA_VERSION.search(said)
-    if not found:
-        raise UserError(f"the sandbox image {image!r} has no javac that runs; use the recipe jvm")
-    return [found[1], said.split()[-1]]
-
-
-async def _ask_sandbox(engine: SandboxEngine, image: str, labels: Mapping[str, str], command: str) -> str:
-    """Return what a shell command prints in a sandbox of an image; empty if it fails."""
-    async with engine.open(SandboxSpec(image, labels)) as sandbox:
+        command = f"export HOME=/tmp; {record.version} && uname -m"
         done = await sandbox.exec(["sh", "-c", command], timeout_s=_ASK_S, cwd="/")
-    return "" if done.exit_code else done.output.decode("ascii", "replace")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code or len(words) != 2 or not words[0][0].isdigit():
+        raise UserError(
+            f"the sandbox image {image!r} has no {record.program} that runs; use the recipe {record.image}"
+        )
+    return words[0], words[1]
 
 
-def check_tool(environment: Environment, found: Sequence[str], image: str) -> None:
+def check_tool(environment: Environment, found: tuple[str, str], image: str) -> None:
     """Refuse an environment that is for another version of its language's program, or another machine.
 
     Raises:
         UserError: it is.
     """
     version, machine = found
-    program, needed = environment.needs
-    if version != needed:
+    folder = environment.packages.parent
+    if environment.language and version != environment.version:
         raise UserError(
-            f"{environment.packages.parent}: made for {program} {needed}, but the sandbox image {image!r} has "
-            f"{version}; use the sandbox it was mined with, or mine the suite again"
+            f"{folder}: made for {LANGUAGES[environment.language].program} {environment.version}, but the sandbox "
+            f"image {image!r} has {version}; use the sandbox it was mined with, or mine the suite again"
         )
-    _check_machine(environment, machine)
-
-
-def _check_machine(environment: Environment, machine: str) -> None:
     if environment.machine not in ("", machine):
         raise UserError(
-            f"{environment.packages.parent}: holds machine code for {environment.machine}, and the sandboxes' machine "
-            f"is {machine}; mine the suite again on such a machine"
+            f"{folder}: holds machine code for {environment.machine}, and the sandboxes' machine is {machine}; "
+            "mine the suite again on such a machine"
         )

@@ -284,7 +284,7 @@ def _packages(exam: Exam) -> Mapping[str, str]:
         return {}
     target = exam.environment.shown(exam.limits.workdir).mount.target
     if exam.tests.results is Results.PYTEST:
-        return {"PYTHONPATH": target}
+        return {"PYTHONPATH": ":".join(exam.environment.python_path)}
     return {"DGM_PACKAGES": target} if exam.tests.runner in BY_COMMAND else {}
 
 

@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+
+_SETUPS = Path(__file__).with_name("setups")
 
 
 class Results(StrEnum):
@@ -72,6 +75,12 @@ class LanguageRecord:
     """Patterns of files and folders that are tests, or help them, in the same form."""
     setup: str
     """Shell command that installs the packages of a workspace into ``$DGM_PACKAGES``, in a sandbox with a network."""
+    declares: re.Pattern[str]
+    """Names of the files that declare packages: workspaces with equal ones have the same."""
+    program: str
+    """Name of the program that the packages are for."""
+    version: str
+    """Shell command that prints its version."""
     results: Results
     control: Mapping[str, str]
     """Test that must fail, by test framework; ``{name}`` and ``{secret}`` are chosen for each run."""
@@ -100,7 +109,10 @@ _PYTHON = LanguageRecord(
         ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "pyproject.toml", "setup.cfg", *METADATA,
     ),
     test_files=("tests", "test", "test_*.py", "*_test.py", "tests.py"),
-    setup='uv pip install --target "$DGM_PACKAGES" pytest .',
+    setup=(_SETUPS / "python.sh").read_text(encoding="utf-8"),
+    declares=re.compile(r"pyproject\.toml|setup\.(?:py|cfg)|.*\.lock|.*requirements.*|tox\.ini|Pipfile"),
+    program="Python",
+    version="python3 -I -S -c \"import sys; print('%d.%d' % sys.version_info[:2])\"",
     results=Results.PYTEST,
     control={},
 )  # fmt: skip
@@ -120,7 +132,10 @@ _JAVASCRIPT = LanguageRecord(
         "test", "tests", "__tests__", "spec", "specs", "e2e", "__mocks__", "__snapshots__", "__fixtures__",
         *(f"*{mark}{word}.*" for word in ("test", "spec") for mark in "._-"), "test.*", "test-*.*",
     ),
-    setup='npm ci --ignore-scripts && mv node_modules/* node_modules/.[!.]* "$DGM_PACKAGES"',
+    setup=(_SETUPS / "javascript.sh").read_text(encoding="utf-8"),
+    declares=re.compile(r"package\.json|.*lock.*\.(?:json|yaml)|yarn\.lock|\.npmrc|pnpm-workspace\.yaml"),
+    program="node",
+    version="node --version | sed 's/^v//; s/\\..*//'",
     results=Results.JEST,
     control={
         "node": 'require("node:test").test("{name}", () => require("node:assert").strictEqual("this", "that"));',
@@ -146,7 +161,10 @@ _GO = LanguageRecord(
         "*_test.go", "testdata", "testutil", "testutils", "testhelper", "testhelpers", "testenv", "internal/assert",
         "internal/require", "internal/test*",
     ),
-    setup='GOMODCACHE="$DGM_PACKAGES/mod" go mod download',
+    setup=(_SETUPS / "go.sh").read_text(encoding="utf-8"),
+    declares=re.compile(r"go\.(?:mod|sum|work|work\.sum)"),
+    program="Go",
+    version="GOTOOLCHAIN=local go env GOVERSION | sed -E 's/^go([0-9]+\\.[0-9]+).*/\\1/'",
     results=Results.GO_JSON,
     control={
         "testing": 'package {package}\n\nimport "testing"\n\n'
@@ -160,7 +178,10 @@ _RUST = LanguageRecord(
     test_names=re.compile(r"(?:tests?|.*_tests?)\.rs"),
     configuration=("Cargo.toml", "Cargo.lock", ".cargo", "build.rs", "rust-toolchain", "rust-toolchain.toml"),
     test_files=("test", "tests", "tests.rs", "test.rs", "*_test.*", "*_tests.*", "test_*.*", "testdata"),
-    setup='cargo vendor "$DGM_PACKAGES/vendor"',
+    setup=(_SETUPS / "rust.sh").read_text(encoding="utf-8"),
+    declares=re.compile(r"Cargo\.(?:toml|lock)"),
+    program="Rust",
+    version="cargo --version > /dev/null && rustc --version | cut -d' ' -f2",
     results=Results.CARGO,
     control={"test": "#[test]\nfn {name}() {{ assert_eq!({secret}, {secret} + 1); }}"},
     tests=(TestCommand("Cargo.toml", "cargo test --offline --tests --no-fail-fast"),),
@@ -189,7 +210,10 @@ _JVM = LanguageRecord(
         # Those that a patch brings come before what is built.
         "*.class", "*.jar",
     ),
-    setup='mvn -B -Dmaven.repo.local="$DGM_PACKAGES/repository" dependency:go-offline',
+    setup=(_SETUPS / "jvm.sh").read_text(encoding="utf-8"),
+    declares=re.compile(r"pom\.xml|.*\.gradle(?:\.kts)?|gradle\.properties|.*\.versions\.toml|build\.sbt"),
+    program="Java",
+    version="javac -version 2>&1 | sed -E 's/^javac (1\\.)?([0-9]+).*/\\2/'",
     results=Results.JUNIT,
     control={
         # By words of the test file, the first that it has.
@@ -239,6 +263,9 @@ _CPP = LanguageRecord(
         "*_unittests.*", "*Test.*", "*Tests.*", "test.*", "tests.*",
     ),
     setup="true",
+    declares=re.compile(r"(?!)"),
+    program="C++",
+    version="c++ -dumpversion",
     results=Results.JUNIT,
     control={
         "gtest": "{prefix}TEST({name}, Fails) {{ EXPECT_EQ({secret}, {secret} + 1); }}",

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 4
 """Exit code of pytest for options that it does not know."""
-OFF = ("randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "pytest_rerunfailures")
-"""Plug-ins that change the order of tests, repeat them, or write into the workspace."""
+OFF = (
+    "randomly", "random_order", "cacheprovider", "rerunfailures", "flaky", "pytest_rerunfailures",
+    "black", "flake8", "mypy", "ruff", "isort", "pylint", "pycodestyle", "checkdocs",
+)  # fmt: skip
+"""Plug-ins that change the order of tests, repeat them, write into the workspace, or add checks of style as tests."""
 NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 MESSAGE = 6000
 MOST_FOREIGN = 5
@@ -211,6 +214,10 @@ class Reporter:
         sys.path[:] = self._packages
         if not BROUGHT or BROUGHT[1:]:
             pluginmanager.load_setuptools_entrypoints("pytest11")
+        for plugin in pluginmanager.get_plugins():
+            # It replaces methods of pytest's; they count as pytest's own.
+            if getattr(plugin, "__name__", "").startswith("pytest_subtests"):
+                plugin.pytest_configure(None)
         if not self._pytest:
             self._held = HeldTests(compile_tests(self._sources, self._workdir, self._files))
             self._held.lead()
@@ -415,6 +422,8 @@ def child(results_fd: int) -> None:
     os.chdir(task["workdir"])
     sys.stdin = io.StringIO()
     sys.argv = ["pytest"]
+    programs = [f"{path}/bin" for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PATH"] = os.pathsep.join([*programs, os.environ["PATH"]])
     os.environ["PYTHONPATH"] = os.pathsep.join([*task["paths"], os.environ.get("PYTHONPATH", "")])
     reached = Coverage(task["coverage"], task["paths"]) if task["coverage"] else None
     plugins = [reporter, *([reached] if reached else [])]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dgm.benchmarks.calibration import Calibration
-from dgm.benchmarks.mining.diff_words import count_changes
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import Provenance
 from dgm.domain import Split, TaskId
@@ -101,6 +100,17 @@ def read_facts(suite: SuiteBenchmark, task: TaskId) -> TaskFacts:
         changes=count_changes(fix),
         provenance=record.provenance,
     )
+
+
+def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
+    """Return the numbers of added and of removed lines of each file of text that a patch changes."""
+    from unidiff.errors import UnidiffParseError
+    from unidiff.patch import PatchSet
+
+    try:
+        return {file.path: (file.added, file.removed) for file in PatchSet(diff) if not file.is_binary_file}
+    except UnidiffParseError:
+        return {}
 
 
 def list_facts(suite: SuiteBenchmark) -> tuple[TaskFacts, ...]:

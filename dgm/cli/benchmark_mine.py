@@ -12,6 +12,7 @@ import click
 from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
 from dgm.cli.benchmark_look import config_option, set_option
 from dgm.cli.output import emit_json, make_console
+from dgm.errors import UserError
 from dgm.show.safe import neutralise
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ _LINES_MOST, _LINE_EVERY = 10, 10
 )
 @click.option("--since", default="", metavar="DATE", help="Leave older commits out, as in 2024-01-31.")
 @click.option(
+    "--image",
+    default="",
+    metavar="docker:NAME",
+    help="Image of Docker's instead of the language's recipe, as docker:python:3.12.",
+)
+@click.option(
     "--setup", default="", metavar="CMD", help="Shell command that installs packages into $DGM_PACKAGES."
 )
 @click.option(
@@ -68,7 +75,17 @@ _LINES_MOST, _LINE_EVERY = 10, 10
     help="Share of the tasks from its history, the newest, that is kept for reports.",
 )
 @click.option(
-    "--statement-model", default="", metavar="MODEL", help="Model that writes the tasks' statements."
+    "--statement-model",
+    default="",
+    metavar="MODEL",
+    help="Model that writes the tasks' statements, and checks that they tell what is graded.",
+)
+@click.option("--max-usd", type=Amount(), help="Money for --statement-model in one session.")
+@click.option(
+    "--issues",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Texts of its issues, as gh issue list --json number,title,body writes them.",
 )
 @click.option(
     "--cpu-hours",
@@ -88,12 +105,15 @@ def mine(
     history: int,
     bugs: int | None,
     since: str,
+    image: str,
     setup: str,
     test: str,
     report: tuple[str, ...],
     language: str | None,
     holdout: float,
     statement_model: str,
+    max_usd: float | None,
+    issues: Path | None,
     cpu_hours: float | None,
     update: bool,
     workers: int,
@@ -108,14 +128,19 @@ def mine(
     it was ended; what it keeps for that is in a folder beside the suite. Why each commit became no task is in the
     suite's mined.jsonl.
     """
-    from dgm.benchmarks.mining.languages import Language
+    from dgm.benchmarks.languages import Language
     from dgm.config import resolve
     from dgm.models.reach import file_models, require_own_file
     from dgm.sandboxes.choose import choose
+    from dgm.sandboxes.container import IN_ENGINE
     from dgm.sessions.mined_suite import default_out, mine
     from dgm.sessions.mining_options import MiningOptions
     from dgm.sessions.mining_statements import open_asking
 
+    if max_usd is not None and not statement_model:
+        raise UserError("--max-usd: nothing is paid without a model; give --statement-model, too")
+    if image and not image.startswith(IN_ENGINE):
+        raise UserError(f"--image {image!r}: expected an image of Docker's, as docker:python:3.12")
     settings = resolve(config, assignments, {"models.solve": statement_model or None})
     if config and statement_model:
         require_own_file(config, settings, file_models(config))
@@ -126,19 +151,21 @@ def mine(
         history=history,
         bugs=bugs,
         since=since,
+        image=image,
         setup=setup,
         test=test,
         report=report,
         language=Language(language) if language else None,
         holdout=holdout,
         statement_model=statement_model,
+        issues=issues,
         processor_hours=cpu_hours,
         update=update,
         workers=workers,
     )
 
     async def perform(tell: "Callable[[Funnel], None]") -> "MiningReport":
-        async with open_asking(statement_model, settings, engine) as ask:
+        async with open_asking(statement_model, settings, engine, max_usd) as ask:
             return await mine(options, engine, tell, ask)
 
     with _show_progress(quiet=as_json) as tell:
@@ -147,6 +174,11 @@ def mine(
         emit_json(done.record())
     else:
         _write_report(done)
+        if not statement_model:
+            sys.stdout.write(
+                "statements show the failing tests; it is recommended to let a model write them as issues: "
+                "--statement-model MODEL --max-usd USD --out NAME\n"
+            )
     return 0
 
 

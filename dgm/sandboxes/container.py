@@ -126,7 +126,7 @@ def creation_arguments(spec: SandboxSpec, base: ContainerBase, uid: int, shown: 
         "entrypoint": [],
         "user": f"{base.keeper}:{base.keeper}",
         "working_dir": "/",
-        "hostname": "sandbox",
+        "hostname": "localhost",
         "labels": {**spec.labels, **label_owner(), LABEL: base.name},
         "auto_remove": True,
         "network_mode": "none",

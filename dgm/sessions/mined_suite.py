@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dgm.benchmarks.environments import FOLDER, Environment
-from dgm.benchmarks.mining.bug_choice import Bug
-from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
+from dgm.benchmarks.environments import FOLDER, Environment, read_environments
+from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
+from dgm.benchmarks.mining.changes import read_change
+from dgm.benchmarks.mining.environment import CannotInstall, with_generated
 from dgm.benchmarks.mining.history import History, Unit
-from dgm.benchmarks.mining.miner import AGENT_TIMEOUT_S, TEST_TIMEOUT_S, read_change
-from dgm.benchmarks.mining.statements import Ask
-from dgm.benchmarks.mining.stating import make_evidence, state
-from dgm.benchmarks.mining.stored_environments import CannotInstall
-from dgm.benchmarks.mining.validation import restored_patterns
+from dgm.benchmarks.mining.statements import Ask, make_evidence
+from dgm.benchmarks.mining.validation import AGENT_TIMEOUT_S, TEST_TIMEOUT_S
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import Provenance
@@ -34,6 +32,7 @@ from dgm.sessions.mining import (
     read_splits,
     replace_suite,
     scan_history,
+    state_task,
     suite_name,
     task_id,
     validate_history,
@@ -108,15 +107,16 @@ def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTa
     options, before = mining.options, read_splits(mining.options.out)
     newest = holdout_count(options, len(tasks))
     spdx = read_license(mining.history.files(mining.history.head))[0]
+    environments = read_environments(options.work)
     made = []
     for number, task in enumerate(tasks):
-        unit, change = task.found.unit, read_change(mining.history, task.found)
+        unit, change = task.found.unit, read_change(mining.history, task.found.unit, task.found.code)
         name = task_id("history", unit.commit)
         # Files of a new task hold the fixes of all older ones, so that it may not be searched on.
         split = before.get(name, "holdout") if before else "holdout" if number < newest else "search"
         lines = sum(one.lines for one in unit.changes if one.path in task.found.code)
         tests = replace(
-            mining.bench.tests(change),
+            mining.bench.tests_of(change),
             fail_to_pass=task.statement.choose(task.validated.fail_to_pass),
             pass_to_pass=task.validated.pass_to_pass,
         )
@@ -124,7 +124,7 @@ def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTa
             MinedTask(
                 id=name,
                 split=split,
-                workspace=change.workspace,
+                workspace=with_generated(change.workspace, environments[task.validated.environment]),
                 start=b"",
                 fix=change.fix,
                 hidden=change.hidden,
@@ -182,7 +182,8 @@ async def _bug_tasks(
 async def _environments(mining: Mining, newest: Environment, unit: Unit) -> Sequence[Environment]:
     files = await asyncio.to_thread(mining.history.files, unit.commit)
     try:
-        own = await mining.epochs.environment(files, unit.day)
+        tag = await asyncio.to_thread(mining.history.last_tag, unit.commit)
+        own = await mining.environments.environment(files, unit.day, tag)
     except CannotInstall:
         return [newest]
     return [newest] if own.name == newest.name else [own, newest]
@@ -196,7 +197,9 @@ async def _bug_task(
         return placed.reason
     made = await asyncio.to_thread(bug_files, ground, bug, placed)
     evidence = make_evidence("", made, placed.failures, made.workspace)
-    stated = await state(placed.id, evidence, mining.journal, mining.ask)
+    stated = await state_task(mining, placed.id, evidence)
+    if stated is None:
+        return "not tried, for the model's budget is used up"
     if stated.reason:
         return stated.reason
     pair = len(bug.sites) > 1
@@ -210,10 +213,9 @@ async def _bug_task(
         fix=made.fix,
         hidden=made.hidden,
         tests=replace(
-            mining.bench.tests(),
+            mining.bench.tests(ground.files),
             fail_to_pass=stated.choose(placed.fail_to_pass),
             pass_to_pass=placed.pass_to_pass,
-            restored=restored_patterns(ground.files),
         ),
         environment=ground.environment.name,
         statement=stated.text,
@@ -259,7 +261,7 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
         mining.candidates,
         dict(mining.reasons.most_common()),
         mining.bench.processor_s,
-        sorted({*mining.epochs.remarks.values()} - {""}),
+        sorted({*mining.environments.remarks.values()} - {""}),
     )
 
 
@@ -296,7 +298,7 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
 
 def _suite_facts(history: History, image: str) -> SuiteFacts:
     newest = history.units()[0]
-    name = suite_name(history, newest)
+    name = suite_name(history)
     spdx, text = read_license(history.files(newest.commit))
     return SuiteFacts(
         name, f"tasks mined out of the history and the code of {name}", spdx or "unknown", text, AGENT_TIMEOUT_S,

@@ -2,45 +2,54 @@
 
 import asyncio
 import hashlib
+import re
 import shutil
+import threading
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from dgm.benchmarks.calibration import FILE as CALIBRATION
-from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.environments import Environment, ask_tool
 from dgm.benchmarks.grade import Survey
-from dgm.benchmarks.mining.declarations import read_declarations
-from dgm.benchmarks.mining.epochs import Epochs
-from dgm.benchmarks.mining.go_calls import module_name
-from dgm.benchmarks.mining.history import History, Unit
+from dgm.benchmarks.languages import LANGUAGES, Language, Results, language_of
+from dgm.benchmarks.mining.calls import find_call
+from dgm.benchmarks.mining.changes import prepare_workspace, read_change
+from dgm.benchmarks.mining.environment import CannotInstall, Environments, Tool
+from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.jvm_packages import check_maven
-from dgm.benchmarks.mining.languages import Language
-from dgm.benchmarks.mining.miner import Bench, Validated, read_change, validate
-from dgm.benchmarks.mining.packages import SandboxPython
-from dgm.benchmarks.mining.projects import PROJECTS, count_files
+from dgm.benchmarks.mining.leaks import Evidence
+from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
-from dgm.benchmarks.mining.script_calls import read_manifest
-from dgm.benchmarks.mining.statements import Ask
-from dgm.benchmarks.mining.stating import Stated, make_evidence, state
-from dgm.benchmarks.mining.stored_environments import CannotInstall
-from dgm.benchmarks.mining.threads import run_in_thread
-from dgm.benchmarks.mining.validation import find_cause
+from dgm.benchmarks.mining.statements import Ask, Stated, issue_of, make_evidence, read_issues, state
+from dgm.benchmarks.mining.validation import (
+    Validated,
+    Workbench,
+    explain_failures,
+    find_missing,
+    validate,
+)
 from dgm.benchmarks.mining.writing import left_line, unit_line
 from dgm.domain import Snapshot
-from dgm.errors import UserError
-from dgm.processes import check_given_up
+from dgm.errors import BudgetExhausted, UserError
+from dgm.processes import check_given_up, ended_by
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sessions.mining_checks import check_counts, check_folders, check_reports, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
 from dgm.this_machine import machine_name
 
+P = ParamSpec("P")
+T = TypeVar("T")
+BY_REPORTS = (Language.CPP, Language.JVM)
+"""Languages whose tests are read from reports that the test command writes."""
+MAX_SETUPS = 4
+"""Maximum number of times that packages are installed because tests miss some."""
 HEALTHY = 0.8
 """Share of the newest commit's tests that must pass."""
 
@@ -61,11 +70,15 @@ class Mining:
     options: MiningOptions
     history: History
     journal: MiningJournal
-    epochs: Epochs
-    bench: Bench
+    environments: Environments
+    bench: Workbench
     tell: Tell
     language: Language = Language.PYTHON
     ask: Ask | None = None
+    issues: Mapping[int, str] = field(default_factory=dict)
+    """Number of an issue → its text."""
+    has_spent: bool = False
+    """True once the model's budget is used up."""
     lines: dict[str, str] = field(default_factory=dict)
     """Lines of ``mined.jsonl`` by their keys, whose order is that of the history."""
     units: int = 0
@@ -80,7 +93,7 @@ class Mining:
 
     def workspace(self, files: Snapshot) -> Snapshot:
         """Return a commit's files as a workspace."""
-        return PROJECTS[self.language].prepare(files)
+        return prepare_workspace(self.language, files)
 
     def leave(self, number: int, left: Left) -> None:
         """Note a unit that becomes no task."""
@@ -104,34 +117,31 @@ async def open_mining(
     parse_since(options.since)
     history = await asyncio.to_thread(History, options.repo)
     language = await asyncio.to_thread(find_language, history, options)
-    if language is Language.JVM:
-        files = await asyncio.to_thread(history.files, history.head)
-        check_maven(options.repo, files, options.test, options.setup)
+    issues = read_issues(options.issues) if options.issues else {}
+    check_call(options, language)
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    project = PROJECTS[language]
-    pytest_words = pytest_options(options.test) if PROJECTS[language].call is None else ()
-    python = SandboxPython(*await project.ask(engine, project.image, labels))
+    record = LANGUAGES[language]
+    image = options.image or record.image
+    tool = Tool(language, *await ask_tool(engine, image, labels, language))
     kept = {
         "repository": str(options.repo.resolve()),
-        f"{project.program} in the sandbox": f"{python.version} {python.machine}",
+        f"{record.program} in the sandbox": f"{tool.version} {tool.machine}",
+        **({"--image": image} if options.image else {}),
         "--setup": options.setup,
         "--test": options.test,
         **({"--report": " ".join(options.report)} if options.report else {}),
         "--statement-model": options.statement_model,
         "seed": options.seed,
+        **({"--issues": hashlib.sha256(repr(sorted(issues.items())).encode()).hexdigest()} if issues else {}),
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
-    builder = SandboxBuilder(engine, labels, project.builds_in or project.image)
-    epochs = project.epochs(history, options.work, python, journal, builder, options.setup)
+    builder = SandboxBuilder(engine, labels, options.image or record.build_image or image)
+    environments = Environments(options.work, tool, journal, builder, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
-    bench = Bench(engine, labels, project.image, limit_s=limit)
-    if project.call is None:
-        bench.options = pytest_words
-    else:
-        more = {"reports": options.report} if project.by_reports else {}
-        bench.call = partial(project.call, given=options.test, **more)
+    call = partial(find_call, language, command=options.test, reports=options.report)
+    bench = Workbench(engine, labels, image, call, limit_s=limit)
     try:
-        yield Mining(options, history, journal, epochs, bench, tell, language, ask)
+        yield Mining(options, history, journal, environments, bench, tell, language, ask, issues)
     finally:
         journal.close()
         await engine.reap(labels)
@@ -144,39 +154,38 @@ def find_language(history: History, options: MiningOptions) -> Language:
         UserError: the repository has no code in it, or faults are asked for in a language without.
     """
     counts = count_files(history.files(history.head))
-    found = options.language or max(counts, key=lambda one: counts[one])
-    if not counts[found][1]:
-        known = options.language or " or ".join(PROJECTS)
+    language = options.language or max(counts, key=lambda each: counts[each])
+    if not counts[language][1]:
+        known = options.language or " or ".join(Language)
         raise UserError(f"{options.repo}: no code in {known} at its newest commit")
-    if options.report and not PROJECTS[found].by_reports:
-        known = " and ".join(one for one, project in PROJECTS.items() if project.by_reports)
-        raise UserError(f"--report {options.report[0]}: is for {known}, and this is {found}; leave it out")
-    if options.bugs and found is not Language.PYTHON:
+    if options.report and language not in BY_REPORTS:
+        known = " and ".join(BY_REPORTS)
+        raise UserError(f"--report {options.report[0]}: is for {known}, and this is {language}; leave it out")
+    if options.bugs and language is not Language.PYTHON:
         raise UserError(
-            f"--bugs {options.bugs}: faults are put into Python only, and this is {found}; leave it out"
+            f"--bugs {options.bugs}: faults are put into Python only, and this is {language}; leave it out"
         )
-    return found
+    return language
 
 
-def pytest_options(command: str) -> tuple[str, ...]:
-    """Return the options of a command that calls pytest.
+def count_files(files: Snapshot) -> Mapping[Language, tuple[int, int]]:
+    """Return the numbers of test files and of code files in each language."""
+    tests = Counter(language_of(name) for name in files if is_test_file(name))
+    code = Counter(language_of(name) for name in files if is_code_file(name))
+    return {language: (tests[language], code[language]) for language in Language}
+
+
+def check_call(options: MiningOptions, language: Language) -> None:
+    """Refuse a command of pytest that cannot be read.
 
     Raises:
-        UserError: it is not such a command.
+        UserError: it cannot.
     """
-    import shlex
-
-    if not command:
-        return ()
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UserError(f"--test {command!r}: {error}") from error
-    starts = (["pytest"], ["python", "-m", "pytest"], ["python3", "-m", "pytest"], ["py.test"])
-    start = next((each for each in starts if words[: len(each)] == each), None)
-    if start is None:
-        raise UserError(f"--test {command!r}: must call pytest, as in --test 'pytest -m \"not slow\"'")
-    return tuple(words[len(start) :])
+    if LANGUAGES[language].results is Results.PYTEST:
+        try:
+            find_call(language, {}, options.test)
+        except ValueError as error:
+            raise UserError(str(error)) from error
 
 
 async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
@@ -190,7 +199,6 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
                 f"--since {since}: no commit is as new; the newest is of {mining.history.units()[0].day}"
             )
         mining.units = len(units)
-        mining.epochs.know_tests(units)
         found = []
         for number, one in enumerate(scan(mining.history, units, mining.language, check_given_up)):
             if isinstance(one, Candidate):
@@ -207,6 +215,25 @@ async def scan_history(mining: Mining) -> list[tuple[int, Candidate]]:
     return found
 
 
+async def run_in_thread(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T:
+    """Return what a function returns in a thread of its own.
+
+    When the task that waits is cancelled, programs that ``run_apart`` runs there are killed, and the function ends at
+    its next ``check_given_up``.
+    """
+    given_up = threading.Event()
+
+    def work() -> T:
+        with ended_by(given_up):
+            return function(*arguments, **more)
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        given_up.set()
+        raise
+
+
 async def newest_environment(mining: Mining) -> Environment:
     """Return the environment of the newest commit, in which most of its tests must pass.
 
@@ -216,53 +243,66 @@ async def newest_environment(mining: Mining) -> Environment:
     mining.tell(Funnel("environment"))
     head = (await asyncio.to_thread(mining.history.units))[0]
     files = await asyncio.to_thread(mining.history.files, head.commit)
-    repo = mining.options.repo
-    try:
-        environment = await mining.epochs.environment(files, head.day)
-    except CannotInstall as error:
-        hint = "" if mining.options.setup else " (give a command with --setup)"
-        raise UserError(f"{repo}: its packages cannot be installed: {error}{hint}") from error
-    key = f"health {head.commit}"
-    known = mining.journal.get(key)
-    if known is None:
-        bench = mining.bench
+    tag = await asyncio.to_thread(mining.history.last_tag, head.commit)
+    repo, missing = mining.options.repo, tuple[str, ...]()
+    for _ in range(MAX_SETUPS):
         try:
-            whole = bench.whole(mining.workspace(files), environment)
-        except ValueError as error:
-            raise UserError(f"{repo}: {error}") from error
-        run = await bench.run(whole, b"", Survey())
-        broken = [f"{name}: {_last_line(said)}" for name, said in run.broken.items()]
-        log = run.log.decode("utf-8", "replace")
-        known = {
-            "passed": sum(outcome == "passed" for outcome in run.outcomes.values()),
-            "failed": sum(outcome == "failed" for outcome in run.outcomes.values()) + len(run.broken),
-            "why": next(
-                iter(
-                    [
-                        *run.foreign,
-                        *broken,
-                        *([] if run.outcomes else [find_cause(log)]),
-                        run.problem or _last_line(log),
-                    ]
-                )
-            ),
-        }
-        if known["passed"]:
-            mining.journal.put(key, known)
-    ran = known["passed"] + known["failed"]
-    if not ran or known["passed"] < HEALTHY * ran:
-        remark = mining.epochs.remarks.get(environment.name)
+            environment = await mining.environments.environment(files, head.day, tag, missing)
+        except CannotInstall as error:
+            hint = "" if mining.options.setup else " (give a command with --setup)"
+            if re.search(r"[Rr]equires-python|satisfy Python|interpreter found", str(error)):
+                hint = " (another Python: --sandbox docker --image docker:python:3.13)"
+            raise UserError(f"{repo}: its packages cannot be installed: {error}{hint}") from error
+        health = await _check_health(mining, head.commit, files, environment)
+        further = [name for name in health["missing"] if name not in missing]
+        if not further:
+            break
+        missing = (*missing, *further)
+    ran = health["passed"] + health["failed"]
+    if not ran or health["passed"] < HEALTHY * ran:
+        remark = mining.environments.remarks.get(environment.name)
         packages = f"; its packages: {remark}" if remark else ""
-        raise UserError(
-            f"{repo}: {known['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
-            f"{known['why'][:200]}{packages} (packages can be given with --setup, the call of the tests with --test)"
+        lfs = (
+            "; the repository keeps files by git-lfs, which are not there"
+            if any(entry.data.startswith(b"version https://git-lfs") for entry in files.values())
+            else ""
         )
-    mining.tell(Funnel("environment", 1, 1, known["passed"], mining.bench.processor_s))
+        raise UserError(
+            f"{repo}: {health['passed']} of {ran} tests pass at its newest commit, and {HEALTHY:.0%} are needed: "
+            f"{health['why'][:400]}{lfs}{packages}; the tests' output is in {health['log']} (packages can be given "
+            "with --setup, the call of the tests with --test)"
+        )
+    mining.tell(Funnel("environment", 1, 1, health["passed"], mining.bench.processor_s))
     return environment
 
 
-def _last_line(text: str) -> str:
-    return text.strip().rpartition("\n")[2]
+async def _check_health(
+    mining: Mining, commit: str, files: Snapshot, environment: Environment
+) -> Mapping[str, Any]:
+    """Run all tests of a commit; return how many pass, why others fail, and which packages they miss."""
+    key = f"health {commit} {environment.name}"
+    health: Mapping[str, Any] | None = mining.journal.get(key)
+    if health is not None:
+        return health
+    try:
+        exam = mining.bench.complete_exam(mining.workspace(files), environment)
+    except ValueError as error:
+        raise UserError(f"{mining.options.repo}: {error}") from error
+    run = await mining.bench.run(exam, b"", Survey())
+    log = mining.options.work / "logs" / f"tests-{commit[:12]}-{environment.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(run.log)
+    counts = Counter(run.outcomes.values())
+    health = {
+        "passed": counts["passed"],
+        "failed": counts["failed"] + len(run.broken),
+        "why": explain_failures(run),
+        "missing": find_missing(run, files),
+        "log": str(log),
+    }
+    if counts["passed"]:
+        mining.journal.put(key, health)
+    return health
 
 
 async def validate_history(
@@ -275,11 +315,31 @@ async def validate_history(
     new, old, passed = divide_candidates(found, read_splits(mining.options.out))
     for number, candidate in passed:
         mining.leave(number, Left(candidate.unit, "validate", "not tried, for it is older than a task is"))
+    new = spread_candidates(new, mining.options.history)
     tasks = await _validate(mining, new, newest, mining.options.history)
     return [*tasks, *await _validate(mining, old, newest, len(old))] if old else tasks
 
 
 Numbered = Sequence[tuple[int, Candidate]]
+
+
+def spread_candidates(found: Numbered, wanted: int) -> Numbered:
+    """Return candidates in an order whose beginnings are spread over the history and its modules.
+
+    Spans of the history, as many as tasks are wanted, take turns; in each the candidate comes first whose modules had
+    the fewest before it.
+    """
+    count = max(1, min(wanted, len(found)))
+    spans = [list(found[len(found) * n // count : len(found) * (n + 1) // count]) for n in range(count)]
+    uses: Counter[str] = Counter()
+    order: list[tuple[int, Candidate]] = []
+    while any(spans):
+        for span in filter(None, spans):
+            chosen = min(span, key=lambda each: (max(uses[name] for name in each[1].code), each[0]))
+            span.remove(chosen)
+            uses.update(chosen[1].code)
+            order.append(chosen)
+    return order
 
 
 def divide_candidates(found: Numbered, before: Collection[str]) -> tuple[Numbered, Numbered, Numbered]:
@@ -302,14 +362,14 @@ async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted
     tasks = list[HistoryTask]()
     waiting = list(found)
     tried = 0
-    while waiting and len(tasks) < wanted and not mining.bench.is_spent():
+    while waiting and len(tasks) < wanted and not mining.bench.is_spent() and not mining.has_spent:
         batch, waiting = waiting[: mining.options.workers], waiting[mining.options.workers :]
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(_one_unit(mining, one, newest)) for _, one in batch]
         for (number, candidate), done in zip(batch, running, strict=True):
             validated, stated = done.result()
             tried += 1
-            if len(tasks) >= wanted:
+            if len(tasks) >= wanted or stated is None:
                 waiting.insert(0, (number, candidate))
             elif validated.reason or stated.reason:
                 stage = "validate" if validated.reason else "statement"
@@ -320,25 +380,42 @@ async def _validate(mining: Mining, found: Numbered, newest: Environment, wanted
                 mining.lines[f"unit {number:08}"] = unit_line(candidate.unit, stage="task", task=name)
         mining.tell(Funnel("validate", tried, len(found), len(tasks), mining.bench.processor_s))
     why = (
-        "the processor time is used up"
-        if len(tasks) < wanted
-        else f"{wanted} tasks were found in newer units"
+        f"{wanted} tasks were found in other units"
+        if len(tasks) >= wanted
+        else "the model's budget is used up"
+        if mining.has_spent
+        else "the processor time is used up"
     )
     for number, candidate in waiting:
         mining.leave(number, Left(candidate.unit, "validate", f"not tried, for {why}"))
-    return tasks
+    numbers = {candidate.unit.commit: number for number, candidate in found}
+    return sorted(tasks, key=lambda task: numbers[task.found.unit.commit])
 
 
-async def _one_unit(mining: Mining, candidate: Candidate, newest: Environment) -> tuple[Validated, Stated]:
+async def _one_unit(
+    mining: Mining, candidate: Candidate, newest: Environment
+) -> tuple[Validated, Stated | None]:
+    """Return the answer on a unit; no statement where the model's budget does not cover it."""
     history, journal = mining.history, mining.journal
-    validated = await validate(candidate, history, mining.epochs, newest, mining.bench, journal)
+    validated = await validate(candidate, history, mining.environments, newest, mining.bench, journal)
     if validated.reason:
         return validated, Stated()
-    change = await asyncio.to_thread(read_change, history, candidate)
+    change = await asyncio.to_thread(read_change, history, candidate.unit, candidate.code)
     unit = candidate.unit
     message = f"{unit.message}\n\n{await asyncio.to_thread(history.branch_messages, unit)}".strip()
-    evidence = make_evidence(message, change, validated.failures, change.workspace)
-    return validated, await state(unit.commit, evidence, journal, mining.ask)
+    evidence = make_evidence(
+        message, change, validated.failures, change.workspace, issue_of(message, mining.issues)
+    )
+    return validated, await state_task(mining, unit.commit, evidence)
+
+
+async def state_task(mining: Mining, key: str, evidence: Evidence) -> Stated | None:
+    """Return the statement of a task; None where the model's budget does not cover it."""
+    try:
+        return await state(key, evidence, mining.journal, mining.ask)
+    except BudgetExhausted:
+        mining.has_spent = True
+        return None
 
 
 def task_id(kind: str, of: str) -> str:
@@ -375,14 +452,8 @@ def replace_suite(draft: Path, out: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def suite_name(history: History, newest: Unit) -> str:
-    """Return the project's name, else the folder's."""
-    files = history.files(newest.commit)
-    package = read_manifest(files).get("name")
-    declared = read_declarations(files).project or (package if isinstance(package, str) else "")
-    declared = declared or module_name(files)
+def suite_name(history: History) -> str:
+    """Return the name of the repository's folder."""
     folder = history.folder.resolve()
-    name = declared or (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(
-        ".git"
-    )
-    return "".join("-" if each in "/+: " else each for each in name.lstrip("@"))
+    name = (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(".git")
+    return "".join("-" if each in "/+: " else each for each in name)

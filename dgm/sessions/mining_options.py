@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dgm.benchmarks.mining.languages import Language
+from dgm.benchmarks.languages import Language
 
 USUAL_BUGS = 30
 """Tasks with a fault that is put in, unless it is said."""
@@ -25,6 +25,8 @@ class MiningOptions:
     Python, and none in other languages, where no faults are put in."""
     since: str = ""
     """Earliest day of the history, as ``2024-01-31``; empty: all of it."""
+    image: str = ""
+    """Sandbox image, as ``docker:python:3.12``; empty: the language's recipe."""
     setup: str = ""
     """Shell command that installs packages into ``$DGM_PACKAGES``."""
     test: str = ""
@@ -39,6 +41,8 @@ class MiningOptions:
     """Share of the tasks from the history that is kept for reports, the newest."""
     statement_model: str = ""
     """Model that writes the statements; empty: they show the failing tests."""
+    issues: Path | None = None
+    """File with the texts of issues, as ``gh issue list --json number,title,body`` writes it."""
     processor_hours: float | None = None
     """Hours of processor time of one session after which nothing new is begun."""
     update: bool = False

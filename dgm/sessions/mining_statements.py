@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from dgm.benchmarks.mining.statements import Ask
 from dgm.config import Settings
+from dgm.domain import Budget
 from dgm.messages import Request
 from dgm.meta.answers import ask_until_readable, read_object
 from dgm.protocols import SandboxEngine, SandboxSpec
@@ -18,8 +19,12 @@ RETRIES = 1
 
 
 @asynccontextmanager
-async def open_asking(model: str, settings: Settings, engine: SandboxEngine) -> AsyncIterator[Ask | None]:
+async def open_asking(
+    model: str, settings: Settings, engine: SandboxEngine, max_usd: float | None = None
+) -> AsyncIterator[Ask | None]:
     """Open a model for statements; None if none is named.
+
+    An answer that ``max_usd`` may not cover is never asked for: ``BudgetExhausted``.
 
     Raises:
         UserError: there is no such model, or its key is missing.
@@ -29,7 +34,7 @@ async def open_asking(model: str, settings: Settings, engine: SandboxEngine) -> 
         yield None
         return
     labels = {"dgm.run": f"mine-{uuid.uuid4().hex}", "dgm.host": machine_name()}
-    means = SolveContext(settings, engine.name, 0.0)
+    means = SolveContext(settings, engine.name, 0.0, Budget(usd=max_usd))
     async with open_bench(engine, SandboxSpec(USUAL, labels), means, UsageJournal()) as bench:
 
         async def ask(request: Request, keys: Sequence[str], skeleton: str) -> Mapping[str, object]:

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class SolveContext:
     """Models, prices and limits; ``limits.usd`` is the whole limit on its cost."""
     sandbox: str
     time_limit_s: float
+    budget: Budget = field(default_factory=Budget)
+    """Limit on the cost of all questions together."""
 
 
 class UsageJournal:
@@ -167,7 +169,7 @@ async def open_bench(
     name = names_by_role(means.settings)["solve"]
     model = open_model(name, means.settings, longest_wait_s=LONGEST_WAIT_S)
     prices = Prices.load(means.settings)
-    ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, Budget)
+    ledger = Ledger({model.name: prices.of(model.name)}, lambda: spent.usage, lambda: means.budget)
     most = CallLimits(
         calls=limits.calls, tokens=limits.tokens, usd=limits.usd, output_tokens=limits.output_tokens
     )

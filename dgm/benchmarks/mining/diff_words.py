@@ -5,18 +5,16 @@ is taken for code, but for comments of Javadoc's form.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dgm.benchmarks.mining.languages import Language, language_of
+from dgm.benchmarks.languages import Language, language_of
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-_PATH = re.compile(r'(?:---|\+\+\+) "?[ab]/([^"\t]+)')
 _LEXERS = {
     Language.PYTHON: "python",
     Language.JAVASCRIPT: "typescript",
@@ -88,13 +86,6 @@ class Side:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Hunk:
-    path: str
-    rows: tuple[tuple[str, str], ...]
-    """Mark and text of each line."""
-
-
 @lru_cache(16)
 def read_side(diff: str, mark: str) -> Side:
     """Return the code of the lines of a git diff that have this mark.
@@ -106,13 +97,13 @@ def read_side(diff: str, mark: str) -> Side:
     words: list[Word] = []
     literals: set[str] = set()
     lines: list[str] = []
-    for hunk in _read_hunks(diff):
-        language = language_of(hunk.path)
+    for path, hunk in _read_hunks(diff):
+        language = language_of(path)
         if language is None:
             continue
-        kept = [row for row in hunk.rows if row[0] in (mark, " ")]
+        kept = [row for row in hunk if row[0] in (mark, " ")]
         wanted = {number for number, row in enumerate(kept) if row[0] == mark}
-        lexer = _JVM_LEXERS.get(hunk.path.rpartition(".")[2], _LEXERS[language])
+        lexer = _JVM_LEXERS.get(path.rpartition(".")[2], _LEXERS[language])
         rows = _split_rows(lexer, "\n".join(text for _, text in kept))
         for number, tokens in enumerate(rows):
             if number in wanted:
@@ -122,33 +113,25 @@ def read_side(diff: str, mark: str) -> Side:
     return Side(tuple(words), frozenset(literals), tuple(line for line in lines if line))
 
 
-def count_changes(diff: str) -> Mapping[str, tuple[int, int]]:
-    """Return the numbers of added and of removed lines of each file of text that a diff changes."""
-    counts: dict[str, tuple[int, int]] = {}
-    for hunk in _read_hunks(diff):
-        added, removed = counts.get(hunk.path, (0, 0))
-        marks = [mark for mark, _ in hunk.rows]
-        counts[hunk.path] = added + marks.count("+"), removed + marks.count("-")
-    return counts
+def _read_hunks(diff: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield path, and mark and text of each row, of the hunks of a diff; a removed file has the path that it had."""
+    from unidiff.errors import UnidiffParseError
+    from unidiff.patch import PatchSet
 
-
-def _read_hunks(diff: str) -> Iterator[_Hunk]:
-    """Yield the hunks of a diff; those of a removed file have the path that it had."""
-    path, rows = "", list[tuple[str, str]]()
-    old = new = 0
-    for line in diff.split("\n"):
-        if old > 0 or new > 0:
-            mark = line[:1] or " "
-            rows.append((mark, line[1:].removesuffix("\r")))
-            old -= mark in " -"
-            new -= mark in " +"
-            if old <= 0 and new <= 0:
-                yield _Hunk(path, tuple(rows))
-        elif found := _HUNK.match(line):
-            old, new = (int(size) if size is not None else 1 for size in found.groups())
-            rows = []
-        elif named := _PATH.match(line):
-            path = named[1]
+    try:
+        patches = PatchSet(diff)
+    except UnidiffParseError as error:
+        raise ValueError(f"a diff cannot be read: {error}") from error
+    for file in patches:
+        for hunk in file:
+            yield (
+                file.path,
+                [
+                    (row.line_type, row.value.rstrip("\r\n"))
+                    for row in hunk
+                    if row.line_type in (" ", "+", "-")
+                ],
+            )
 
 
 def _split_rows(lexer: str, text: str) -> list[list[tuple[str, str]]]:

@@ -18,7 +18,7 @@ from dgm.benchmarks.plain_logs import plain_text
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_TEST_LINES, MOST_LINES, HELPER_LINES = 80, 140, 40
+MOST_TEST_LINES, MOST_LINES, HELPER_LINES = 200, 320, 60
 """Maximum lines of a test that is shown, of all code, and of one helper; a longer helper is left out."""
 ERROR_LINES, LINE_CHARS = 20, 300
 _GRAMMARS: Mapping[str, tuple[str, str]] = {
@@ -55,9 +55,11 @@ _DEFINES = re.compile(
 )
 _MACRO = re.compile(r"^\s*\w*TEST\w*\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.M)
 _TITLE = re.compile(r"""(["'`])((?:\\.|(?!\1).)+)\1""")
+_VALUE = re.compile(r"\$\{[^}]*\}|%[sdifjoOp]|\$[A-Za-z_][\w.]*|\{\w*\}")
+"""The place of a value in the title of a test that a loop or a table makes."""
 _IMPORT = re.compile(r"\s*(?:import\b|from\b|#include|use |package |const .*\brequire\(|export \* )")
 _SETUP = re.compile(
-    r"\b(?:set_?up|setup_\w+|before|beforeEach|beforeAll|BeforeEach|BeforeAll|Before|SetUp|pytest\.fixture)\b",
+    r"\b(?:set_?up|setup_\w+|before|beforeEach|beforeAll|BeforeEach|BeforeAll|Before|SetUp|fixture\([^)]*autouse)\b",
     re.I,
 )
 _COMMENT = re.compile(r"\s*(?:#(?!\[|include|define|if|else|endif|undef|pragma)|//|/\*|\*(?:\s|/|$))")
@@ -119,7 +121,7 @@ def find_code(test: str, files: Mapping[str, str]) -> str:
             (file, unit)
             for file in units
             for unit in units[file]
-            if wanted in unit.names and not unit.is_container
+            if not unit.is_container and _is_named(unit, wanted)
         ]
         tests = [pair for pair in found if pair[1].is_test] or found
         if len({unit.text for _, unit in tests}) > 1:
@@ -138,6 +140,16 @@ def find_code(test: str, files: Mapping[str, str]) -> str:
     if len(programs) == 1 and len(programs[0].split("\n")) <= MOST_TEST_LINES:
         return _clean(programs[0])
     raise ValueError("no test file shows the code of the failing test")
+
+
+def _is_named(unit: _Unit, wanted: str) -> bool:
+    """Return whether a part has a name, or a title that a loop or a table completes to it."""
+    if wanted in unit.names:
+        return True
+    templates = (_VALUE.split(name) for name in unit.names if _VALUE.search(name))
+    return any(
+        re.fullmatch(".*".join(map(re.escape, parts)), wanted, re.DOTALL) for parts in templates if any(parts)
+    )
 
 
 def _stem(path: str) -> str:
@@ -162,7 +174,10 @@ def _with_helpers(path: str, test: _Unit, units: Mapping[str, Sequence[_Unit]]) 
     if test.text.count("\n") >= MOST_TEST_LINES:
         raise ValueError(f"the failing test has more than {MOST_TEST_LINES} lines")
     known = [
-        (file, unit) for file in units for unit in units[file] if not unit.is_test and not unit.is_container
+        (file, unit)
+        for file in units
+        for unit in units[file]
+        if not unit.is_test and not unit.is_container and unit.text != test.text
     ]
     around = [
         pair

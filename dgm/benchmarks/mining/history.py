@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from dgm.archive.local_repository import LocalRepository
@@ -16,6 +17,7 @@ _FORMAT = "%x1e%H%x1f%P%x1f%ct%x1f%B%x1f"
 _LATEST = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 """Latest day of a commit; a repository may claim any."""
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_VERSION = re.compile(r"^(?:[\w-]*[/v_-])?v?\d+(?:\.\d+)+[\w.+-]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,37 @@ class History:
             "log", "--no-merges", "--reverse", "--format=%B", f"{unit.parent}..{unit.commit}", "--"
         )
         return found.decode("utf-8", "replace").strip()
+
+    def last_tag(self, commit: str) -> str:
+        """Return the last tag of a version before a commit, such as ``v1.2.3``; empty if there is none."""
+        tags = self._version_tags
+        if not tags:
+            return ""
+        log = self._repository.run("rev-list", "--max-count=20000", _check(commit)).decode().split()
+        return next((tags[each] for each in log if each in tags), "")
+
+    @cached_property
+    def _version_tags(self) -> dict[str, str]:
+        """Commit → tag, of the tags that name a version."""
+        common, ids = self._repository.common, dict[str, str]()
+        packed = common / "packed-refs"
+        for line in (
+            packed.read_text(encoding="utf-8", errors="replace").splitlines() if packed.is_file() else ()
+        ):
+            if match := re.fullmatch(r"([0-9a-f]{40,64}) refs/tags/(\S+)", line):
+                ids[match[2]] = match[1]
+        for file in sorted((common / "refs" / "tags").rglob("*")):
+            if file.is_file() and not file.is_symlink():
+                name = file.relative_to(common / "refs" / "tags").as_posix()
+                ids[name] = file.read_text(encoding="ascii", errors="replace")[:65].strip()
+        names = [name for name, each in ids.items() if _VERSION.search(name) and _COMMIT.fullmatch(each)]
+        asked = "".join(f"{ids[name]}^{{commit}}\n" for name in names).encode()
+        answers = (
+            self._repository.run("cat-file", "--batch-check=%(objectname)", given=asked).decode().splitlines()
+        )
+        return {
+            answer: name for answer, name in zip(answers, names, strict=True) if _COMMIT.fullmatch(answer)
+        }
 
     def files(self, commit: str) -> Snapshot:
         """Return all files at a commit, sorted by name; submodules are left out."""

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.diff_words import Side, read_side
-from dgm.benchmarks.mining.jvm_names import JVM_NAMES, JVM_ROOTS
-from dgm.benchmarks.mining.languages import Language, language_of
 
 SHORTEST_LINE, SHORTEST_SPAN = 10, 8
 """Minimum characters, without blanks, of a line or a part of one that tells a fix."""
@@ -39,28 +38,29 @@ _TEST_DEFINED = re.compile(r"^\+.*?\b(?:def|class|func?|fn|void)\s+(\w+)|^\+\+\+
 """The name that an added line defines, or the name of a changed file."""
 _SHAPED = re.compile(r"(?=.*[^\W\d])(?:.*[a-z\d][A-Z].*|[^\W_].*_.*|_.+|.*\d.*)")
 """Names that are no words of a sentence: with an underline, a capital inside, or a digit."""
-_KNOWN = frozenset(
-    {*dir(builtins), *sys.stdlib_module_names}.union(
-        *(
-            dir(kind)
-            for kind in (
-                str,
-                bytes,
-                list,
-                dict,
-                set,
-                tuple,
-                int,
-                float,
-                BaseException,
-                type,
-                object,
-                property,
-            )
-        )
-    )
-)
+_BUILTINS = (str, bytes, list, dict, set, tuple, int, float, BaseException, type, object, property)
+_KNOWN = frozenset({*dir(builtins), *sys.stdlib_module_names}.union(*map(dir, _BUILTINS)))
 """Names that everybody knows who knows Python."""
+
+_JVM_WORDS = """
+AbstractMethodError Appendable ArithmeticException ArrayIndexOutOfBoundsException ArrayStoreException
+AssertionError AutoCloseable Boolean Byte CharSequence Character Class ClassCastException ClassLoader
+ClassNotFoundException CloneNotSupportedException Cloneable Comparable Deprecated Double Enum Error Exception
+ExceptionInInitializerError Float FunctionalInterface IllegalAccessException IllegalArgumentException
+IllegalMonitorStateException IllegalStateException IndexOutOfBoundsException InheritableThreadLocal
+InstantiationException Integer InternalError InterruptedException Iterable LinkageError Long Math Module
+NegativeArraySizeException NoClassDefFoundError NoSuchFieldException NoSuchMethodException
+NullPointerException Number NumberFormatException Object OutOfMemoryError Override Package Process
+ProcessBuilder ProcessHandle Readable Record ReflectiveOperationException Runnable Runtime RuntimeException
+SafeVarargs SecurityException Short StackOverflowError StackTraceElement StackWalker StrictMath String
+StringBuffer StringBuilder StringIndexOutOfBoundsException SuppressWarnings System Thread ThreadDeath
+ThreadGroup ThreadLocal Throwable UnsatisfiedLinkError UnsupportedOperationException VerifyError
+VirtualMachineError Void close compareTo equals getClass getMessage hashCode iterator length toString valueOf
+"""
+JVM_ROOTS = frozenset({"java", "javax", "kotlin", "scala", "groovy"})
+"""First names of the packages of the libraries, from which files import."""
+JVM_NAMES = frozenset(_JVM_WORDS.split()) | JVM_ROOTS
+"""Names of ``java.lang``, which no file imports, and of methods that everything there has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,11 @@ class Evidence:
     """Id and output of each failing test that prints any; ``failure`` holds some of them."""
     test_files: Mapping[str, str] = field(default_factory=dict)
     """Texts of the test files with the changes, by their paths."""
+
+    issue: str = ""
+    """Text of the issue that the change closes, if it is known; its first line is the title."""
+    subjects: Sequence[frozenset[str]] = ()
+    """Names that the changed files define, and those that the project does."""
 
     @property
     def outputs(self) -> str:
@@ -130,13 +135,14 @@ def _keys(statement: str, evidence: Evidence) -> Iterator[str]:
     for key in keys:
         if key not in data:
             yield f"names an issue or a commit: {_quote(key)}"
-    if _DIFF.search(statement):
+    if any(row[0] not in data for row in _DIFF.finditer(statement)):
         yield "holds a part of a diff"
 
 
 def _data_of_tests(evidence: Evidence) -> str:
     """Return what the tests work on: their output, and the texts in their code."""
-    return "\n".join((evidence.outputs, *sorted(read_side(evidence.test_diff, "+").literals)))
+    texts = [re.sub(r"^\s*(?:#|//|\*).*$", "", text, flags=re.M) for text in evidence.test_files.values()]
+    return "\n".join((evidence.outputs, *sorted(read_side(evidence.test_diff, "+").literals), *texts))
 
 
 def _tests(statement: str, evidence: Evidence) -> Iterator[str]:

@@ -5,13 +5,16 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.mining.changes import divide_changes, read_code
 from dgm.benchmarks.mining.diff_words import split_tokens
 from dgm.benchmarks.mining.history import FileChange, History, Unit
-from dgm.benchmarks.mining.languages import Language, is_code_file, is_test_file, language_of
-from dgm.benchmarks.mining.mixed_files import divide_changes, read_code
+from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 
 MOST_LINES = 150
 """Maximum number of changed lines of code."""
+MOST_ALL_LINES = 1_000
+"""Maximum number of changed lines in all files; more are several changes at once, as a release brings them."""
 MOST_CODE_FILES = 5
 MOST_TEST_FILES = 8
 _VERSION_TITLE = re.compile(
@@ -88,6 +91,10 @@ def _reason(unit: Unit, code: Collection[FileChange], tests: Collection[FileChan
         (len(tests) > MOST_TEST_FILES, f"changes more than {MOST_TEST_FILES} files of tests"),
         (lines > MOST_LINES, f"changes more than {MOST_LINES} lines of code"),
         (lines < 1, "changes no line of code"),
+        (
+            sum(change.lines for change in unit.changes) > MOST_ALL_LINES,
+            f"changes more than {MOST_ALL_LINES:,} lines in all",
+        ),
         (not any(one.added > 0 for one in tests), "adds no line to a test"),
     )
     return next((reason for wrong, reason in checks if wrong), "")

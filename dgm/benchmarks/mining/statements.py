@@ -1,25 +1,31 @@
 """The statement of a mined task: by a model, or the failing tests themselves; never from the change of the code.
 
-What a model writes is checked by ``leaks``. It is asked once more with what was found; a statement that fails again is
-dropped. Prompts are files.
+What a model writes is checked by ``leaks``, and by a second question: does every graded assertion follow from it? It is
+asked once more with what was wrong; a statement that fails again is dropped. Prompts are files.
 """
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from typing import Any, Protocol
 
+from dgm.benchmarks.languages import Language, language_of
 from dgm.benchmarks.mining.evidence import end_of_output, find_code
+from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.leaks import Evidence, find_leaks, name_parts, untold_names
+from dgm.benchmarks.mining.paths import is_code_file, is_test_file
 from dgm.benchmarks.storable_text import cut_middle
-from dgm.errors import AgentFault
+from dgm.domain import Snapshot
+from dgm.errors import AgentFault, UserError
 from dgm.messages import AnswerForm, Message, Request, Role
 
 PROMPTS = Path(__file__).with_name("prompts")
 MESSAGE_CHARS, TESTS_CHARS, OUTPUT_CHARS = 6_000, 24_000, 8_000
 """Maximum characters of each part of a question; of a longer one the middle is left out."""
-LEAST_WORDS, MOST_WORDS, MOST_SHOWN_WORDS = 8, 600, 1_500
+LEAST_WORDS, MOST_WORDS, MOST_SHOWN_WORDS = 8, 600, 3_000
 """Bounds of a statement; of one that shows the tests, the last."""
 OTHER_RESULT = "another result than expected"
 KEYS = ("title", "statement", "solvable", "why")
@@ -38,6 +44,17 @@ FORM = AnswerForm(
         "additionalProperties": False,
     },
 )
+CHECK_KEYS = ("follows", "missing")
+CHECK_SKELETON = '{"follows": true or false, "missing": "..."}'
+CHECK_FORM = AnswerForm(
+    "check",
+    {
+        "type": "object",
+        "properties": {"follows": {"type": "boolean"}, "missing": {"type": "string"}},
+        "required": list(CHECK_KEYS),
+        "additionalProperties": False,
+    },
+)
 Ask = Callable[[Request, Sequence[str], str], Awaitable[Mapping[str, object]]]
 """Asks a model: takes the request, the keys of the wanted object and its form in words; returns the object.
 
@@ -48,20 +65,19 @@ _COMPILER = re.compile(
     "|cannot find symbol",
     re.M,
 )
-_CALLED = re.compile(r"\b([A-Za-z_][\w.]*)\(")
-_ORDINARY = re.compile(
-    r"assert\w*|raises|expect|isinstance|len|list|dict|set|str|repr|sorted|range|subTest|print"
-    r"|Errorf?|Fatalf?|Logf?|Run|Helper|Parallel|Cleanup|Setenv|Name|append|make|func|DeepEqual|Sprintf|string|panic"
-    r"|NoError|EqualError|if|for|switch|byte|rune|u?int\d*|float\d*|String|Is|As|New|recover"
-    r"|(?:is|has|does|contains)(?:Not)?(?:EqualTo\w*|Exactly\w*|True|False|Null|Same\w*|SameAs|InstanceOf|Size|Message\w*|Zero)"
-    r"|thenReturn|shouldThrow|valueOf|toString|toArray|length|getBytes|println|forEach|catch|try|while"
-    r"|String(?:Builder|Reader|Writer)|(?:Array|Linked)List|(?:Linked|Tree)?Hash(?:Map|Set)|ByteArray\w+Stream"
-    r"|done|equal|ok|plan|throws|rejects|fail|match|require|function|beforeEach|(?:not)?[sS]trictEqual|\w*[dD]eep\w*Equal|to[A-Z]\w*"
+_CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*(?=[(<`{!])")
+_DEFINED = re.compile(
+    r"\b(?:def|class|function\*?|func|fn|fun|struct|interface|trait|enum|type|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w+)"
+    r"|\b(?:const|let|var|val)\s+([A-Za-z_]\w+)\s*="
+    r"|^\+?([A-Z][A-Z0-9_]{2,})\s*(?::[^=\n]*)?="
+    r"|^[+ \t]+(?:[\w<>\[\],.&*:]+[ \t]+){0,6}([A-Za-z_]\w+)\([^;\n]*\)[^;\n]*\{[ \t]*$",
+    re.M,
 )
-_OF_LIBRARY = re.compile(
-    r"(?:List|Set|Map|Arrays|Collections|Objects|Optional|Stream|Integer|Long|Boolean|Character|Files|Paths|IOUtils|Mockito)\.\w+"
-)
-"""Calls of libraries in Java that make values for a test."""
+"""Definitions of functions, methods and types in programs."""
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_CLOSES = re.compile(r"(?:#|\bgh-|/(?:issues|pull)/)(\d{1,7})\b", re.I)
+ISSUE_CHARS = 6_000
+SHOWN_FAILURES = 3
 _NOT_RAISED = re.compile(
     r"DID NOT RAISE|to be thrown|did not panic|Missing expected (?:exception|rejection)|did not throw"
 )
@@ -161,8 +177,11 @@ def _write_tests(shown: Sequence[ShownTest], evidence: Evidence) -> str:
             "wanted": _wanted(each.error),
         }
         parts.append(_fill("statement-symptom", part))
-    text = _fill("statement-template", {"title": _title(shown[0]), "symptoms": "\n\n".join(parts)})
+    text = _fill("statement-template", {"title": _title(shown[0], evidence), "symptoms": "\n\n".join(parts)})
     text = _neutralise(text, evidence)
+    if evidence.issue:
+        title, _, body = clean_issue(evidence.issue).partition("\n")
+        text = f"# {title}\n\n{body.strip()}\n\n## Expected\n\n{text.partition(chr(10))[2].strip()}"
     untold = untold_names(text, evidence)
     named = f"\n\nNew names and texts in it: {', '.join(f'`{name}`' for name in untold)}." if untold else ""
     return f"{text}{named}\n"
@@ -201,7 +220,7 @@ async def model_statement(evidence: Evidence, ask: Ask) -> Statement:
             raise StatementRefused([f"the model says that it cannot be solved: {_line(answer['why'])}"])
         title, told = _line(answer["title"]).lstrip("# "), str(answer["statement"]).strip()
         text = f"# {title}\n\n{told}\n"
-        problems = check_statement(text, evidence)
+        problems = check_statement(text, evidence) or await _check_graded(text, evidence, ask)
         if not problems:
             return Statement(text, tries)
         listed = "\n".join(f"- It {problem}." for problem in problems)
@@ -211,11 +230,31 @@ async def model_statement(evidence: Evidence, ask: Ask) -> Statement:
     raise StatementRefused(problems)
 
 
+async def _check_graded(text: str, evidence: Evidence, ask: Ask) -> Sequence[str]:
+    """Ask whether every graded assertion follows from a statement; return what does not."""
+    values = {
+        "statement": text,
+        "tests": cut_middle(evidence.test_diff.strip(), TESTS_CHARS),
+        "names": ", ".join(evidence.fail_to_pass),
+        "skeleton": CHECK_SKELETON,
+    }
+    question = Message(Role.USER, _fill("statement-check", values))
+    try:
+        answer = await ask(Request((question,), form=CHECK_FORM), CHECK_KEYS, CHECK_SKELETON)
+    except AgentFault as error:
+        raise StatementRefused([f"the model gave no usable answer on the statement: {error}"]) from error
+    if not _is_no(answer["follows"]):
+        return ()
+    return (f"leaves open what a test checks: {_line(answer['missing'])}",)
+
+
 def statement_request(evidence: Evidence) -> Request:
     """Return the question for a statement; it depends on the evidence alone."""
     untold = ", ".join(untold_names("", evidence))
     values = {
-        "message": cut_middle(_TRAILER.sub("", evidence.message).strip(), MESSAGE_CHARS),
+        "message": cut_middle(
+            _TRAILER.sub("", f"{evidence.issue}\n\n{evidence.message}").strip(), MESSAGE_CHARS
+        ),
         "tests": cut_middle(evidence.test_diff.strip(), TESTS_CHARS),
         "output": cut_middle(evidence.failure.strip(), OUTPUT_CHARS),
         "untold": untold or "none",
@@ -225,18 +264,28 @@ def statement_request(evidence: Evidence) -> Request:
     return Request((Message(Role.SYSTEM, _fill("statement", {})), Message(Role.USER, question)), form=FORM)
 
 
-def _title(shown: ShownTest) -> str:
-    """Return a title: what is called, and how it ends."""
-    called = [name for row in reversed(shown.code.split("\n")) for name in _CALLED.findall(row)]
-    about = next(
-        (
-            name
-            for name in called
-            if not _ORDINARY.fullmatch(name.rpartition(".")[2]) and not _OF_LIBRARY.fullmatch(name)
-        ),
-        "",
-    )
-    return f"`{about}`: {_outcome(shown.error)}" if about else _outcome(shown.error).capitalize()
+def _title(shown: ShownTest, evidence: Evidence) -> str:
+    """Return a title: the project's function that is called, and how it ends."""
+    subject = find_subject(shown.code, evidence)
+    return f"`{subject}`: {_outcome(shown.error)}" if subject else _outcome(shown.error).capitalize()
+
+
+def find_subject(code: str, evidence: Evidence) -> str:
+    """Return what a test calls: what the changed files define, else what the project does; empty if it is nothing."""
+    rows = code.split("\n")[::-1]
+    called = [name for row in rows for name in _CALLED.findall(row)]
+    named = [name for row in rows for name in re.findall(r"[A-Za-z_][\w.]*", row)]
+    for used in (called, named):
+        for names in evidence.subjects:
+            if subject := next((name for name in used if name.rpartition(".")[2] in names), ""):
+                return subject
+    return ""
+
+
+def defined_names(text: str) -> frozenset[str]:
+    """Return the names of functions, methods and types that programs define."""
+    names = {name for groups in _DEFINED.findall(text) for name in groups if name}
+    return frozenset(names - {"if", "for", "while", "switch", "catch", "return", "constructor", "main"})
 
 
 def _outcome(error: str) -> str:
@@ -272,3 +321,149 @@ def _fill(name: str, values: Mapping[str, str]) -> str:
     """Return a prompt with its values; its first line, a comment on its source, is left out."""
     text = (PROMPTS / f"{name}.md").read_text(encoding="utf-8").partition("\n")[2]
     return Template(text).substitute(values).strip()
+
+
+class ChangedFiles(Protocol):
+    """A change of code and tests."""
+
+    @property
+    def fix(self) -> bytes:
+        """The change of the code, as a patch."""
+
+    @property
+    def test_patch(self) -> bytes:
+        """The change of the tests, as a patch."""
+
+    @property
+    def hidden(self) -> Snapshot:
+        """Test and configuration files as they are after the change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement, or why there is none."""
+
+    text: str = ""
+    reason: str = ""
+    told: tuple[str, ...] = ()
+    """Tests that it shows; empty if it is a model's."""
+
+    def choose(self, tests: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the tests that a fix must pass: a task is not graded by what its statement does not tell."""
+        return tuple(test for test in tests if not self.told or test in self.told)
+
+
+def make_evidence(
+    message: str, files: ChangedFiles, failures: Mapping[str, str], workspace: Snapshot, issue: str = ""
+) -> Evidence:
+    """Return what is known of a task.
+
+    Args:
+        message: of the commits.
+        files: the change.
+        failures: test that the fix mends → what it prints without it.
+        workspace: the files without the fix.
+        issue: text of the issue that the change closes; its first line is the title.
+    """
+    shown = _choose_failures(failures)
+    fix = files.fix.decode("utf-8", "replace")
+    code = {
+        name: entry.data.decode("utf-8", "replace") for name, entry in workspace.items() if is_code_file(name)
+    }
+    changed = re.findall(r"^\+\+\+ b/(.*?)\t?$", fix, re.M)
+    touched = [code.get(name, "") for name in changed]
+    added = [row for row in fix.split("\n") if row.startswith("+")]
+    # In Rust a hidden file of the code holds its modules of tests alone.
+    return Evidence(
+        message=message,
+        test_diff=files.test_patch.decode("utf-8", "replace"),
+        fix_diff=fix,
+        failure="\n\n".join(text for _, text in shown),
+        fail_to_pass=tuple(failures),
+        old_names=old_names(workspace),
+        failures=tuple((test, text) for test, text in failures.items() if text),
+        test_files={
+            name: entry.data.decode("utf-8", "replace")
+            for name, entry in sorted(files.hidden.items())
+            if is_test_file(name) or language_of(name) is Language.RUST
+        },
+        issue=issue,
+        subjects=(defined_names("\n".join([*touched, *added])), defined_names("\n".join(code.values()))),
+    )
+
+
+def _choose_failures(failures: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return some failing tests with their outputs, one of each function first."""
+    printed = [(test, text) for test, text in failures.items() if text]
+    functions: dict[str, tuple[str, str]] = {}
+    for test, text in printed:
+        functions.setdefault(test.partition("[")[0], (test, text))
+    first = list(functions.values())
+    return tuple([*first, *(each for each in printed if each not in first)][:SHOWN_FAILURES])
+
+
+def old_names(workspace: Snapshot) -> frozenset[str]:
+    """Return all names and words in the programs of a workspace, and in its documents."""
+    found: set[str] = set()
+    for name, entry in workspace.items():
+        if language_of(name) or name.endswith((".pyi", ".md", ".rst", ".txt", ".toml", ".cfg")):
+            found.update(_WORD.findall(entry.data.decode("utf-8", "replace")))
+    return frozenset(found)
+
+
+def read_issues(file: Path) -> Mapping[int, str]:
+    """Return the texts of issues by their numbers: a title, and the body below it.
+
+    Raises:
+        UserError: the file is missing, or not of the form that ``gh issue list --json number,title,body`` writes.
+    """
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return {int(each["number"]): f"{each['title']}\n\n{each['body'] or ''}" for each in data}
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file}: expected a JSON list of issues with number, title and body, as gh issue list --state all --limit "
+            f"9999 --json number,title,body writes it ({error!r:.80})"
+        ) from error
+
+
+def issue_of(message: str, issues: Mapping[int, str]) -> str:
+    """Return the text of the first known issue that a message names; empty if it names none."""
+    return next((issues[int(number)] for number in _CLOSES.findall(message) if int(number) in issues), "")
+
+
+def clean_issue(text: str) -> str:
+    """Return an issue's text without what leads to its fix, and without what a form added to it."""
+    text = re.sub(r"<!--.*?-->|https?://\S+/(?:issues?|pulls?|commits?)/\S+", "", text, flags=re.DOTALL)
+    text = re.sub(
+        r"\(?\b(?:see|cf\.?|fix(?:es|ed)?|closes?|related to)? *(?<!&)#\d+\b\)?", "", text, flags=re.I
+    )
+    return cut_middle(re.sub(r"\n{3,}", "\n\n", text).strip(), ISSUE_CHARS)
+
+
+async def state(key: str, evidence: Evidence, journal: MiningJournal, ask: Ask | None) -> Stated:
+    """Return the statement of a task; from the journal if it was made before.
+
+    Raises:
+        Infrastructure: the model failed.
+    """
+    known = journal.get(f"statement {key}")
+    if known is None:
+        known = await _make(evidence, ask)
+        journal.put(f"statement {key}", known)
+    return Stated(known["text"], known["reason"], tuple(known.get("told", ())))
+
+
+async def _make(evidence: Evidence, ask: Ask | None) -> dict[str, Any]:
+    try:
+        if ask:
+            return {"text": (await model_statement(evidence, ask)).text, "reason": ""}
+        text, told = template_statement(evidence)
+        problems = check_statement(text, evidence, MOST_SHOWN_WORDS)
+    except ValueError as error:
+        return {"text": "", "reason": f"no statement: {error}"}
+    if problems:
+        return {"text": "", "reason": f"no statement: {problems[0]}"}
+    return {"text": text, "reason": "", "told": list(told)}

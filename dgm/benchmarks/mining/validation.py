@@ -1,194 +1,282 @@
 """Find the tests that tell a change: run them with the fix and without it, twice each, in dgm's own sandboxes."""
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Any
 
-from dgm.archive.repository import patch
-from dgm.benchmarks.grade import Exam, Survey, TestRun
-from dgm.benchmarks.languages import LANGUAGES
-from dgm.benchmarks.mining.languages import Language, is_test_file, is_test_material, language_of
-from dgm.benchmarks.results import is_restored
+from dgm.benchmarks.environments import Environment
+from dgm.benchmarks.grade import Exam, Survey, TestRun, run_tests
+from dgm.benchmarks.languages import BY_COMMAND, RUNNERS, Language, Results, language_of
+from dgm.benchmarks.mining.calls import TestCall
+from dgm.benchmarks.mining.changes import Change, read_change, restored_patterns
+from dgm.benchmarks.mining.environment import CannotInstall, Environments, missing_packages, with_generated
+from dgm.benchmarks.mining.history import History
+from dgm.benchmarks.mining.journal import MiningJournal
+from dgm.benchmarks.mining.paths import is_test_file
+from dgm.benchmarks.mining.scan import Candidate
+from dgm.benchmarks.results import BUILD
+from dgm.benchmarks.suite_files import Limits
+from dgm.benchmarks.test_spec import DISK_MB, TestSpec
 from dgm.domain import Snapshot
+from dgm.protocols import SandboxEngine
+from dgm.standstill import repeat_after_standstill
 
-FAIL_MOST = 20
-"""Maximum number of tests that a fix mends."""
-PASS_MOST = 50
-"""Maximum number of tests that must go on passing."""
-NEAR_FILES = 4
-"""Number of further test files that run, those nearest to the change."""
-TIMES = 2
-LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lockb")
-BUILD = "(build)"
-"""Name under which a build that fails is told."""
+MAX_FAILING, MAX_PASSING = 20, 2000
+"""Maximum number of tests that a fix repairs, and of those that must go on passing."""
+TESTS_S = 60.0
+"""Wall time that the test files of a task may take; those farthest from the change are left out."""
+REPEATS = 2
+TEST_TIMEOUT_S, AGENT_TIMEOUT_S, SUITE_TIMEOUT_S = 300.0, 900.0, 600.0
+"""Wall time of a task's tests, of its agent, and of all tests of a commit."""
+TEST_LIMIT_S, FILE_LIMIT_S = 30.0, 120.0
+"""Wall time of a test, and of a test file where the tool cannot end a single test."""
+MEMORY_MB, BUILD_MEMORY_MB, BUILD_DISK_MB = 2048, 4096, 2048
 _UNSTABLE = re.compile(r"0x[0-9a-fA-F]{6,}|\bat 0x|\d{4}-\d\d-\d\d[T ]\d\d:\d\d|<object|<function|\d{10,}")
-_LONGEST_NAME = 400
-_TEST_MARK = re.compile(r"^test_|_test$|[.-](?:test|spec)$|(?<=[a-z\d])(?:Tests?|TestCase|IT|Spec|Suite)$")
-"""The part of a test file's name that says that it is one."""
+_MAX_NAME = 400
+_TOO_LATE = "this test took too long"
+_IMPORT = re.compile(
+    r"^\s*(?:import|from|use|#include|export|package)\b.*$|.*\brequire\(.*|^\s*(?:\w+ )?\"[\w./-]+\"$|\}\s*from\s.*"
+    r"|^\s+\w+,?$",
+    re.M,
+)
+"""Rows that import something; in Go and in lists over several rows a name alone."""
+_PARENT_IMPORT = re.compile(r"""(?:from|require\()\s*["']\.\.?/?(?:\.\./?)*["']""")
 
 Run = Callable[[Exam, bytes, Survey], Awaitable[TestRun]]
 """Runs a survey on a patched workspace."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A step of the history, taken apart for a task."""
-
-    workspace: Snapshot
-    """The files before it."""
-    fix: bytes
-    """Its change of everything but tests and configuration."""
-    hidden: Snapshot
-    """Test and configuration files that it adds or changes."""
-    deleted: tuple[str, ...]
-    """Test and configuration files that it removes."""
-    modules: tuple[str, ...]
-    """Files of code that the fix changes."""
-    restored: tuple[str, ...]
-    """Patterns of tests and configuration."""
-    test_patch: bytes
-    """Its change of tests; material for the statement."""
-    parts: tuple[str, ...] = ()
-    """Hidden files that hold only the modules of tests of a file of the code."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTests:
+class TestsOfChange:
     """The tests that tell a change."""
+
+    __test__ = False
 
     fail_to_pass: tuple[str, ...]
     pass_to_pass: tuple[str, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Test that fails without the fix → pytest's report."""
-    seconds: float = 0.0
-    """Wall time of the longest run."""
+    """Test that fails without the fix → the report on it."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotTold:
-    """Why the tests do not tell a change."""
+class NoTests:
+    """Why no tests tell a change."""
 
     reason: str
     environment: bool = False
     """True if another environment may help."""
+    missing: tuple[str, ...] = ()
+    """Packages that errors name as missing."""
 
 
-def take_apart(
-    before: Snapshot, after: Snapshot, modules: Sequence[str], restored: Sequence[str] = ()
-) -> Change:
-    """Divide a step into its fix and its tests.
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The answer on one unit."""
 
-    Args:
-        before: the files without it.
-        after: the files with it.
-        modules: files of code that it changes.
-        restored: patterns of tests and configuration; none: those of pytest.
+    reason: str = ""
+    """Why it is no task; empty if it is one."""
+    environment: str = ""
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    processor_s: float = 0.0
+    """Processor time of all its test runs."""
+
+
+@dataclass
+class Workbench:
+    """Runs surveys in sandboxes, and counts their processor time."""
+
+    engine: SandboxEngine
+    labels: Mapping[str, str]
+    image: str
+    call: Callable[[Snapshot], TestCall]
+    """Reads how the tests of a commit are called; raises ``ValueError`` if that is not known."""
+    processor_s: float = 0.0
+    limit_s: float = float("inf")
+    """Processor time after which nothing more is begun, in seconds."""
+
+    def is_spent(self) -> bool:
+        """Return whether the processor time is used up."""
+        return self.processor_s >= self.limit_s
+
+    async def run(self, exam: Exam, patch: bytes, survey: Survey) -> TestRun:
+        """Run a survey on a patched workspace.
+
+        Raises:
+            Infrastructure: the sandbox failed.
+        """
+
+        async def perform() -> TestRun:
+            return await run_tests(exam, patch, self.engine, self.labels, survey)
+
+        run = await repeat_after_standstill(perform, lambda _: True)
+        self.processor_s += run.processor_s
+        return run
+
+    def counting(self) -> "Workbench":
+        """Return a workbench of its own count, whose time must be added to this one's."""
+        return replace(self, processor_s=0.0)
+
+    def complete_exam(self, workspace: Snapshot, environment: Environment) -> Exam:
+        """Return the inputs of a run of all tests of a commit."""
+        exam = self.exam(workspace, self.tests(workspace), {}, environment)
+        return replace(exam, limits=replace(exam.limits, test_timeout_s=SUITE_TIMEOUT_S))
+
+    def exam(self, workspace: Snapshot, tests: TestSpec, hidden: Snapshot, environment: Environment) -> Exam:
+        """Return the inputs of a run."""
+        limits = Limits(image=self.image, test_timeout_s=TEST_TIMEOUT_S, timeout_s=AGENT_TIMEOUT_S)
+        return Exam(with_generated(workspace, environment), hidden, tests, limits, environment)
+
+    def tests(self, workspace: Snapshot) -> TestSpec:
+        """Return named tests without names, for surveys and as the rest of a task's.
+
+        Raises:
+            ValueError: it is not known how the commit's tests are called.
+        """
+        call = self.call(workspace)
+        runner = RUNNERS[call.kind]
+        by_pytest, builds = runner.results is Results.PYTEST, call.kind in BY_COMMAND
+        return TestSpec(
+            (), (), call.kind, restored_patterns(Language.PYTHON, workspace) if by_pytest else runner.restored,
+            flags=call.flags, options=call.options, patterns=call.patterns, build=call.build,
+            command=(call.command,) if call.command else (), env=call.env, reports=call.reports,
+            limit_s=TEST_LIMIT_S if by_pytest else FILE_LIMIT_S,
+            memory_mb=BUILD_MEMORY_MB if builds else MEMORY_MB, disk_mb=BUILD_DISK_MB if builds else DISK_MB,
+        )  # fmt: skip
+
+    def tests_of(self, change: Change) -> TestSpec:
+        """Return the same for a change."""
+        return replace(
+            self.tests(change.workspace), restored=change.restored, deleted=change.deleted, parts=change.parts
+        )
+
+
+async def validate(
+    candidate: Candidate,
+    history: History,
+    environments: Environments,
+    newest: Environment,
+    bench: Workbench,
+    journal: MiningJournal,
+) -> Validated:
+    """Return whether a candidate is a task, and by which tests; from the journal if it was asked before.
+
+    The newest environment is tried first; where most tests fail in it, that of the candidate's own declarations, and
+    then that one with the packages that errors name as missing.
+
+    Raises:
+        Infrastructure: a sandbox failed.
     """
-    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    patterns = tuple(restored) or restored_patterns(before)
-    ours = {name for name in changed if is_restored(name, patterns) or is_test_material(name)}
-    extra = tuple(sorted(name for name in ours if not is_restored(name, patterns) and name in after))
-    fixed = {name: entry for name, entry in before.items() if name not in changed or name in ours}
-    fixed |= {
-        name: after[name] for name in changed if name in after and name not in ours and not _is_document(name)
-    }
-    fixed |= {name: before[name] for name in changed if name in before and _is_document(name)}
-    tested = {name: entry for name, entry in before.items() if name not in ours}
-    tested |= {name: after[name] for name in ours if name in after}
-    return Change(
-        workspace=before,
-        fix=patch(before, fixed),
-        hidden={name: after[name] for name in sorted(ours) if name in after},
-        deleted=tuple(sorted(name for name in ours if name not in after)),
-        modules=tuple(modules),
-        restored=(*patterns, *extra),
-        test_patch=patch(before, tested),
+    unit = candidate.unit
+    key = f"unit {unit.commit}"
+    if (known := journal.get(key)) is not None:
+        return _restore(known)
+    change = await asyncio.to_thread(read_change, history, unit, candidate.code)
+    counting = bench.counting()
+    used, answer = newest, await _try_in(newest, change, counting)
+    for repeats in (False, True):
+        missing = answer.missing if isinstance(answer, NoTests) and repeats else ()
+        if not isinstance(answer, NoTests) or not answer.environment or (repeats and not missing):
+            break
+        files = await asyncio.to_thread(history.files, unit.commit)
+        tag = await asyncio.to_thread(history.last_tag, unit.commit)
+        try:
+            used = await environments.environment(files, unit.day, tag, missing)
+        except CannotInstall as error:
+            answer = replace(answer, reason=f"{answer.reason}; its own packages cannot be installed: {error}")
+            break
+        answer = await _try_in(used, change, counting) if used.name != newest.name else answer
+    bench.processor_s += counting.processor_s
+    if isinstance(answer, TestsOfChange):
+        tests = (used.name, answer.fail_to_pass, answer.pass_to_pass, answer.failures)
+        validated = Validated("", *tests, counting.processor_s)
+    else:
+        validated = Validated(answer.reason, processor_s=counting.processor_s)
+    journal.put(key, asdict(validated))
+    return validated
+
+
+def _restore(known: Mapping[str, Any]) -> Validated:
+    lists = {key: tuple(known[key]) for key in ("fail_to_pass", "pass_to_pass")}
+    return Validated(**{**known, **lists})
+
+
+async def _try_in(environment: Environment, change: Change, bench: Workbench) -> TestsOfChange | NoTests:
+    try:
+        tests = bench.tests_of(change)
+    except ValueError as error:
+        return NoTests(str(error))
+    return await find_tests(
+        change, bench.exam(change.workspace, tests, change.hidden, environment), bench.run
     )
 
 
-def restored_patterns(files: Snapshot) -> tuple[str, ...]:
-    """Return patterns for the tests and the configuration of a workspace."""
-    more = ["testing/*"] if any(name.startswith("testing/") for name in files) else []
-    return (*LANGUAGES[Language.PYTHON].restored, *more)
-
-
-def _is_document(name: str) -> bool:
-    """Return whether a file tells people of a change, or locks versions: it is no part of the fix."""
-    path = PurePosixPath(name)
-    top = path.parts[0].lower()
-    is_text = path.suffix.lower() in (".md", ".rst", ".txt", ".adoc")
-    if path.name in LOCKS:
-        return True
-    return top in ("docs", "doc", ".github", "changelog.d", "changes", "news") or (
-        len(path.parts) == 1 and is_text
-    )
-
-
-async def find_tests(
-    change: Change, exam: Exam, run: Run, quick: Sequence[str] | None = None
-) -> FoundTests | NotTold:
+async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | NoTests:
     """Return the tests that tell a change.
 
     Args:
         change: the step.
         exam: workspace, hidden tests and environment; its lists of tests are not used.
         run: performs a survey.
-        quick: files that run; None: those of the change, and the nearest.
     """
-    files = tuple(quick) if quick is not None else near_files(change)
-    survey = Survey(files=files)
-    fixed = await run(exam, change.fix, survey)
-    if wrong := _find_trouble(fixed, exam, "with the fix"):
-        return wrong
+    files = affected_files(change)
+    fixed = await run(exam, change.fix, Survey(files))
+    own = sum(name in change.hidden for name in files)
+    if fixed.seconds > TESTS_S and len(files) > own:
+        files = files[: own + int((len(files) - own) * TESTS_S / fixed.seconds / 2)]
+        fixed = await run(exam, change.fix, Survey(files))
+    if trouble := _find_trouble(fixed, exam):
+        return trouble
     passing = stable_names(name for name, outcome in fixed.outcomes.items() if outcome == "passed")
-    before = await run(exam, b"", survey)
+    before = await run(exam, b"", Survey(files))
     if before.foreign:
-        return NotTold(f"a module of the project comes from elsewhere: {before.foreign[0]}")
-    failing = [name for name in passing if before.outcomes.get(name) != "passed"]
-    if BUILD in before.broken:
-        return NotTold("the new tests do not build without the fix")
-    if failing and before.broken:
-        failing = await _without_old(change, exam, run, failing)
-    kept = [name for name in passing if before.outcomes.get(name) == "passed"]
-    if reason := _check_numbers(failing, kept):
+        return NoTests(f"a module of the project comes from elsewhere: {before.foreign[0]}")
+    unfixed = {name for name, outcome in before.outcomes.items() if outcome == "passed"}
+    old = await _passing_before(change, exam, run) if before.broken else set()
+    # Where a test takes too long, nobody knows whether the machine is to blame.
+    late = {name for name, message in before.messages.items() if _TOO_LATE in message}
+    failing = [name for name in passing if name not in unfixed | old | late]
+    # Where the new tests do not build without the fix, those of the parent tell what must go on passing.
+    kept = [name for name in passing if name in unfixed] or [name for name in passing if name in old]
+    if reason := _check_counts(failing, kept):
         ended = Counter(fixed.outcomes.values())
-        return NotTold(reason, environment=ended["failed"] > ended["passed"])
-    return await _repeat(change, exam, run, replace_files(survey, failing, kept), (failing, kept, before))
-
-
-def replace_files(survey: Survey, failing: Sequence[str], kept: Sequence[str]) -> Survey:
-    """Return a survey of the files that hold some tests."""
-    files = dict.fromkeys(name.split("::", 1)[0] for name in [*failing, *kept])
-    return replace(survey, files=tuple(files))
+        missing = find_missing(fixed, exam.files)
+        return NoTests(reason, environment=ended["failed"] > ended["passed"], missing=missing)
+    return await _repeat(change, exam, run, (failing, kept, before))
 
 
 async def _repeat(
-    change: Change, exam: Exam, run: Run, survey: Survey, first: tuple[list[str], list[str], TestRun]
-) -> FoundTests | NotTold:
+    change: Change, exam: Exam, run: Run, first: tuple[list[str], list[str], TestRun]
+) -> TestsOfChange | NoTests:
     """Run both sides again, and drop the tests that end otherwise."""
     failing, kept, before = first
-    seconds, failures = before.seconds, dict(before.messages)
-    for _ in range(TIMES - 1):
+    builds = any(outcome == "passed" for outcome in before.outcomes.values())
+    survey = Survey(tuple(dict.fromkeys(name.split("::", 1)[0] for name in [*failing, *kept])))
+    for _ in range(REPEATS - 1):
         fixed, broken = await run(exam, change.fix, survey), await run(exam, b"", survey)
-        failing = [
-            n for n in failing if fixed.outcomes.get(n) == "passed" and broken.outcomes.get(n) != "passed"
-        ]
-        kept = [n for n in kept if fixed.outcomes.get(n) == "passed" and broken.outcomes.get(n) == "passed"]
-        seconds = max(seconds, fixed.seconds, broken.seconds)
-    if reason := _check_numbers(failing, kept):
-        return NotTold(f"{reason}, once tests are dropped that do not always end the same")
-    told = {n: failures.get(n) or before.broken.get(n.split("::", 1)[0], "") for n in failing}
-    return FoundTests(tuple(failing), tuple(kept[:PASS_MOST]), told, seconds)
+        passed = {name for name, outcome in fixed.outcomes.items() if outcome == "passed"}
+        failing = [n for n in failing if n in passed and broken.outcomes.get(n) != "passed"]
+        kept = [n for n in kept if n in passed and (broken.outcomes.get(n) == "passed" or not builds)]
+    if reason := _check_counts(failing, kept):
+        return NoTests(f"{reason}, once tests are dropped that do not always end the same")
+    build = before.broken.get(BUILD, "")
+    failures = {
+        n: before.messages.get(n) or before.broken.get(n.split("::", 1)[0], "") or build for n in failing
+    }
+    return TestsOfChange(tuple(failing), tuple(kept[:MAX_PASSING]), failures)
 
 
-async def _without_old(change: Change, exam: Exam, run: Run, failing: Sequence[str]) -> list[str]:
-    """Return the failing tests but those that the parent's own tests have, and pass: only their file cannot be read."""
+async def _passing_before(change: Change, exam: Exam, run: Run) -> set[str]:
+    """Return the tests of the parent that pass in it: of the new ones a file cannot be read without the fix."""
     old = replace(exam, hidden={}, tests=replace(exam.tests, deleted=(), parts=()))
-    files = tuple(sorted({n.split("::", 1)[0] for n in failing} & {*change.workspace}))
-    passed = (await run(old, b"", Survey(files=files))).outcomes if files else {}
-    return [name for name in failing if passed.get(name) != "passed"]
+    files = tuple(name for name in affected_files(change) if name in change.workspace)
+    outcomes = (await run(old, b"", Survey(files))).outcomes if files else {}
+    return {name for name, outcome in outcomes.items() if outcome == "passed"}
 
 
 def find_cause(log: str) -> str:
@@ -197,62 +285,75 @@ def find_cause(log: str) -> str:
     return errors[-1] if errors else log.strip().rpartition("\n")[2]
 
 
-def _find_trouble(run: TestRun, exam: Exam, when: str) -> NotTold | None:
+def explain_failures(run: TestRun, most: int = 2) -> str:
+    """Return the tests of a run that failed, each with the error; else the cause that its log names."""
+    reports = {**{name: run.broken[name] for name in run.broken}, **run.messages}
+    parts = []
+    for name, report in reports.items():
+        errors = [line[1:].strip() for line in report.splitlines() if re.match(r"E  +\S", line)]
+        parts.append(f"{name}: {(errors or report.strip().splitlines()[-1:] or [''])[0][:150]}")
+    log = run.log.decode("utf-8", "replace")
+    return "; ".join([*run.foreign[:1], *parts[:most]]) or run.problem or find_cause(log)
+
+
+def _failures_of(run: TestRun) -> str:
+    log = [] if run.outcomes else [run.log.decode("utf-8", "replace")]
+    return "\n".join([*run.broken.values(), *run.messages.values(), *log])
+
+
+def find_missing(run: TestRun, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the packages that a run's errors name as missing."""
+    return missing_packages(_failures_of(run), files)
+
+
+def _find_trouble(run: TestRun, exam: Exam) -> NoTests | None:
     if run.refused:
-        return NotTold(f"the fix does not apply: {run.refused}")
+        return NoTests(f"the fix does not apply: {run.refused}")
     if run.foreign:
-        return NotTold(f"a module of the project comes from elsewhere: {run.foreign[0]}")
+        return NoTests(f"a module of the project comes from elsewhere: {run.foreign[0]}")
     if any(outcome == "passed" for outcome in run.outcomes.values()):
         return None
-    broken = [
-        said.strip().rpartition("\n")[2] for name, said in run.broken.items() if name in (*exam.hidden, BUILD)
-    ]
-    end = find_cause(run.log.decode("utf-8", "replace"))
-    why = (
-        next(iter(broken), "")
-        or (end if not run.outcomes else run.problem)
-        or f"{len(run.outcomes)} tests ran"
-    )
-    return NotTold(f"no test passes {when}: {why}", environment=True)
+    why = explain_failures(run, 1) or f"{len(run.outcomes)} tests ran"
+    missing = find_missing(run, exam.files)
+    return NoTests(f"no test passes with the fix: {why}", environment=True, missing=missing)
 
 
-def _check_numbers(failing: Sequence[str], kept: Sequence[str]) -> str:
+def _check_counts(failing: Sequence[str], kept: Sequence[str]) -> str:
     if not failing:
         return "no test fails without the fix and passes with it"
-    if len(failing) > FAIL_MOST:
-        return f"more than {FAIL_MOST} tests fail without the fix"
+    if len(failing) > MAX_FAILING:
+        return f"more than {MAX_FAILING} tests fail without the fix"
     return "" if kept else "no test passes both with the fix and without it"
 
 
 def stable_names(names: Iterable[str]) -> list[str]:
     """Return the names that are the same in every run, in their order."""
-    given = [name for name in names if isinstance(name, str)]
-    return [
-        name
-        for name in given
-        if not _UNSTABLE.search(name) and len(name) <= _LONGEST_NAME and name.isprintable()
-    ]
+    return [n for n in names if not _UNSTABLE.search(n) and len(n) <= _MAX_NAME and n.isprintable()]
 
 
-def near_files(change: Change) -> tuple[str, ...]:
-    """Return the test files of the change, and of the others those nearest to it by name and place."""
+def affected_files(change: Change) -> tuple[str, ...]:
+    """Return the test files of the change, and the others that import what the fix touches, the nearest first."""
     own = [name for name in change.hidden if _is_collected(name)]
-    stems = {PurePosixPath(name).stem.strip("_") for name in change.modules}
-    stems |= {PurePosixPath(name).parent.name for name in change.modules}
-    places = {str(PurePosixPath(name).parent) for name in own}
-
-    def nearness(name: str) -> tuple[bool, bool, int, str]:
-        path = PurePosixPath(name)
-        stem = _TEST_MARK.sub("", path.stem)
-        return stem not in stems, str(path.parent) not in places, len(change.workspace[name].data), name
-
-    gone = {*own, *change.deleted}
-    others = sorted((n for n in change.workspace if _is_collected(n) and n not in gone), key=nearness)
-    return (*own, *others[:NEAR_FILES])
+    stems = {PurePosixPath(name).stem for name in change.modules}
+    packages = {part for name in change.modules for part in PurePosixPath(name).parts[:-1]}
+    folders = {str(PurePosixPath(name).parent) for name in (*own, *change.modules)}
+    ranked = []
+    for name, entry in change.workspace.items():
+        if not _is_collected(name) or name in own or name in change.deleted:
+            continue
+        text = entry.data.decode("utf-8", "replace")
+        words = {word for row in _IMPORT.findall(text) for word in re.findall(r"[\w-]+", row)}
+        is_near = str(PurePosixPath(name).parent) in folders
+        by_stem = bool(words & stems)
+        if by_stem or words & packages or _PARENT_IMPORT.search(text) or (is_near and name.endswith(".go")):
+            ranked.append(
+                (not by_stem, not any(stem.strip("_") in name for stem in stems), not is_near, name)
+            )
+    return (*own, *(name for *_, name in sorted(ranked)))
 
 
 def _is_collected(name: str) -> bool:
-    stem = PurePosixPath(name)
+    stem = PurePosixPath(name).stem
     if language_of(name) is not Language.PYTHON:
         return is_test_file(name)
-    return stem.stem.startswith("test_") or stem.stem.endswith("_test") or stem.stem == "tests"
+    return stem.startswith("test_") or stem.endswith("_test") or stem == "tests"

@@ -12,7 +12,6 @@ from dgm.benchmarks.environments import FOLDER
 from dgm.benchmarks.languages import RUNNERS
 from dgm.benchmarks.mining.history import Unit
 from dgm.benchmarks.mining.scan import Left
-from dgm.benchmarks.mining.toml_writing import toml_text
 from dgm.benchmarks.suite_files import REPOSITORY
 from dgm.benchmarks.test_spec import DISK_MB, Provenance, TestSpec
 from dgm.domain import Snapshot
@@ -168,3 +167,15 @@ def read_license(files: Snapshot) -> tuple[str, bytes]:
             said = text.decode("utf-8", "replace")
             return next((spdx for spdx, words in _LICENSES if words in said), ""), text
     return "", b""
+
+
+def toml_text(values: Mapping[str, object]) -> str:
+    """Return texts, numbers and lists of them as TOML: a key a line, a long list one value a line."""
+    return "".join(f"{key} = {_toml_value(value)}\n" for key, value in values.items())
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, list | tuple) and len(value) > 1:
+        return "[\n" + "".join(f"    {_toml_value(each)},\n" for each in value) + "]"
+    # JSON's texts, numbers and lists are TOML's, but for one character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

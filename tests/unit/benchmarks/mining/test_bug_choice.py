@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.benchmarks.mining.bug_choice import QUOTAS, Bug, choose_pairs, choose_sites
-from dgm.benchmarks.mining.bugs import refusal_of
-from dgm.benchmarks.mining.coverage_map import CoverageMap
-from dgm.benchmarks.mining.mutation_kinds import SiteKind
-from dgm.benchmarks.mining.mutation_sites import Site
+from dgm.benchmarks.mining.bugs import QUOTAS, Bug, CoverageMap, choose_pairs, choose_sites, refusal_of
+from dgm.benchmarks.mining.mutations import Site, SiteKind
 
 KINDS = list(SiteKind)
 

@@ -7,11 +7,18 @@ from dataclasses import asdict
 import pytest
 
 from dgm.benchmarks.environments import Environment
-from dgm.benchmarks.mining.bug_choice import choose_pairs
-from dgm.benchmarks.mining.bugs import TRIES, Ground, PlacedBug, bug_id, choose_bugs, place_bugs
-from dgm.benchmarks.mining.coverage_map import CoverageMap
+from dgm.benchmarks.mining.bugs import (
+    TRIES,
+    CoverageMap,
+    Ground,
+    PlacedBug,
+    bug_id,
+    choose_bugs,
+    choose_pairs,
+    place_bugs,
+)
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.miner import Bench
+from dgm.benchmarks.mining.validation import Workbench
 from dgm.domain import Entry
 
 WANTED = 6
@@ -38,7 +45,9 @@ def place(ground, refused, folder):
         journal.put(f"bug {bug_id(bug)}", asdict(placed))
 
     async def collect():
-        return [pair async for pair in place_bugs(ground, WANTED, Bench(None, {}), journal, 0)]
+        return [
+            pair async for pair in place_bugs(ground, WANTED, Workbench(None, {}, "python", None), journal, 0)
+        ]
 
     tried = [placed for bug, placed in asyncio.run(collect()) if len(bug.sites) > 1]
     return [bool(placed.reason) for placed in tried]

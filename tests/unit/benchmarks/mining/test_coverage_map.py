@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.benchmarks.mining.coverage_map import read_contexts
+from dgm.benchmarks.mining.bugs import read_contexts
 
 SCHEMA = """
     CREATE TABLE file (id integer primary key, path text, unique (path));
@@ -19,7 +19,6 @@ SCHEMA = """
 LINES = (
     "INSERT INTO line_bits VALUES (1, 1, x'02'), (1, 2, x'0c'), (1, 3, x'0001'), (1, 4, x'08'), (2, 2, x'02')"
 )
-ARCS = "INSERT INTO arc VALUES (1, 2, -1, 2), (1, 2, 2, 300), (1, 1, 5, 6), (3, 4, 7, -7)"
 ROOT = Path("/work/repo")
 X, Y = "tests/test_a.py::test_x[0|1]", "tests/test_a.py::test_y"
 
@@ -48,12 +47,6 @@ def test_files_outside_of_the_repository_are_left_out(write):
     assert found.tests_of("/usr/lib/b.py", 1) == set()
 
 
-def test_branches_count_at_both_of_their_ends(write):
-    found = read_contexts(write(SCHEMA, ARCS), ROOT)
-    assert [found.tests_of("pkg/a.py", line) for line in (1, 2, 5, 300)] == [set(), {X}, set(), {X}]
-    assert found.tests_of("pkg/c.py", 7) == {Y}
-
-
 def test_a_file_without_contexts_says_how_to_make_them(write):
     with pytest.raises(ValueError, match="--cov-context=test"):
         read_contexts(write(SCHEMA, "INSERT INTO line_bits VALUES (1, 1, x'02')"), ROOT)
@@ -65,12 +58,6 @@ def test_a_missing_foreign_or_deceiving_file_is_refused(write, tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to be read as one" * 9)
     with pytest.raises(ValueError, match="no data file of coverage"):
         read_contexts(tmp_path / "text", ROOT)
-    view = "DROP TABLE arc; CREATE VIEW arc AS SELECT 1 AS file_id, 2 AS context_id, 3 AS fromno, 4 AS tono"
-    with pytest.raises(ValueError, match="no table 'arc'"):
-        read_contexts(write(SCHEMA, LINES, view), ROOT)
-
-
-def test_values_of_other_types_and_huge_lines_count_as_nothing(write):
-    odd = "INSERT INTO arc VALUES (1, 2, 'x', 3), (1, 2, 1 << 60, 4)"
-    found = read_contexts(write(SCHEMA, odd), ROOT)
-    assert [found.tests_of("pkg/a.py", line) for line in (3, 4, 1 << 60)] == [{X}, {X}, set()]
+    view = "DROP TABLE line_bits; CREATE VIEW line_bits AS SELECT 1 AS file_id, 2 AS context_id, x'0c' AS numbits"
+    with pytest.raises(ValueError, match="no table 'line_bits'"):
+        read_contexts(write(SCHEMA, view), ROOT)

@@ -202,6 +202,21 @@ def test_helpers_stand_in_other_files_too():
     assert find_code("tests/test_a.py::test_a", files).startswith("def four():\n    return 4\n\ndef test_a")
 
 
+LOOP = """\
+for (const [a, b] of [[1, 2], [2, 4]]) {
+  it(`doubles ${a} to ${b}`, () => {
+    assert.equal(double(a), b);
+  });
+}
+"""
+
+
+def test_a_test_that_a_loop_or_a_table_makes_is_shown_with_its_rows():
+    assert find_code("a.test.js::doubles 2 to 4", {"a.test.js": LOOP}) == LOOP.rstrip()
+    table = "test.each([[1, 2]])('%i makes %i', (a, b) => {\n  expect(double(a)).toBe(b);\n});"
+    assert find_code("a.test.js::sums > 1 makes 2", {"a.test.js": table}) == table
+
+
 def test_a_program_of_ctest_is_shown_whole():
     plain = '#include "half.hpp"\nint main() {\n    assert(half(6) == 3);\n}\n'
     assert "assert(half(6) == 3);" in find_code("CMakeLists.txt::plain", {"tests/plain_test.cpp": plain})
@@ -212,7 +227,7 @@ def test_a_program_of_ctest_is_shown_whole():
     [
         ("def test_b():\n    pass\n", "no test file shows"),
         ("def test_a():\n    one()\n\ndef test_a():\n    two()\n", "several tests"),
-        ("def test_a():\n" + "    more()\n" * (MOST_TEST_LINES + 1), "more than 80 lines"),
+        ("def test_a():\n" + "    more()\n" * (MOST_TEST_LINES + 1), "more than 200 lines"),
     ],
 )
 def test_a_test_that_cannot_be_shown_is_refused(text, problem):

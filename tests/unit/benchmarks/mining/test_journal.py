@@ -3,7 +3,7 @@
 import pytest
 
 from dgm.benchmarks.mining.journal import MiningJournal
-from dgm.benchmarks.mining.toml_writing import toml_text
+from dgm.benchmarks.mining.writing import toml_text
 from dgm.errors import UserError
 from dgm.toml_files import parse_toml
 

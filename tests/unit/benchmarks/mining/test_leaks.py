@@ -175,6 +175,7 @@ def test_the_parts_by_which_a_test_could_be_found(test, parts):
 
 
 JAVA_TEST = """\
+--- a/src/test/java/org/x/ATest.java
 +++ b/src/test/java/org/x/ATest.java
 @@ -1,1 +1,5 @@
  package org.x;
@@ -184,8 +185,9 @@ JAVA_TEST = """\
 +        assertEquals(Optional.empty(), reader.peekOne());
 """
 JAVA_FIX = """\
+--- a/src/main/java/org/x/A.java
 +++ b/src/main/java/org/x/A.java
-@@ -1,2 +1,7 @@
+@@ -1,2 +1,6 @@
   * reads one
 + * skipTwo
   */
@@ -205,7 +207,7 @@ def test_names_of_the_library_of_the_jvm_are_known_and_comments_are_none():
 
 
 def test_a_file_that_a_test_writes_is_no_name_of_a_test():
-    added = '+++ b/tests/test_more.py\n@@ -0,0 +1,2 @@\n+def test_rotates():\n+    rotate("test_file.txt")\n'
+    added = diff_of("tests/test_more.py", '+def test_rotates():\n+    rotate("test_file.txt")')
     evidence = replace(EVIDENCE, test_diff=added, fail_to_pass=("tests/test_more.py::test_rotates",))
     assert find_leaks("`rotate('test_file.txt')` leaves it where it is.", evidence) == ()
     assert find_leaks("See test_more.py for it.", evidence) == ("names a test: 'test_more.py'",)

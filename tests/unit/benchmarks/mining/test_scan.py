@@ -2,8 +2,8 @@
 
 import pytest
 
+from dgm.benchmarks.languages import Language
 from dgm.benchmarks.mining.history import History
-from dgm.benchmarks.mining.languages import Language
 from dgm.benchmarks.mining.scan import Candidate, meaning, scan
 from dgm.errors import UserError
 from tests.support.small_history import STEPS, make_history

@@ -1,21 +1,27 @@
 """Statements from the output of failing tests, as the runners print it, and from a scripted model."""
 
 import asyncio
+import json
+from dataclasses import replace
 
 import pytest
 
 from dgm.benchmarks.mining.leaks import Evidence
 from dgm.benchmarks.mining.statements import (
+    CHECK_FORM,
     FORM,
     KEYS,
     MOST_SHOWN_WORDS,
     StatementRefused,
     check_statement,
+    defined_names,
+    issue_of,
     model_statement,
+    read_issues,
     statement_request,
     template_statement,
 )
-from dgm.errors import AgentFault
+from dgm.errors import AgentFault, UserError
 from tests.unit.benchmarks.mining.test_leaks import EVIDENCE, diff_of
 
 FILE = """\
@@ -45,7 +51,8 @@ ENDS = {
 def bug(ends, diff="", fix="", file=FILE):
     failures = tuple((f"test_lib.py::{name}", text) for name, text in ends.items())
     tests = tuple(test for test, _ in failures)
-    return Evidence("", diff, fix, "", tests, frozenset(), failures, {"test_lib.py": file})
+    names = (frozenset({"total"}), frozenset({"total", "SlotError", "f"}))
+    return Evidence("", diff, fix, "", tests, frozenset(), failures, {"test_lib.py": file}, subjects=names)
 
 
 def test_a_template_shows_each_failing_test_whole_and_no_name_of_one():
@@ -93,12 +100,12 @@ def test_tests_that_are_not_shown_are_not_told():
 
 
 def test_of_many_tests_the_first_are_told_within_the_words_that_a_statement_may_have():
-    names = [f"test_{number}" for number in range(40)]
+    names = [f"test_{number}" for number in range(90)]
     file = "".join(
         f"def {name}():\n    assert f({number}) == {'1 + ' * 60}1\n\n\n" for number, name in enumerate(names)
     )
     text, told = template_statement(bug(dict.fromkeys(names, "E   assert 1 == 2\n"), file=file))
-    assert 1 < len(told) < 40
+    assert 1 < len(told) < 90
     assert len(text.split()) <= MOST_SHOWN_WORDS
 
 
@@ -135,7 +142,15 @@ class Model:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return {"title": "Slots stay", "statement": "", "solvable": True, "why": "", **answer}
+        usual = {
+            "title": "Slots stay",
+            "statement": "",
+            "solvable": True,
+            "why": "",
+            "follows": True,
+            "missing": "",
+        }
+        return {**usual, **answer}
 
 
 def state(*answers):
@@ -144,7 +159,7 @@ def state(*answers):
 
 
 def test_a_good_answer_is_the_statement():
-    model, statement = state({"statement": GOOD, "title": "# Slots \n stay"})
+    model, statement = state({"statement": GOOD, "title": "# Slots \n stay"}, {"follows": True})
     assert statement.text == f"# Slots stay\n\n{GOOD}\n"
     assert statement.tries == 1
     assert model.asked[0].form == FORM
@@ -167,11 +182,61 @@ def test_long_material_is_cut_in_its_middle():
 
 
 def test_a_leak_is_asked_again_once_with_the_reason():
-    model, statement = state({"statement": f"{GOOD} See #431."}, {"statement": GOOD})
+    model, statement = state({"statement": f"{GOOD} See #431."}, {"statement": GOOD}, {})
     assert statement.tries == 2
     complaint = model.asked[1].messages[-1].text
     assert "- It names an issue or a commit: '#431'." in complaint
     assert model.asked[1].messages[:2] == model.asked[0].messages
+
+
+def test_a_statement_that_leaves_open_what_is_graded_is_asked_again():
+    answers = ({"statement": GOOD}, {"follows": False, "missing": "The order."}, {"statement": GOOD}, {})
+    model, statement = state(*answers)
+    assert (statement.tries, model.answers) == (2, [])
+    assert model.asked[1].form == CHECK_FORM
+    check = model.asked[1].messages[0].text
+    assert GOOD in check
+    assert "test_missing_slot_is_named" in check
+    assert "- It leaves open what a test checks: The order.." in model.asked[2].messages[-1].text
+
+
+ISSUE = {
+    "number": 431,
+    "title": "Slots stay",
+    "body": "See #12 and https://x.org/a/pull/3\n<!-- form -->I see {a}.",
+}
+
+
+def test_the_text_of_an_issue_stands_before_the_tests(tmp_path):
+    (tmp_path / "issues.json").write_text(json.dumps([ISSUE]))
+    issues = read_issues(tmp_path / "issues.json")
+    assert issue_of("Fill slots (#431)", issues) == issues[431]
+    assert issue_of("Fill slots (#43)", issues) == ""
+    text, told = template_statement(replace(bug(ENDS), issue=issues[431]))
+    assert text.startswith("# Slots stay\n\nand \nI see {a}.\n\n## Expected\n\nThis does not work")
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize("text", ["", "{}", '[{"number": 1}]', '["x"]'])
+def test_issues_of_another_form_are_refused(tmp_path, text):
+    (tmp_path / "issues.json").write_text(text)
+    if text == "{}":
+        assert read_issues(tmp_path / "issues.json") == {}
+        return
+    with pytest.raises(UserError, match="expected a JSON list of issues"):
+        read_issues(tmp_path / "issues.json")
+
+
+def test_names_that_programs_define_are_found():
+    rows = [
+        "def total(x):",
+        "export class Cart {",
+        "  addItem(a) {",
+        "func (c *Cart) Sum() int {",
+        "const rate = 3",
+    ]
+    text = "\n".join([*rows, "pub fn half(n: i32)"])
+    assert defined_names(text) == {"total", "Cart", "addItem", "Sum", "rate", "half"}
 
 
 @pytest.mark.parametrize(
@@ -187,6 +252,7 @@ def test_a_leak_is_asked_again_once_with_the_reason():
         (({"statement": "Too short."}, {"statement": "Again too short."}), "words"),
         (({"solvable": False, "why": "Nothing\nis told."},), "cannot be solved: Nothing is told."),
         (({"solvable": "No"},), "cannot be solved"),
+        (({"statement": GOOD}, {"follows": False, "missing": "x"}) * 2, "leaves open what a test checks: x"),
         ((AgentFault("answer", "no JSON"),), "no usable answer: no JSON"),
     ],
 )

@@ -5,15 +5,16 @@ import asyncio
 import pytest
 
 from dgm.benchmarks.grade import Exam, TestRun
-from dgm.benchmarks.mining.hidden_tests import hide_tests
+from dgm.benchmarks.languages import Language
+from dgm.benchmarks.mining.bugs import hide_tests
+from dgm.benchmarks.mining.changes import restored_patterns, take_apart
 from dgm.benchmarks.mining.validation import (
-    FoundTests,
-    NotTold,
+    NoTests,
+    TestsOfChange,
+    affected_files,
     find_cause,
     find_tests,
-    near_files,
     stable_names,
-    take_apart,
 )
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.test_spec import TestSpec
@@ -27,7 +28,8 @@ BEFORE = {
     "pyproject.toml": "a = 1\n",
     "tests/test_sums.py": "old\n",
     "tests/test_gone.py": "gone\n",
-    "tests/test_other.py": "other\n",
+    "tests/test_other.py": "import sums\n",
+    "tests/test_far.py": "import os\n",
 }
 AFTER = {
     "sums.py": "right\n",
@@ -35,7 +37,8 @@ AFTER = {
     "CHANGES.md": "mended\n",
     "pyproject.toml": "a = 2\n",
     "tests/test_sums.py": "new\n",
-    "tests/test_other.py": "other\n",
+    "tests/test_other.py": "import sums\n",
+    "tests/test_far.py": "import os\n",
 }
 
 
@@ -45,7 +48,12 @@ def entries(files):
 
 @pytest.fixture(scope="module")
 def change():
-    return take_apart(entries(BEFORE), entries(AFTER), ("sums.py", "new.py"))
+    return take_apart(
+        entries(BEFORE),
+        entries(AFTER),
+        ("sums.py", "new.py"),
+        restored_patterns(Language.PYTHON, entries(BEFORE)),
+    )
 
 
 def test_fix_holds_the_code_alone(change):
@@ -60,8 +68,8 @@ def test_tests_and_configuration_are_hidden(change):
     )
 
 
-def test_nearest_files_follow_those_of_the_change(change):
-    assert near_files(change) == ("tests/test_sums.py", "tests/test_other.py")
+def test_files_that_import_what_the_fix_touches_follow_those_of_the_change(change):
+    assert affected_files(change) == ("tests/test_sums.py", "tests/test_other.py")
 
 
 T = "tests/test_sums.py::"
@@ -84,7 +92,7 @@ P, F = "passed", "failed"
 
 def test_tests_that_only_the_fix_makes_pass_are_told_from_those_that_go_on(change):
     found = find(change, [{"a": P, "b": P, "c": F}] * 2, [{"a": F, "b": P, "c": F}] * 2)
-    assert isinstance(found, FoundTests)
+    assert isinstance(found, TestsOfChange)
     assert (found.fail_to_pass, found.pass_to_pass) == ((T + "a",), (T + "b",))
 
 
@@ -100,6 +108,13 @@ def test_tests_that_pass_in_the_old_file_are_not_counted_where_the_new_one_canno
     assert (found.fail_to_pass, found.failures) == ((T + "a",), {T + "a": "ImportError"})
 
 
+def test_tests_of_the_parent_must_go_on_passing_where_the_new_ones_do_not_build(change):
+    broken = {"(build)": "undefined: f"}
+    found = find(change, [{"a": P, "old": P}] * 2, [{}, {"old": P}, {}], broken)
+    assert (found.fail_to_pass, found.pass_to_pass) == ((T + "a",), (T + "old",))
+    assert found.failures == {T + "a": "undefined: f"}
+
+
 @pytest.mark.parametrize(
     ("with_fix", "without", "reason"),
     [
@@ -111,7 +126,7 @@ def test_tests_that_pass_in_the_old_file_are_not_counted_where_the_new_one_canno
 )
 def test_what_tells_nothing_has_its_reason(change, with_fix, without, reason):
     found = find(change, [with_fix], [without])
-    assert isinstance(found, NotTold)
+    assert isinstance(found, NoTests)
     assert found.reason == reason
 
 

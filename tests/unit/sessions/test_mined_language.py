@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from dgm.benchmarks.languages import Language
 from dgm.benchmarks.mining.history import History
-from dgm.benchmarks.mining.languages import Language
-from dgm.benchmarks.mining.projects import count_files
 from dgm.domain import Entry
 from dgm.errors import UserError
-from dgm.sessions.mining import find_language
+from dgm.sessions.mining import count_files, find_language
 from dgm.sessions.mining_options import MiningOptions
 from tests.support.small_history import make_history
 
@@ -46,7 +45,7 @@ def test_the_language_of_the_tests_is_mined_unless_another_is_asked_for(tmp_path
         (
             {"a.php": ""},
             {},
-            "repo: no code in python or javascript or go or rust or cpp or jvm at its newest commit",
+            "repo: no code in python or javascript or go or rust or jvm or cpp at its newest commit",
         ),
         ({"a.js": ""}, {"language": Language.PYTHON}, "repo: no code in python at"),
         (

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from dgm.benchmarks.languages import LANGUAGES, Language, language_of
 
-__all__ = ["Language", "is_code_file", "is_test_file", "is_test_material", "language_of"]
-
 _USUAL_FOLDERS = frozenset({"test", "tests"})
 _ROOT_TEST_FOLDERS = frozenset({"testing"})
 """Hold tests at the top of a repository; further down they are code that helps its users to test."""

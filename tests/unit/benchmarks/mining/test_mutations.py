@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgm.benchmarks.mining.mutation_kinds import SiteKind
-from dgm.benchmarks.mining.mutation_sites import Site, apply_sites, find_sites
+from dgm.benchmarks.mining.mutations import Site, SiteKind, apply_sites, find_sites
 
 CASES = [
     (SiteKind.COMPARISON, "return a < b", ["return a <= b"]),

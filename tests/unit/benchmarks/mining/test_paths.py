@@ -1,12 +1,7 @@
 import pytest
 
-from dgm.benchmarks.mining.languages import (
-    Language,
-    is_code_file,
-    is_test_file,
-    is_test_material,
-    language_of,
-)
+from dgm.benchmarks.languages import Language, language_of
+from dgm.benchmarks.mining.paths import is_code_file, is_test_file, is_test_material
 
 CODE = (
     "src/pkg/core.py", "pkg/testing.py", "pkg/tools/run.py", "pkg/build/env.py", "pkg/tasks.py", "pkg/test.py",

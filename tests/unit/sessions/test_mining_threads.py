@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from dgm.benchmarks.mining.threads import run_in_thread
 from dgm.processes import GivenUp, check_given_up
+from dgm.sessions.mining import run_in_thread
 
 
 def test_a_result_and_an_error_come_back():

@@ -3,9 +3,9 @@
 import pytest
 
 from dgm.archive.repository import apply_patch
+from dgm.benchmarks.languages import Language
+from dgm.benchmarks.mining.changes import restored_patterns, take_apart_rust
 from dgm.benchmarks.mining.history import History
-from dgm.benchmarks.mining.languages import Language
-from dgm.benchmarks.mining.mixed_files import take_apart_rust
 from dgm.benchmarks.mining.scan import Candidate, Left, scan
 from dgm.domain import Entry
 from tests.support.small_history import make_history
@@ -56,7 +56,7 @@ def test_a_step_is_a_candidate_if_it_changes_both_in_one_file(tmp_path):
 def test_the_fix_has_the_code_and_the_hidden_file_the_tests():
     before = entries(src_lib=FILE.format(4, 1), tests_all="// 1\n")
     after = entries(src_lib=FILE.format(2, 2), tests_all="// 2\n", src_new=FILE.format(1, 1))
-    change = take_apart_rust(before, after, ("src/lib.rs",))
+    change = take_apart_rust(before, after, ("src/lib.rs",), restored_patterns(Language.RUST, before))
     assert change.parts == ("src/lib.rs",)
     assert change.hidden["src/lib.rs"].data.decode() == FILE.format(2, 2).partition("\n\n")[2].rstrip("\n")
     assert change.hidden["tests/all.rs"] == after["tests/all.rs"]
