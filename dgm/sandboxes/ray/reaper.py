@@ -45,13 +45,13 @@ def main() -> None:
     from dgm.errors import DgmError
     from dgm.sandboxes.ray.node import open_node_engine
 
+    shutil.rmtree(folder, ignore_errors=True)
     for pause_s in _PAUSES_S:
         time.sleep(pause_s)
         try:
             asyncio.run(open_node_engine(node_engine).reap(labels))
-        except DgmError as error:
+        except (DgmError, OSError) as error:
             sys.stderr.write(f"dgm: sandboxes of a node may be left: {error}\n")
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
