@@ -82,9 +82,10 @@ JVM_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build
 JVM_BUILT = ("target", "build", "out")
 """Folders beside a build file that tools fill: what a patch brings in them could pass for what was built."""
 TEST_MODULES = (
-    "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "py", "attr", "nose",
+    "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "py",
+    "attr", "nose", *sys.builtin_module_names,
 )  # fmt: skip
-"""Test runners of Python, and what they import."""
+"""Test runners of Python and what they import, and modules of Python that have no file."""
 PROGRAMS = "/node_modules/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
 SCRIPT = re.compile(r".*\.[cm]?[jt]sx?")
@@ -783,9 +784,7 @@ def remove_shadows(start: Path, folder: Path) -> None:
         importable = path.name.endswith((".py", ".pyc", ".so")) if dot else is_package(path)
         if not importable or os.path.lexists(start / path.name):
             continue
-        if module in {*sys.builtin_module_names, *TEST_MODULES} or importlib.machinery.PathFinder.find_spec(
-            module, sys.path
-        ):
+        if module in TEST_MODULES or importlib.machinery.PathFinder.find_spec(module, sys.path):
             remove(path)
 
 
