@@ -213,7 +213,7 @@ async def run_solution(
             ["bash", f"{SOLUTION}/solve.sh"], timeout_s=exam.limits.timeout_s, cwd=workdir, env=_ENVIRONMENT
         )
         if completed.exit_code:
-            last = _text(completed.output).rpartition("\n")[2][:200]
+            last = _text(completed.output).strip().rpartition("\n")[2][:200]
             raise UserError(f"solution/solve.sh ends with exit status {completed.exit_code}: {last}")
         if isinstance(exam.workspace, InImage):
             return await _diff_solution(sandbox, workdir, exam.workspace)
