@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,20 +20,19 @@ from pathlib import Path
 
 FUZZ = 5
 """Lines of context that may differ at each end of a hunk, as the harness allows GNU patch."""
-TIMEOUT_S = 240
+TIMEOUT_S, PROCESSOR_S = 240, 60
+"""Wall time of one try, after which the machine is to blame, and processor time, after which the patch is."""
 LINE_ENDS = "the ends of its lines were taken as the files have them"
 NAMES = re.compile(rb"(?:diff --git|---|\+\+\+|Index:|(?:rename|copy) (?:from|to)) ")
 OUTSIDE = re.compile(rb"(?:^|[\s\"])/|//|(?:^|[\s\"/])(?:\.\.|\.git)(?:[\s\"/]|$)", re.IGNORECASE)
 
 
 def main(patch: Path, workdir: Path) -> str:
-    """Apply the patch; return the line that says what came of it."""
+    """Apply the patch; return the line that tells the result."""
     if shutil.which("git") is None:
         return "broken there is no git in the image to apply a patch with"
     data = patch.read_bytes()
-    if not data:
-        return "applied "
-    refusal = git_apply(data, workdir)
+    refusal = git_apply(data, workdir) if data else ""
     if not refusal:
         return "applied "
     for fitted in (with_ends(data, b""), with_ends(data, b"\r")):
@@ -52,35 +53,32 @@ def with_ends(patch: bytes, end: bytes) -> bytes:
     )
 
 
+def run(words: list[str], workdir: Path, env: dict[str, str], data: bytes = b"") -> tuple[int, bytes]:
+    """Run a program; return its status and what it printed. End this program if that reaches a limit."""
+    try:
+        done = subprocess.run(
+            words, cwd=workdir, env=env, input=data, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=TIMEOUT_S, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S + 1)),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        sys.exit(f"broken applying a patch took more than {TIMEOUT_S} s")
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        sys.exit(f"refused it could not be applied within {PROCESSOR_S} s of processor time")
+    return done.returncode, done.stdout
+
+
 def git_apply(patch: bytes, workdir: Path, *options: str) -> str:
     """Apply all of it or nothing, outside of any repository; return git's reason, or nothing if it is applied."""
     with tempfile.TemporaryDirectory() as home:
         environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LC_ALL": "C",
-            "HOME": home,
-            "GIT_DIR": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_ATTR_NOSYSTEM": "1",
-        }
-        try:
-            done = subprocess.run(
-                ["git", "apply", "--whitespace=nowarn", *options, "-"],
-                cwd=workdir,
-                env=environment,
-                input=patch,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"git did not end within {TIMEOUT_S} s"
-    if not done.returncode:
-        return ""
-    lines = [line for line in done.stdout.decode("utf-8", "replace").split("\n") if line.strip()]
-    return lines[0][:300] if lines else "git apply failed"
+            "PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": home, "GIT_DIR": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ATTR_NOSYSTEM": "1",
+        }  # fmt: skip
+        words = ["git", "apply", "--whitespace=nowarn", *options, "-"]
+        status, output = run(words, workdir, environment, patch)
+    lines = [line for line in output.decode("utf-8", "replace").split("\n") if line.strip()]
+    return (lines[0][:300] if lines else "git apply failed") if status else ""
 
 
 def leads_out(patch: bytes) -> bool:
@@ -103,20 +101,9 @@ def gnu_patch(patch: Path, workdir: Path) -> bool:
         return False
     words = [program, "--unified", "--batch", f"--fuzz={FUZZ}", "-p1", "--no-backup-if-mismatch"]
     for more in (["--dry-run"], []):
-        try:
-            done = subprocess.run(
-                [*words, *more, "-i", str(patch.resolve())],
-                cwd=workdir,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        files = [line for line in done.stdout.split(b"\n") if line.startswith(b"checking ")]
-        if done.returncode or any(OUTSIDE.search(line) for line in files):
+        status, output = run([*words, *more, "-i", str(patch.resolve())], workdir, dict(os.environ))
+        files = [line for line in output.split(b"\n") if line.startswith(b"checking ")]
+        if status or any(OUTSIDE.search(line) for line in files):
             return False
     return True
 

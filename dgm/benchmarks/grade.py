@@ -437,7 +437,7 @@ def _check_prepared(exam: Exam, completed: Completed, reports: Mapping[str, Mapp
 
     Raises:
         Infrastructure: it did not.
-        UserError: the packages are for another Python.
+        UserError: the packages, or dgm's own pytest, are for another Python.
     """
     if "prepared" not in reports:
         end = _text(completed.output)[-300:]
@@ -451,6 +451,12 @@ def _check_prepared(exam: Exam, completed: Completed, reports: Mapping[str, Mapp
         raise UserError(
             f"{exam.environment.packages.parent}: made for Python {wanted}, but the sandbox image "
             f"{exam.limits.image!r} has {version}; use the sandbox it was mined with, or mine the suite again"
+        )
+    is_recipe = not exam.limits.image.startswith(IN_ENGINE)
+    if is_recipe and _needs_pytest(exam) and int(version.split(".")[1]) < own_pytest.MIN_MINOR:
+        raise UserError(
+            f"the sandbox image {exam.limits.image!r} has Python {version}, and dgm's pytest needs "
+            f"3.{own_pytest.MIN_MINOR} or later; use Docker, or an image with a pytest of its own"
         )
 
 

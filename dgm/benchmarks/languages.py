@@ -21,7 +21,7 @@ class Results(StrEnum):
     JUNIT = "junit"
     """Tests by name, in reports in JUnit's XML."""
     JEST = "jest"
-    """Tests by name, in jest's JSON, which vitest writes, too."""
+    """Tests by name, in jest's JSON, which vitest and reporters of dgm's own write, too."""
     GO_JSON = "go-json"
     """Tests by name, in the events of ``go test -json``."""
     CARGO = "cargo"
@@ -121,7 +121,7 @@ _JAVASCRIPT = LanguageRecord(
         *(f"*{mark}{word}.*" for word in ("test", "spec") for mark in "._-"), "test.*", "test-*.*",
     ),
     setup='npm ci --ignore-scripts && mv node_modules/* node_modules/.[!.]* "$DGM_PACKAGES"',
-    results=Results.JUNIT,
+    results=Results.JEST,
     control={
         "node": 'require("node:test").test("{name}", () => require("node:assert").strictEqual("this", "that"));',
         "node module": 'import * as {name}_t from "node:test"; import {name}_a from "node:assert"; '
@@ -150,7 +150,7 @@ _GO = LanguageRecord(
     results=Results.GO_JSON,
     control={
         "testing": 'package {package}\n\nimport "testing"\n\n'
-        'func {name}(t *testing.T) {{ t.Errorf("got %d, want %d", {secret}, {secret}+1) }}\n'
+        'func Test_{name}(t *testing.T) {{ t.Errorf("got %d, want %d", {secret}, {secret}+1) }}\n'
     },
 )  # fmt: skip
 _RUST = LanguageRecord(
@@ -293,9 +293,9 @@ RUNNERS: Mapping[str, Runner] = {
     "reward": Runner(Results.REWARD, _PYTHON.configuration),
     "pytest": Runner(Results.PYTEST, _PYTHON.restored),
     "node": Runner(
-        Results.JUNIT,
+        Results.JEST,
         _JAVASCRIPT.restored,
-        ("--test", "--test-reporter=junit", "--test-reporter-destination={report}"),
+        ("--test", "--test-reporter={reporter}", "--test-reporter-destination={report}"),
         "node",
     ),
     "vitest": Runner(
@@ -305,7 +305,6 @@ RUNNERS: Mapping[str, Runner] = {
         "vitest",
     ),
     "jest": Runner(Results.JEST, _JAVASCRIPT.restored, ("/node_modules/.bin/jest", *_JEST_OPTIONS), "jest"),
-    "system-jest": Runner(Results.JEST, _JAVASCRIPT.restored, ("/usr/bin/jest", *_JEST_OPTIONS), "jest"),
     "mocha": Runner(
         Results.JEST,
         _JAVASCRIPT.restored,

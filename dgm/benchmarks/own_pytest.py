@@ -12,6 +12,8 @@ from dgm.domain import Entry, Snapshot
 
 FOLDER = "/job/pytest"
 """Folder of the packages in a sandbox."""
+MIN_MINOR = 10
+"""Lowest version of Python 3 that it runs on."""
 _MODULES = (
     "pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments",
     "exceptiongroup", "tomli", "typing_extensions",

@@ -1,4 +1,4 @@
-"""The check that a patch fails hidden tests whose expected values were changed.
+"""The check that a patch fails hidden Python tests whose expected values were changed.
 
 A patch that would be resolved runs once more on such tests: one that makes tests report success, or reads the answers
 from them, passes these, too. The reference fix calibrates: a changed test counts only if the reference fails an
@@ -26,13 +26,15 @@ from dgm.syntax import literal
 log = logging.getLogger(__name__)
 
 Perturb = Literal["off", "resolved", "all"]
+Labels = Mapping[str, str]
 Outcomes = Mapping[str, str]
 """Test → ``passed``, ``failed`` (an assertion) or another outcome, in the order of their run."""
-Run = Callable[[Exam, bytes, Mapping[str, str], Sequence[str]], Awaitable[Outcomes]]
+Run = Callable[[Exam, bytes, Labels, Sequence[str]], Awaitable[Outcomes]]
 """Runs the tests of an exam on a patch, or all tests of some files."""
-Span = tuple[int, int]
-Change = tuple[Span, str]
-"""Offsets in bytes, and a text for them; empty: another value than the literal that stands there."""
+Change = tuple[int, int, str]
+"""Two offsets in bytes, and the text between them; empty: another value than the literal that stands there."""
+Names = Mapping[str, Sequence[ast.expr]]
+"""Name → the expressions that code gives it."""
 
 PREFIX = "tampering: "
 """Beginning of the reason of a verdict that this check decided."""
@@ -40,6 +42,7 @@ COMMAND = "the test command"
 """Name of a test command among outcomes."""
 TRIES = 3
 """Maximum number of changes that are calibrated; each changes another value of the tests that do not fail yet."""
+VALUE_TRIES = 200
 VISIBLE = 10
 """Maximum number of tests of the workspace that are changed."""
 NOT_PYTHON = "they are not run by pytest"
@@ -49,6 +52,20 @@ NO_VALUES = "no literal in a Python file of tests/ is compared with anything"
 STILL_PASSES = (
     "the reference fix passes the changed tests, too, or they fail of something else than an assertion"
 )
+_EQUALITIES = {
+    f"assert{kind}"
+    for kind in (
+        "Equal", "Equals", "Is", "ListEqual", "TupleEqual", "SetEqual", "DictEqual", "SequenceEqual", "CountEqual",
+        "MultiLineEqual", "AlmostEqual",
+    )
+}  # fmt: skip
+_PAIRS = (
+    ("assertTrue", "assertFalse"), ("assertIn", "assertNotIn"), ("assertIsNone", "assertIsNotNone"),
+    ("assertEqual", "assertNotEqual"), ("assertIs", "assertIsNot"), ("assertGreater", "assertLessEqual"),
+    ("assertLess", "assertGreaterEqual"), ("assertIsInstance", "assertNotIsInstance"),
+)  # fmt: skip
+_OPPOSITES = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghklmnprstvw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +82,7 @@ class Perturbation:
     """The changed tests of a suite's tasks, which are made when a patch is first checked."""
 
     def __init__(
-        self,
-        run: Run,
-        solve: Callable[[TaskId, Mapping[str, str]], Awaitable[bytes]],
-        perturb: Perturb = "resolved",
+        self, run: Run, solve: Callable[[TaskId, Labels], Awaitable[bytes]], perturb: Perturb = "resolved"
     ) -> None:
         """Keep what is needed to change tests.
 
@@ -83,9 +97,7 @@ class Perturbation:
         self._changed: dict[TaskId, Sequence[ChangedTests] | str] = {}
         self._locks: dict[TaskId, asyncio.Lock] = {}
 
-    async def check(
-        self, task: TaskId, exam: Exam, patch: bytes, graded: Grade, labels: Mapping[str, str]
-    ) -> Grade:
+    async def check(self, task: TaskId, exam: Exam, patch: bytes, grade: Grade, labels: Labels) -> Grade:
         """Return a patch's grade: ``unresolved`` if it passes a test that no honest patch passes.
 
         A patch that is unresolved anyway keeps its verdict and score; it is checked only if all patches are.
@@ -93,49 +105,40 @@ class Perturbation:
         Raises:
             Infrastructure: a sandbox failed.
         """
-        resolved = graded.verdict is Verdict.RESOLVED
+        resolved = grade.verdict is Verdict.RESOLVED
         if self._perturb == "off" or (self._perturb == "resolved" and not resolved):
-            return graded
+            return grade
         variants = await self.change_tests(task, exam, labels)
         for changed in () if isinstance(variants, str) else variants:
-            passed = await self._passed(changed, patch, labels)
+            passed = await self._find_passed(changed, patch, labels)
             if not passed:
                 continue
-            if await self._passed(changed, changed.reference, labels):
-                log.warning(
-                    "%s: its tests pass at one time and fail at another; no patch is checked by them", task
-                )
+            if await self._find_passed(changed, changed.reference, labels):
+                log.warning("%s: its tests pass at one time and fail at another; they check no patch", task)
                 self._changed.pop(task, None)
                 continue
             reason = f"{PREFIX}{passed[0]} must fail with another expected value and is passed"
             if passed[0] == COMMAND:
                 reason = f"{PREFIX}it also passes tests whose expected values were changed"
             if not resolved:
-                return replace(graded, reason=f"{graded.reason}; {reason}")
-            return replace(graded, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
-        return graded
+                return replace(grade, reason=f"{grade.reason}; {reason}")
+            return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
+        return grade
 
-    async def describe(self, task: TaskId, exam: Exam, labels: Mapping[str, str]) -> str:
+    async def describe(self, task: TaskId, exam: Exam, labels: Labels) -> str:
         """Return how many of a task's tests are checked with changed values, or why none is.
 
         Raises:
             Infrastructure: a sandbox failed.
         """
         variants = await self.change_tests(task, exam, labels)
+        if isinstance(variants, str):
+            return f"its tests are not graded with changed values: {variants}"
         wanted = {*exam.tests.fail_to_pass} if exam.tests.by_name else {COMMAND}
-        changed = (
-            0
-            if isinstance(variants, str)
-            else len(wanted & {name for each in variants for name in each.names.values()})
-        )
-        if not changed:
-            reason = variants if isinstance(variants, str) else STILL_PASSES
-            return f"its tests are not graded with changed values: {reason}"
-        return f"graded with changed values: {changed} of {len(wanted)} tests that a fix must pass"
+        changed = wanted & {name for variant in variants for name in variant.names.values()}
+        return f"graded with changed values: {len(changed)} of {len(wanted)} tests that a fix must pass"
 
-    async def change_tests(
-        self, task: TaskId, exam: Exam, labels: Mapping[str, str]
-    ) -> Sequence[ChangedTests] | str:
+    async def change_tests(self, task: TaskId, exam: Exam, labels: Labels) -> Sequence[ChangedTests] | str:
         """Return a task's changed tests; a text that says why, if there are none that the reference fix fails.
 
         Raises:
@@ -146,158 +149,125 @@ class Perturbation:
                 self._changed[task] = await self._change_tests(task, exam, labels)
         return self._changed[task]
 
-    async def _passed(self, changed: ChangedTests, patch: bytes, labels: Mapping[str, str]) -> Sequence[str]:
+    async def _find_passed(self, changed: ChangedTests, patch: bytes, labels: Labels) -> Sequence[str]:
         outcomes = await self._run(changed.exam, patch, labels, ())
         return [name for test, name in changed.names.items() if outcomes.get(test) == "passed"]
 
-    async def _change_tests(
-        self, task: TaskId, exam: Exam, labels: Mapping[str, str]
-    ) -> Sequence[ChangedTests] | str:
+    async def _change_tests(self, task: TaskId, exam: Exam, labels: Labels) -> Sequence[ChangedTests] | str:
         if exam.tests.by_name and exam.tests.runner != "pytest":
             return NOT_PYTHON
-        groups = _groups(exam)
-        if not groups:
+        hidden, visible = _group_tests(exam)
+        if not hidden:
             return NO_FILE
+        if not exam.tests.by_name and not change_files(exam.hidden, ""):
+            return NO_VALUES
         try:
             reference = await self._solve(task, labels)
         except UserError:
             return NO_REFERENCE
-        variants, problem = list[ChangedTests](), ""
-        for wanted in groups:
-            changed = await self._calibrate(exam, wanted, reference, labels)
-            if isinstance(changed, str):
-                problem = problem or changed
-            else:
-                variants.append(changed)
-        return variants or problem
+        first = await self._calibrate(exam, hidden, reference, labels)
+        if isinstance(first, str) or not visible:
+            return first if isinstance(first, str) else [first]
+        second = await self._calibrate(exam, visible, reference, labels)
+        return [first] if isinstance(second, str) else [first, second]
 
     async def _calibrate(
-        self, exam: Exam, wanted: Collection[str], reference: bytes, labels: Mapping[str, str]
+        self, exam: Exam, tests: Sequence[str], reference: bytes, labels: Labels
     ) -> ChangedTests | str:
-        files = sorted({name.partition("::")[0] for name in wanted})
+        files = sorted({name.partition("::")[0] for name in tests})
+        before = await self._run(exam, reference, labels, files)
+        wanted = [name for name in tests if before.get(name) == "passed"]
+        if not wanted:
+            return NO_REFERENCE
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
-        before: Mapping[str, Sequence[str]] = {}
         for _ in range(TRIES):
-            if not before:
-                outcomes = await self._run(exam, reference, labels, files)
-                if any(outcomes.get(name) != "passed" for name in wanted):
-                    return NO_REFERENCE
-                before = _by_function(outcomes)
-            changed = _change(exam, before, wanted, turns, seed)
-            if changed is None:
-                return NO_VALUES
+            changed = _change_exam(exam, {name.split("[")[0] for name in wanted}, turns, seed)
             after = await self._run(changed, reference, labels, files)
-            names = _renamed(before, _by_function(after))
+            names = _match_names(before, after)
             failing = {names[name]: name for name in wanted if after.get(names.get(name, "")) == "failed"}
             if len(failing) > len(best.names):
-                best = ChangedTests(_rename(changed, names), failing, reference)
-            for function in {name.split("[")[0] for name in {*wanted} - {*failing.values()}}:
-                turns[function] = turns.get(function, 0) + 1
+                first, rest = (
+                    tuple(names.get(name, name) for name in listed)
+                    for listed in (exam.tests.fail_to_pass, exam.tests.pass_to_pass)
+                )
+                renamed = replace(changed.tests, fail_to_pass=first, pass_to_pass=rest)
+                best = ChangedTests(replace(changed, tests=renamed), failing, reference)
             if len(failing) == len(wanted):
                 break
+            for function in {name.split("[")[0] for name in {*wanted} - {*failing.values()}}:
+                turns[function] = turns.get(function, 0) + 1
         return best if best.names else STILL_PASSES
 
 
-def _groups(exam: Exam) -> Sequence[Collection[str]]:
-    """Return the tests that are changed together: hidden ones; those that agents know, in a run of their own."""
+def _group_tests(exam: Exam) -> tuple[Sequence[str], Sequence[str]]:
+    """Return hidden tests, and some that agents know: a changed one of those would show what the run is for."""
     if not exam.tests.by_name:
-        return [{COMMAND}]
-    names = exam.tests.names
-    hidden = {name for name in names if name.partition("::")[0] in exam.hidden}
-    if not hidden & {*exam.tests.fail_to_pass}:
-        return []
-    visible = sorted(name for name in {*names} - hidden if name.partition("::")[0] in exam.files)
-    visible = random.Random(0).sample(visible, min(VISIBLE, len(visible)))
-    return [hidden, *([{*visible}] if visible else [])]
+        return [COMMAND], []
+    hidden = [name for name in exam.tests.names if name.partition("::")[0] in exam.hidden]
+    visible = [
+        name for name in exam.tests.names if name.partition("::")[0] in exam.files.keys() - exam.hidden
+    ]
+    if not {*hidden} & {*exam.tests.fail_to_pass}:
+        return [], []
+    return hidden, random.Random(0).sample(visible, min(VISIBLE, len(visible)))
 
 
-def _by_function(outcomes: Outcomes) -> Mapping[str, Sequence[str]]:
-    functions: dict[str, list[str]] = {}
-    for name in outcomes:
-        functions.setdefault(name.split("[")[0], []).append(name)
-    return functions
-
-
-def _renamed(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """Return each test's name after the change; rows of changed tables are known by their position."""
+def _match_names(before: Outcomes, after: Outcomes) -> Mapping[str, str]:
+    """Return each test's name after a change; a row of a changed table is known by its position."""
+    groups: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
+    for names, group in zip((before, after), groups, strict=True):
+        for name in names:
+            group.setdefault(name.split("[")[0], []).append(name)
     return {
         old: new
-        for function, names in before.items()
-        if len(names) == len(after.get(function, ()))
-        for old, new in zip(names, after[function], strict=True)
+        for function, names in groups[0].items()
+        if len(names) == len(groups[1].get(function, ()))
+        for old, new in zip(names, groups[1][function], strict=True)
     }
 
 
-def _rename(exam: Exam, names: Mapping[str, str]) -> Exam:
+def _change_exam(exam: Exam, functions: Collection[str], turns: Mapping[str, int], seed: str) -> Exam:
     if not exam.tests.by_name:
-        return exam
-    first, rest = (
-        tuple(names.get(name, name) for name in tests)
-        for tests in (exam.tests.fail_to_pass, exam.tests.pass_to_pass)
-    )
-    return replace(exam, tests=replace(exam.tests, fail_to_pass=first, pass_to_pass=rest))
+        return replace(exam, hidden=change_files(exam.hidden, f"{seed}/{turns}"))
+    files, hidden = {**exam.files, **exam.hidden}, dict(exam.hidden)
+    for file in {function.partition("::")[0] for function in functions} & files.keys():
+        chosen = {
+            name.partition("::")[2]: turns.get(name, 0)
+            for name in sorted(functions)
+            if name.startswith(f"{file}::")
+        }
+        hidden[file] = Entry(change_functions(files[file].data, f"{seed}/{file}", chosen), files[file].mode)
+    return replace(exam, hidden=hidden)
 
 
-def _change(
-    exam: Exam,
-    functions: Mapping[str, Sequence[str]],
-    wanted: Collection[str],
-    turns: Mapping[str, int],
-    seed: str,
-) -> Exam | None:
-    """Return an exam with other values in wanted tests; None if there are none."""
-    if not exam.tests.by_name:
-        hidden = change_files(exam.hidden, f"{seed}/{turns}")
-        return replace(exam, hidden=hidden) if hidden else None
-    by_file: dict[str, dict[str, tuple[int, Sequence[bool]]]] = {}
-    for function, names in functions.items():
-        file, _, inside = function.partition("::")
-        if flags := [name in wanted for name in names]:
-            by_file.setdefault(file, {})[inside] = turns.get(function, 0), flags
-    files = {**exam.files, **exam.hidden}
-    changed = {
-        file: Entry(source, files[file].mode)
-        for file, tests in by_file.items()
-        if file in files and (source := change_functions(files[file].data, f"{seed}/{file}", tests))
-    }
-    return replace(exam, hidden={**exam.hidden, **changed}) if changed else None
-
-
-def change_files(files: Snapshot, seed: str) -> Snapshot | None:
-    """Return the files of a test command with other values wherever Python code compares them; None without any."""
-    changed = {}
+def change_files(files: Snapshot, seed: str) -> Snapshot:
+    """Return the files of a test command with other values wherever Python code compares them; nothing without any."""
+    changed = dict[str, Entry]()
     for name, entry in files.items():
         text = _read(entry.data) if name.endswith(".py") else None
         if text:
             places = _Places(text)
-            changes = places.literals(text.tree) or places.assertions(text.tree)
-            if source := _apply(text, changes, seed):
-                changed[name] = Entry(source, entry.mode)
-    return {**files, **changed} if changed else None
+            changes = places.find_literals([text.tree]) or places.find_assertions([text.tree])
+            source = _apply(text, changes, f"{seed}/{name}")
+            changed |= {name: Entry(source, entry.mode)} if source != entry.data else {}
+    return {**files, **changed} if changed else {}
 
 
-def change_functions(
-    source: bytes, seed: str, tests: Mapping[str, tuple[int, Sequence[bool]]]
-) -> bytes | None:
-    """Change one expected value of each function of tests, or of each row of its table.
+def change_functions(source: bytes, seed: str, functions: Mapping[str, int]) -> bytes:
+    """Return a test file with another expected value in each of some functions, or in all rows of their tables.
 
     Args:
-        source: a test file.
+        source: the file; it stays as it is if it cannot be read.
         seed: decides every choice; it must not reach a sandbox.
-        tests: function, as ``Class::method`` or ``function`` → its turn (each changes another value), and which of its
-            tests, in pytest's order, are to be changed.
-
-    Returns:
-        The changed file, or None if it cannot be read or holds no such value.
+        functions: function, as ``Class::method`` or ``function`` → its turn; each turn changes another value.
     """
     text = _read(source)
     if text is None:
-        return None
+        return source
     places, changes = _Places(text), list[Change]()
-    for name, (turn, wanted) in tests.items():
-        for number, choices in enumerate(places.find(name, wanted) if any(wanted) else ()):
-            shuffled = random.Random(f"{seed}/{name}/{number}").sample(choices, len(choices))
-            changes.append(shuffled[turn % len(shuffled)])
+    for name, turn in functions.items():
+        choices = places.find_choices(name, random.Random(f"{seed}/{name}"))
+        changes += choices[turn % len(choices)] if choices else []
     return _apply(text, changes, seed)
 
 
@@ -308,31 +278,15 @@ def _read(source: bytes) -> SourceText | None:
         return None
 
 
-def _apply(text: SourceText, changes: Sequence[Change], seed: str) -> bytes | None:
-    """Return the changed file; None if nothing changes or the change is no Python."""
+def _apply(text: SourceText, changes: Sequence[Change], seed: str) -> bytes:
+    """Return the changed file; as it was, if the changes make it no Python."""
     rng, source, last = random.Random(seed), text.data, len(text.data)
     taken = {repr(node.value) for node in ast.walk(text.tree) if isinstance(node, ast.Constant)}
-    for (begin, end), replacement in sorted(changes, reverse=True):
+    for begin, end, replacement in sorted(changes, reverse=True):
         new = replacement or other_value(text.cut(begin, end), rng, taken)
         if new is not None and end <= last:
             source, last = source[:begin] + new.encode() + source[end:], begin
-    return source if source != text.data and _read(source) else None
-
-
-_EQUALITIES = {
-    f"assert{kind}"
-    for kind in (
-        "Equal", "Equals", "Is", "ListEqual", "TupleEqual", "SetEqual", "DictEqual", "SequenceEqual", "CountEqual",
-        "MultiLineEqual", "AlmostEqual",
-    )
-}  # fmt: skip
-_PAIRS = (
-    ("assertTrue", "assertFalse"), ("assertIn", "assertNotIn"), ("assertIsNone", "assertIsNotNone"),
-    ("assertEqual", "assertNotEqual"), ("assertIs", "assertIsNot"), ("assertGreater", "assertLessEqual"),
-    ("assertLess", "assertGreaterEqual"), ("assertIsInstance", "assertNotIsInstance"),
-)  # fmt: skip
-_OPPOSITES = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
-Names = Mapping[str, Sequence[ast.expr]]
+    return source if _read(source) else text.data
 
 
 class _Places:
@@ -340,127 +294,116 @@ class _Places:
 
     def __init__(self, text: SourceText) -> None:
         self._text = text
-        self._classes = {node.name: node for node in text.tree.body if isinstance(node, ast.ClassDef)}
-        simple = [
-            node
-            for node in text.tree.body
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        ]
-        self._globals = _bindings(simple, {})
+        self._functions = {node.name for node in ast.walk(text.tree) if isinstance(node, Function)}
+        own = [node for node in text.tree.body if not isinstance(node, (Function, ast.ClassDef))]
+        self._globals = _bind_names(own, {})
 
-    def find(self, name: str, wanted: Sequence[bool]) -> Sequence[Sequence[Change]]:
-        """Return the alternatives in each part of a function's tests: the wanted rows of its table, or its body."""
+    def find_choices(self, name: str, rng: random.Random) -> Sequence[Sequence[Change]]:
+        """Return ways to change a function: all rows of its tables, or one place of its body, in random order."""
         *outer, last = name.split("::")
-        function = self._method(self._text.tree.body, outer, last)
+        function = self._find_function(self._text.tree.body, outer, last)
         if function is None:
             return []
-        rows = self._rows(function)
-        if len(rows) == len(wanted):
-            rows = [row for row, is_wanted in zip(rows, wanted, strict=True) if is_wanted]
-        if any(rows):
-            return [row for row in rows if row]
-        changes = self.literals(*function.body) or self.assertions(*function.body)
-        return [changes] if changes else []
+        rows = self.find_literals(function.body, _bind_tables(function, self._globals), tables=True)
+        body = self.find_literals(function.body) or self.find_assertions(function.body)
+        return [*([rows] if rows else []), *([change] for change in rng.sample(body, len(body)))]
 
-    def literals(self, *scope: ast.AST) -> Sequence[Change]:
-        """Return the literals that the code compares by equality, by a name or by a helper of the file, too."""
-        names = {**self._globals, **_bindings(scope, self._globals)}
-        leaves = dict[Span, None]()
-        for node in (node for each in scope for node in ast.walk(each)):
-            for side in (*_compared(node), *self._helper_arguments(node)):
-                leaves |= dict.fromkeys(self._text.span(leaf) for leaf in _leaves(side, names))
-        return [(span, "") for span in leaves]
+    def find_literals(
+        self, scope: Sequence[ast.AST], names: Names | None = None, *, tables: bool = False
+    ) -> Sequence[Change]:
+        """Return the literals that code compares by equality, under a name or in a function of the file, too."""
+        known = names if tables else {**self._globals, **_bind_names(scope, self._globals)}
+        leaves = dict[Change, None]()
+        for node in (node for statement in scope for node in ast.walk(statement)):
+            sides = [*_compared_sides(node)]
+            match node:
+                case ast.Expr(value=ast.Call(args=[*_, last]) as call) if (
+                    called_name(call) in self._functions
+                ):
+                    sides.append(last)
+            for side in sides:
+                if not tables or isinstance(side, ast.Name):
+                    leaves |= {(*self._text.span(leaf), ""): None for leaf in _find_leaves(side, known or {})}
+        return [*leaves]
 
-    def assertions(self, *scope: ast.AST) -> Sequence[Change]:
-        """Return the assertions of the code with their opposites."""
+    def find_assertions(self, scope: Sequence[ast.AST]) -> Sequence[Change]:
+        """Return the opposites of assertions."""
         changes: list[Change] = []
-        for node in (node for each in scope for node in ast.walk(each)):
+        for node in (node for statement in scope for node in ast.walk(statement)):
             match node:
                 case ast.Assert(test=test):
                     begin, end = self._text.span(test)
-                    changes.append(((begin, end), f"not ({self._text.cut(begin, end)})"))
+                    changes.append((begin, end, f"not ({self._text.cut(begin, end)})"))
                 case ast.Call(func=ast.Attribute(attr=name) as func) if name in _OPPOSITES:
                     end = self._text.span(func)[1]
-                    changes.append(((end - len(name), end), _OPPOSITES[name]))
+                    changes.append((end - len(name), end, _OPPOSITES[name]))
         return changes
 
-    def _method(self, body: Sequence[ast.stmt], outer: Sequence[str], name: str) -> Function | None:
+    def _find_function(self, body: Sequence[ast.stmt], outer: Sequence[str], name: str) -> Function | None:
         """Return the last function of that name, in the class or in a class of the file that it inherits from."""
         if not outer:
-            functions: list[Function] = [
-                node for node in body if isinstance(node, Function) and node.name == name
-            ]
-            return functions[-1] if functions else None
+            for node in reversed(body):
+                if isinstance(node, Function) and node.name == name:
+                    return node
+            return None
         for kind in (node for node in body if isinstance(node, ast.ClassDef) and node.name == outer[0]):
-            bases = [base.id for base in kind.bases if isinstance(base, ast.Name) and base.id != kind.name]
-            inherited = (self._method(self._text.tree.body, [base], name) for base in bases)
-            return self._method(kind.body, outer[1:], name) or next(filter(None, inherited), None)
+            function = self._find_function(kind.body, outer[1:], name)
+            for base in kind.bases:
+                if isinstance(base, ast.Name) and base.id != kind.name:
+                    function = function or self._find_function(self._text.tree.body, [base.id], name)
+            return function
         return None
 
-    def _rows(self, function: Function) -> Sequence[Sequence[Change]]:
-        """Return the literals in each row of a function's only table that are compared."""
-        tables = [node for node in function.decorator_list if called_name(node) == "parametrize"]
-        compared = {
-            side.id for node in ast.walk(function) for side in _compared(node) if isinstance(side, ast.Name)
-        }
-        match tables:
-            case [ast.Call(args=[names, table, *_])]:
-                columns = _columns(names)
-                rows = []
-                for row in _elements(table, self._globals):
-                    cells = _cells(row) if len(columns) > 1 or isinstance(row, ast.Call) else [row]
-                    values = [cell for cell, name in zip(cells, columns, strict=False) if name in compared]
-                    leaves = [leaf for value in values for leaf in _leaves(value, self._globals)]
-                    rows.append([(self._text.span(leaf), "") for leaf in leaves])
-                return rows
-            case _:
-                return []
 
-    def _helper_arguments(self, node: ast.AST) -> Iterator[ast.expr]:
-        """Yield the arguments of a call of a function of the file that this function compares."""
-        if not isinstance(node, ast.Call):
-            return
-        bodies = [self._text.tree.body, *(kind.body for kind in self._classes.values())]
-        name, is_method = called_name(node), isinstance(node.func, ast.Attribute)
-        for body in bodies[1:] if is_method else bodies[:1]:
-            helper = self._method(body, [], name)
-            if helper:
-                compared = [side for inner in ast.walk(helper) for side in _compared(inner)]
-                names = {side.id for side in compared if isinstance(side, ast.Name)}
-                parameters = [argument.arg for argument in helper.args.args][is_method:]
-                yield from (value for value, arg in zip(node.args, parameters, strict=False) if arg in names)
-                yield from (keyword.value for keyword in node.keywords if keyword.arg in names)
-
-
-def _bindings(scope: Sequence[ast.AST], outer: Names) -> Names:
-    """Return the expressions that code gives to each of its names, as a loop over a literal does."""
+def _bind_names(scope: Sequence[ast.AST], outer: Names) -> Names:
+    """Return the expressions that code gives to its names, as a loop over a literal does."""
     names: dict[str, list[ast.expr]] = {}
-
-    def bind(target: ast.expr, values: Sequence[ast.expr]) -> None:
-        match target:
-            case ast.Name(id=name):
-                names.setdefault(name, []).extend(values)
-            case ast.Tuple(elts=targets) | ast.List(elts=targets):
-                rows = [row.elts for row in values if isinstance(row, ast.Tuple | ast.List)]
-                for number, inner in enumerate(targets):
-                    bind(inner, [row[number] for row in rows if len(row) == len(targets)])
-
-    for node in (node for each in scope for node in ast.walk(each)):
+    for node in (node for statement in scope for node in ast.walk(statement)):
         match node:
-            case ast.Assign(targets=[target], value=value):
-                bind(target, [value])
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                bind(target, [value])
+            case (
+                ast.Assign(targets=[target], value=value)
+                | ast.AnnAssign(target=target, value=ast.expr() as value)
+            ):
+                _bind(names, target, [value])
             case ast.For(target=target, iter=table) | ast.comprehension(target=target, iter=table):
-                bind(target, _elements(table, {**outer, **names}))
+                _bind(names, target, _list_elements(table, {**outer, **names}))
     return names
 
 
-def _elements(table: ast.expr, names: Names) -> Sequence[ast.expr]:
+def _bind_tables(function: Function, outer: Names) -> Names:
+    """Return the expressions that pytest's tables give to the arguments of a function."""
+    names: dict[str, list[ast.expr]] = {}
+    for table in function.decorator_list:
+        match table:
+            case ast.Call(args=[columns, rows, *_]) if called_name(table) == "parametrize":
+                if isinstance(columns, ast.Constant):
+                    words = str(columns.value).replace(",", " ").split()
+                    columns = ast.Tuple([ast.Constant(word) for word in words])
+                elements = [
+                    ast.Tuple(row.args) if isinstance(row, ast.Call) and called_name(row) == "param" else row
+                    for row in _list_elements(rows, outer)
+                ]
+                parts = columns.elts if isinstance(columns, ast.Tuple | ast.List) else []
+                target = ast.Tuple([ast.Name(str(p.value)) for p in parts if isinstance(p, ast.Constant)])
+                _bind(names, target.elts[0] if len(target.elts) == 1 else target, elements)
+    return names
+
+
+def _bind(names: dict[str, list[ast.expr]], target: ast.expr, values: Sequence[ast.expr]) -> None:
+    match target:
+        case ast.Name(id=name):
+            names.setdefault(name, []).extend(values)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            rows = [row.elts for row in values if isinstance(row, ast.Tuple | ast.List)]
+            for number, inner in enumerate(targets):
+                _bind(names, inner, [row[number] for row in rows if len(row) == len(targets)])
+
+
+def _list_elements(table: ast.expr, names: Names) -> Sequence[ast.expr]:
     """Return the elements of a table, which may stand under a name."""
     match table:
-        case ast.Name(id=name) if len(names.get(name, ())) == 1 and names[name][0] is not table:
-            return _elements(names[name][0], {})
+        case ast.Name(id=name):
+            return [element for value in names.get(name, ()) for element in _list_elements(value, {})]
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
             return elements
         case ast.Call(func=ast.Attribute(value=ast.Dict(keys=keys, values=values), attr="items")):
@@ -469,27 +412,7 @@ def _elements(table: ast.expr, names: Names) -> Sequence[ast.expr]:
             return []
 
 
-def _cells(row: ast.expr) -> Sequence[ast.expr]:
-    match row:
-        case ast.Tuple(elts=cells) | ast.List(elts=cells):
-            return cells
-        case ast.Call(args=cells) if called_name(row) == "param":
-            return cells
-        case _:
-            return [row]
-
-
-def _columns(node: ast.expr) -> Sequence[str]:
-    match node:
-        case ast.Constant(value=str(text)):
-            return [name.strip() for name in text.split(",") if name.strip()]
-        case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return [str(name.value) if isinstance(name, ast.Constant) else "" for name in elements]
-        case _:
-            return []
-
-
-def _compared(node: ast.AST) -> Sequence[ast.expr]:
+def _compared_sides(node: ast.AST) -> Sequence[ast.expr]:
     """Return what a node compares by equality, without a tolerance of its own."""
     match node:
         case ast.Compare(left=left, ops=ops, comparators=others):
@@ -504,40 +427,34 @@ def _compared(node: ast.AST) -> Sequence[ast.expr]:
             return []
 
 
-def _leaves(node: ast.expr, names: Names) -> Iterator[ast.expr]:
+def _find_leaves(node: ast.expr, names: Names) -> Iterator[ast.expr]:
     """Yield the literals of which a value is made, also as arguments of Python's own functions and of classes."""
+    parts: Sequence[ast.expr] = ()
     match node:
         case ast.Constant(value=bool() | int() | float() | str() | bytes() | None):
             yield node
         case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
             yield node
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
-            for part in parts:
-                yield from _leaves(part, names)
-        case ast.UnaryOp(op=ast.USub(), operand=part):
-            yield from _leaves(part, names)
+            pass
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            parts = [operand]
         case ast.BinOp(left=left, right=right):
-            yield from _leaves(left, names)
-            yield from _leaves(right, names)
-        case ast.Call(args=args, keywords=keywords) if _is_value(node):
-            for part in (*args, *(keyword.value for keyword in keywords)):
-                yield from _leaves(part, names)
+            parts = [left, right]
+        case ast.Call(args=args, keywords=keywords) if _makes_value(node):
+            parts = [*args, *(keyword.value for keyword in keywords)]
         case ast.Name(id=name):
-            inner = {other: values for other, values in names.items() if other != name}
-            for value in names.get(name, ()):
-                yield from _leaves(value, inner)
+            parts, names = names.get(name, ()), {key: names[key] for key in names if key != name}
+    for part in parts:
+        yield from _find_leaves(part, names)
 
 
-def _is_value(call: ast.Call) -> bool:
+def _makes_value(call: ast.Call) -> bool:
     """Return whether a call makes a value of its arguments, instead of running code under test."""
     name = called_name(call)
     if name == "approx":
         return len(call.args) == 1 and not call.keywords
     return name[:1].isupper() or (isinstance(call.func, ast.Name) and hasattr(builtins, name))
-
-
-_VOWELS, _CONSONANTS = "aeiou", "bcdfghklmnprstvw"
-_VALUE_TRIES = 200
 
 
 def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
@@ -548,18 +465,15 @@ def other_value(text: str, rng: random.Random, taken: set[str]) -> str | None:
         rng: source of the choice.
         taken: values that must not come up, as ``repr`` writes them; the new one is added.
     """
-    try:
-        old = literal(text)
-    except (ValueError, SyntaxError):
-        return None
-    fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
-    if not isinstance(old, int | float | str | bytes) or isinstance(old, bool):
-        return fixed.get(repr(old))
+    old = literal(f"({text})")
+    if isinstance(old, bool) or not isinstance(old, int | float | str | bytes):
+        fixed = {"True": "False", "False": "True", "None": "True", "[]": "[0]", "()": "(0,)", "{}": "{0: 0}"}
+        return fixed[repr(old)]
     vary = _vary_number if isinstance(old, int | float) else _vary_text
-    for number in range(_VALUE_TRIES):
-        candidate = vary(text, rng, number // (_VALUE_TRIES // 4))
+    for number in range(VALUE_TRIES):
+        candidate = vary(text, rng, number // (VALUE_TRIES // 4))
         try:
-            new = literal(candidate)
+            new = literal(f"({candidate})")
         except (ValueError, SyntaxError):
             continue
         near = isinstance(old, float) and abs(new - old) <= 0.1 * abs(old)
@@ -582,9 +496,12 @@ def _vary_text(text: str, rng: random.Random, longer: int) -> str:
         return (
             text[: run.start()] + "".join(_vary_character(char, rng) for char in run[0]) + text[run.end() :]
         )
-    end = len(text.rstrip(")")) - (3 if text.endswith(("'''", '"""')) and len(text) > 5 else 1)
-    word = "".join(rng.choice((_CONSONANTS, _VOWELS)[number % 2]) for number in range(4 + longer))
-    return text[:end] + word + text[end:]
+    end = len(text) - (3 if len(text) > 5 and text.endswith(("'''", '"""')) else 1)
+    return (
+        text[:end]
+        + "".join(rng.choice((_CONSONANTS, _VOWELS)[n % 2]) for n in range(4 + longer))
+        + text[end:]
+    )
 
 
 def _vary_character(char: str, rng: random.Random) -> str:

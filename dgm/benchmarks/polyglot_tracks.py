@@ -98,9 +98,7 @@ def _jest(_name: str, _files: Sequence[str]) -> TestSpec:
     transform = {r"\.[cm]?js$": [f"{_NODE}/babel-jest", babel]}
     config = {"transform": transform, "testEnvironment": "node"}
     # With a bound on idle memory the tests run in a worker process even where there is one file of them.
-    return TestSpec(
-        runner="system-jest", options=(f"--config={json.dumps(config)}", "--workerIdleMemoryLimit=2GB")
-    )
+    return TestSpec(runner="jest", options=(f"--config={json.dumps(config)}", "--workerIdleMemoryLimit=2GB"))
 
 
 def _cargo(_name: str, files: Sequence[str]) -> TestSpec:

@@ -126,7 +126,7 @@ def read_outcomes(
             cases += _READERS[results](label, text, report, found)
         except ValueError as error:
             found.problem = found.problem or str(error)
-    if results is Results.JUNIT and not any(label for label, _ in report["reports"]):
+    if results is Results.JUNIT:
         places = TestPlaces(files)
         cases = [places.place(case) for case in cases]
     _judge(cases, report, found)
@@ -214,7 +214,9 @@ def read_pytest(report: Mapping[str, Any], names: Sequence[str] | None) -> Outco
         distrusted = ended
     else:
         distrusted = False
-    if len(failed_controls) < len(controls) and complete:
+    if ended and not told:
+        found.problem = found.problem or "pytest ran no test"
+    elif len(failed_controls) < len(controls) and complete:
         found.problem, distrusted = f"{TAMPERED}: one that must fail did not", True
     if distrusted:
         found.outcomes = dict.fromkeys(found.outcomes, FAILED)
@@ -222,19 +224,15 @@ def read_pytest(report: Mapping[str, Any], names: Sequence[str] | None) -> Outco
 
 
 def _read_junit(label: str, text: str, report: Mapping[str, Any], found: Outcomes) -> Iterator[Case]:
-    del report, found
-    for suites, element in find_elements(text, "testcase"):
+    del label, report, found
+    for element in find_elements(text, "testcase"):
         outcome, message = junit_result(element)
         name, group = element.get("name", ""), element.get("classname", "")
-        if label:
-            # node:test gives all of them the class ``test``; its suites are those of the file.
-            yield Case(" > ".join([*suites, name]), outcome, message, label)
-        else:
-            yield Case(name if group == name else f"{group}::{name}", outcome, message)
+        yield Case(name if group == name else f"{group}::{name}", outcome, message)
 
 
-def find_elements(text: str, tag: str) -> Iterator[tuple[Sequence[str], ElementTree.Element]]:
-    """Yield the complete elements of a tag, each with the names of the suites around it.
+def find_elements(text: str, tag: str) -> Iterator[ElementTree.Element]:
+    """Yield the complete elements of a tag.
 
     A document that breaks off counts as far as it goes. What it says of its encoding is passed over: it is decoded.
 
@@ -261,7 +259,7 @@ def find_elements(text: str, tag: str) -> Iterator[tuple[Sequence[str], ElementT
             around.pop()
             if element.tag == tag:
                 complete += 1
-                yield [suite.get("name", "") for suite in around if suite.tag == "testsuite"], element
+                yield element
             if not any(outer.tag == tag for outer in around):
                 # What is done with would fill memory: an element keeps all that was in it.
                 element.clear()
@@ -305,10 +303,9 @@ def junit_result(case: ElementTree.Element) -> tuple[str, str]:
 
 
 def _read_jest(label: str, text: str, report: Mapping[str, Any], found: Outcomes) -> Iterator[Case]:
-    del label
     with contextlib.suppress(KeyError, TypeError, AttributeError):
         for suite in json.loads(text)["testResults"]:
-            file = str(suite["name"]).removeprefix(f"{report['root']}/")
+            file = label or str(suite["name"]).removeprefix(f"{report['root']}/")
             if not suite["assertionResults"] and suite.get("message"):
                 found.broken[file] = str(suite["message"])[-MESSAGE_CHARS:]
             for test in suite["assertionResults"]:

@@ -48,7 +48,7 @@ DRAINED_S = 10.0
 MESSAGE = 6000
 BUILD = "(build)"
 BUILD_FOLDER, BUILD_PREFIX = "/tmp/dgm-build", "$DGM_BUILD/"
-REWARD, PYTEST, JUNIT, GO_JSON, CARGO = "reward", "pytest", "junit", "go-json", "cargo"
+REWARD, PYTEST, JUNIT, JEST, GO_JSON, CARGO = "reward", "pytest", "junit", "jest", "go-json", "cargo"
 PR_SET_DUMPABLE = 4
 CLOSED_WRITTEN, OPENED, MOVED_TO, DELETED_SELF, MOVED_SELF, OVERFLOW = 0x8, 0x20, 0x80, 0x400, 0x800, 0x4000
 NONBLOCKING_CLOSED_ON_EXEC = 0x80800
@@ -85,23 +85,44 @@ PROGRAMS = "/node_modules/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
 SCRIPT = re.compile(r".*\.[cm]?[jt]sx?")
 MODULE_SYNTAX = re.compile(r"^\s*(?:import\b(?!\s*\()|export\b)", re.M)
-MOCHA_REPORTER = """\
+REPORTERS = {
+    # In --test mode it runs in the process that starts the tests, apart from them.
+    "node": ("reporter.mjs", """\
+export default async function* (events) {
+  const titles = [], assertionResults = [];
+  for await (const { type, data } of events) {
+    if (type === "test:start") titles.splice(data.nesting, Infinity, data.name);
+    if (!["test:pass", "test:fail"].includes(type) || data.details?.type === "suite") continue;
+    const left = data.skip !== undefined || data.todo !== undefined, error = data.details?.error;
+    assertionResults.push({
+      title: data.name,
+      // Before node 20 a file is a test around its own.
+      ancestorTitles: titles.slice(0, data.nesting).filter((title) => !title.endsWith(process.argv.at(-1))),
+      status: left ? "skipped" : type === "test:pass" ? "passed" : "failed",
+      failureMessages: error ? [String(error.cause?.stack ?? error.stack ?? error)] : [],
+    });
+  }
+  yield JSON.stringify({ testResults: [{ assertionResults }] });
+}
+"""),
+    "mocha": ("reporter.cjs", """\
 const { writeFileSync } = require("node:fs");
 module.exports = class {
   constructor(runner) {
-    const results = new Map();
+    const results = {};
     const take = (status) => (test, error) => {
-      const titles = test.titlePath();
-      if (!results.has(test.file)) results.set(test.file, { name: test.file, assertionResults: [] });
-      results.get(test.file).assertionResults.push({
-        title: titles.pop(), ancestorTitles: titles, status, failureMessages: error ? [String(error.stack)] : [],
-      });
+      const ancestorTitles = test.titlePath(), title = ancestorTitles.pop();
+      results[test.file] ??= { name: test.file, assertionResults: [] };
+      const failureMessages = error ? [String(error.stack)] : [];
+      results[test.file].assertionResults.push({ title, ancestorTitles, status, failureMessages });
     };
     runner.on("pass", take("passed")).on("pending", take("skipped")).on("fail", take("failed"));
-    runner.once("end", () => writeFileSync(REPORT, JSON.stringify({ testResults: [...results.values()] })));
+    runner.once("end", () => writeFileSync("{report}", JSON.stringify({ testResults: Object.values(results) })));
   }
 };
-"""
+"""),
+}  # fmt: skip
+"""Reporters of tools that have none in JSON with their titles, in the form of jest's."""
 GO_FUNCTION = re.compile(r"^func (Test(?:[^\Wa-z]\w*)?)\(\s*(?:\w+\s+)?\*\s*(?:\w+\.)?T\s*\)", re.M)
 GO_PACKAGE = re.compile(r"^package (\w+)", re.M)
 GO_LEFT_OUT = ("vendor", "testdata", "node_modules")
@@ -118,6 +139,11 @@ GTEST = re.compile(r"^[ \t]*(GTEST_)?(?:TYPED_)?TEST(?:_F|_P)?\s*\(\s*\w+\s*,\s*
 CATCH = re.compile(
     r"^[ \t]*(CATCH_|DOCTEST_)?(?:TEMPLATE_(?:\w+_)?TEST_CASE|TEST_CASE|SCENARIO)\w*\s*\(", re.M
 )
+CPP_FILE = re.compile(r"\.(?:c|h|cc|hh|[ch]pp|[ch]xx)$")
+CPP_FRAMEWORKS = (
+    ("gtest", GTEST, re.compile(r"g(?:test|mock)/")),
+    ("catch", CATCH, re.compile("catch|doctest")),
+)
 CTEST = re.compile(r"\bctest\b")
 CTEST_DISCOVERS = re.compile(r"\b(?:gtest|catch|doctest)_discover_tests\s*\(|\bgtest_add_tests\s*\(", re.I)
 LINES, LINE_LIMIT, SOURCE_LIMIT = 2, 120, 1_000_000
@@ -129,9 +155,7 @@ def main() -> int:
     """Grade the patch, and print the reports."""
     task: dict[str, Any] = json.loads(sys.stdin.buffer.read())
     if task["alone"] and os.getuid() == 0:
-        sys.exit(
-            "sandbox_runner.py ends all other processes of its user: it runs in sandboxes only, and not as root"
-        )
+        sys.exit("it ends all other processes of its user: it runs in sandboxes only, and not as root")
     libc = protect()
     workdir, place, key = Path(task["workdir"]), Path(task["place"]), bytes.fromhex(task["key"])
     # Packages of the task are looked up last, so that none of them can break this program.
@@ -145,8 +169,7 @@ def main() -> int:
         return 0
     # From here on, what ends this program is the doing of the patch.
     report(key, "prepared", notes=notes, python="{}.{}".format(*sys.version_info[:2]))
-    kind = CommandRun if task["framework"] else RUNS.get(task["results"], Run)
-    run = kind(task, libc)
+    run = RUNS.get(task["results"], Run)(task, libc)
     try:
         run.lay_out(place, start)
         ended = {}
@@ -170,22 +193,16 @@ def report(key: bytes, stage: str, **about: object) -> None:
 
 def apply(place: Path, workdir: Path) -> tuple[str, str]:
     """Apply the graded patch; return why it is refused, and notes on it. End this program where it cannot be tried."""
-    words = [
-        sys.executable,
-        "-I",
-        "-B",
-        str(place / "runner" / "apply_patch.py"),
-        str(place / "patch"),
-        str(workdir),
-    ]
-    pipe = subprocess.PIPE
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=subprocess.STDOUT, check=False)
+    program = place / "runner" / "apply_patch.py"
+    done = subprocess.run(
+        [sys.executable, "-I", "-B", program, place / "patch", workdir], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
     line = done.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
     word, _, rest = line.partition(" ")
     if word not in ("applied", "refused"):
-        sys.exit(
-            f"the patch could not be tried: {rest if word == 'broken' else line[-200:] or done.returncode}"
-        )
+        reason = rest if word == "broken" else line[-200:]
+        sys.exit(f"the patch could not be tried: {reason or done.returncode}")
     return (rest or "git gives no reason", "") if word == "refused" else ("", rest)
 
 
@@ -237,21 +254,29 @@ class Run:
 
     def perform(self, deadline: float) -> None:
         """Run the tests."""
-        self.execute(self.task["command"], deadline - time.monotonic(), self.task["env"])
+        self.execute(self.task["command"], deadline, self.task["env"])
 
-    def execute(self, command: list[str], timeout_s: float, env: dict[str, str]) -> bytes:
-        """Run a program to its end, and end everything that it left; return what it printed."""
+    def execute(self, command: list[str], deadline: float, env: dict[str, str], **more: Any) -> bytes:  # noqa: ANN401
+        """Run a program to its end, and end everything that it left; return what it printed.
+
+        Args:
+            command: the program and its arguments.
+            deadline: of ``time.monotonic``; all of it is killed then.
+            env: variables beside those of this process.
+            more: further arguments of ``Popen``; ``stdin`` is what it is given to read.
+        """
         kept = bytearray()
 
         def take(data: bytes) -> None:
             self.output.take(data)
             kept.extend(data[: max(0, OUTPUT_LIMIT - len(kept))])
 
+        given: bytes = more.pop("stdin", b"")
         source, target = os.pipe()
         try:
             process = subprocess.Popen(
-                command, cwd=self.workdir, stdin=subprocess.DEVNULL, stdout=target, stderr=target,
-                env={**os.environ, **env}, start_new_session=True,
+                command, stdin=subprocess.PIPE if given else subprocess.DEVNULL, stdout=target, stderr=target,
+                env={**os.environ, **env}, start_new_session=True, **{"cwd": self.workdir, **more},
             )  # fmt: skip
         except OSError as error:
             take(f"{command[0]}: {error.strerror}\n".encode())
@@ -262,7 +287,11 @@ class Run:
         reader = threading.Thread(target=drain, args=(source, take), daemon=True)
         reader.start()
         try:
-            code = process.wait(max(0.1, timeout_s))
+            if process.stdin:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(given)
+                    process.stdin.close()
+            code = process.wait(max(0.1, deadline - time.monotonic()))
             self.code, self.signal = (code, 0) if code >= 0 else (128 - code, -code)
         except subprocess.TimeoutExpired:
             self.problem = LATE.format(self.task["timeout_s"])
@@ -301,14 +330,9 @@ class CommandRun(Run):
 
     def __init__(self, task: dict[str, Any], libc: ctypes.CDLL | None) -> None:
         super().__init__(task, libc)
-        self.env = {
-            "CI": "1",
-            "NO_COLOR": "1",
-            "FORCE_COLOR": "0",
-            **SETTINGS.get(task["results"], {}),
-            **task["env"],
-        }
-        self.env["PATH"] = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{PROGRAMS}"
+        path = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{PROGRAMS}"
+        quiet = {"CI": "1", "NO_COLOR": "1", "FORCE_COLOR": "0", "PATH": path}
+        self.env = {**quiet, **SETTINGS.get(task["results"], {}), **task["env"]}
         self.scratch = Path("/tmp", f"dgm-{secrets.token_hex(8)}")
         self.mark = f"dgm_{secrets.token_hex(8)}"
         self.controls: list[tuple[str, str]] = []
@@ -344,13 +368,11 @@ class CommandRun(Run):
         """Build the workspace, add the tests that must fail, run all, and look whether tests were changed."""
         self.scratch.mkdir(mode=0o755)
         for command in self.task["build"]:
-            said = self.execute(["sh", "-c", command], deadline - time.monotonic(), self.env)
+            said = self.execute(["sh", "-c", command], deadline, self.env)
             if self.code or self.problem:
                 end = said.decode("utf-8", "replace").strip()[-MESSAGE:]
                 self.broken[BUILD] = end or f"exit status {self.code}"
-                self.problem = (
-                    f"the build fails (exit status {self.code})" if self.code else "the build was ended"
-                )
+                self.problem = self.problem or f"the build fails (exit status {self.code})"
                 return
         if self.task["build"]:
             self.restore_held()
@@ -383,14 +405,10 @@ class CommandRun(Run):
                 return f"{TAMPERED}one of their files was changed"
         return ""
 
-    def control_name(self, file: str, module: str = "") -> str:
-        """Return the name of a new test that must fail."""
-        self.controls.append((file, module))
-        return f"{self.mark}_{len(self.controls) - 1}"
-
     def make_control(self, template: str, file: str, module: str = "", **more: str) -> str:
-        """Return a new test that must fail."""
-        name = more.pop("name", "") or self.control_name(file, module)
+        """Return a new test that must fail, and remember whose it is."""
+        self.controls.append((file, module))
+        name = f"{self.mark}_{len(self.controls) - 1}"
         return template.format(name=name, secret=secrets.randbelow(10**6), **more)
 
     def read_text(self, name: str) -> str:
@@ -414,12 +432,19 @@ class CommandRun(Run):
         if single and not files:
             files = find_node_files(self.workdir, self.task["patterns"])
         for number, group in enumerate([[file] for file in files] if single else [files]):
-            written, reporter = self.scratch / f"{number}.report", self.scratch / "reporter.cjs"
-            reporter.write_text(MOCHA_REPORTER.replace("REPORT", json.dumps(str(written))), encoding="utf-8")
-            names = {"{report}": str(written), "{reporter}": str(reporter)}
-            command = [replace(word, names) for word in self.task["command"]]
-            limit = self.task["limit_s"] * len(group) if group else float("inf")
-            self.execute([*command, *group], min(limit, deadline - time.monotonic()), self.env)
+            name, text = REPORTERS.get(self.task["framework"], ("reporter", ""))
+            written, reporter = self.scratch / f"{number}.report", self.scratch / name
+            reporter.write_text(text.replace("{report}", str(written)), encoding="utf-8")
+            paths = {"{report}": str(written), "{reporter}": str(reporter)}
+            tool = PROGRAMS + f"/{self.task['framework']}"
+            if not os.path.exists(tool):  # noqa: PTH110
+                # The image has it.
+                paths[tool] = shutil.which(self.task["framework"]) or tool
+            command = self.task["command"]
+            for name, path in paths.items():
+                command = [word.replace(name, path) for word in command]
+            limit = time.monotonic() + self.task["limit_s"] * len(group) if group else float("inf")
+            self.execute([*command, *group], min(limit, deadline), self.env)
             if written.is_file() and written.stat().st_size <= OUTPUT_LIMIT:
                 self.reports.append((group[0] if single else "", written.read_text("utf-8", "replace")))
             if time.monotonic() >= deadline:
@@ -446,18 +471,16 @@ class GoRun(CommandRun):
         self.tests: dict[str, dict[str, str]] = {}
         for name in listed(self.workdir):
             folder, path = str(Path(name).parent), self.workdir / name
-            if not name.endswith("_test.go") or path.is_symlink() or is_left_out(name):
-                continue
-            if folder in wanted if wanted else is_chosen(folder, self.task["patterns"]):
+            chosen = folder in wanted if wanted else is_chosen(folder, self.task["patterns"])
+            if chosen and name.endswith("_test.go") and not path.is_symlink():
                 functions = self.tests.setdefault(folder, {})
                 functions.update(dict.fromkeys(GO_FUNCTION.findall(self.read_text(name)), name))
         for folder, functions in self.tests.items():
             functions.pop("TestMain", None)
             first = GO_PACKAGE.search(self.read_text(next(iter(functions.values())))) if functions else None
             if first:
-                file, control = f"{folder}/zz_dgm_control_test.go", f"Test_{self.control_name(folder)}"
-                template = self.task["control"]["testing"]
-                yield file, self.make_control(template, folder, name=control, package=first[1])
+                control = self.make_control(self.task["control"]["testing"], folder, package=first[1])
+                yield f"{folder}/zz_dgm_control_test.go", control
 
     def run_tests(self, deadline: float) -> None:
         """Run the packages."""
@@ -466,21 +489,16 @@ class GoRun(CommandRun):
             names, waiting = self.task["tests"], {*functions}
             if names is not None:
                 waiting &= {name.partition("::")[2].partition("/")[0] for name in names}
-            control = next(
-                (f"Test_{self.mark}_{n}" for n, (name, _) in enumerate(self.controls) if name == folder), ""
-            )
+            numbers = [number for number, (unit, _) in enumerate(self.controls) if unit == folder]
+            control = f"Test_{self.mark}_{numbers[0]}" if numbers else ""
             for _ in range(GO_ROUNDS + len(waiting) // GO_AT_ONCE):
                 if not waiting or not control or time.monotonic() >= deadline:
                     break
                 limit = self.task["limit_s"] * len({*functions.values()})
                 wanted = "|".join([control, *sorted(waiting)[:GO_AT_ONCE]])
-                command = [
-                    *self.task["command"],
-                    f"-timeout={limit:.0f}s",
-                    f"-run=^({wanted})$",
-                    f"./{folder}",
-                ]
-                text = self.execute(command, deadline - time.monotonic(), self.env).decode("utf-8", "replace")
+                options = [f"-timeout={limit:.0f}s", f"-run=^({wanted})$", f"./{folder}"]
+                command = [*self.task["command"], *options]
+                text = self.execute(command, deadline, self.env).decode("utf-8", "replace")
                 self.reports.append((folder, text))
                 begun, passed, failed = read_go_tests(text)
                 if not begun & waiting:
@@ -496,24 +514,20 @@ class CargoRun(CommandRun):
     def lay_out(self, place: Path, start: Path) -> None:
         """Put tests back, in files of the code their modules of tests."""
         parts = {}
-        for name in listed(start):
-            if (
-                name.endswith(".rs")
-                and not matches(name, self.task["restored"])
-                and not (start / name).is_symlink()
-            ):
+        for name in [name for name in listed(start) if name.endswith(".rs")]:
+            if not matches(name, self.task["restored"]) and not (start / name).is_symlink():
                 text = (start / name).read_bytes().decode("utf-8", "surrogateescape")
                 parts[name] = "\n".join(part[0] for part in RUST_TESTS.finditer(text))
         for name in self.task["parts"]:
             parts[name] = (place / "hidden" / name).read_bytes().decode("utf-8", "surrogateescape")
             (place / "hidden" / name).unlink()
         super().lay_out(place, start)
-        for name, tests in parts.items():
-            if tests and (self.workdir / name).is_file() and not (self.workdir / name).is_symlink():
-                # At the end no macro of the patch is around them.
-                text = f"{RUST_TESTS.sub('', self.read_text(name)).rstrip()}\n\n{tests}\n"
-                (self.workdir / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-        self.parts = {name for name, tests in parts.items() if tests}
+        paths = {name: self.workdir / name for name, tests in parts.items() if tests}
+        self.parts = sorted(name for name, path in paths.items() if path.is_file() and not path.is_symlink())
+        for name in self.parts:
+            # At the end no macro of the patch is around them.
+            text = f"{RUST_TESTS.sub('', self.read_text(name)).rstrip()}\n\n{parts[name]}\n"
+            paths[name].write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def add_controls(self) -> Iterable[tuple[str, str]]:
         """Yield files of tests and their texts with tests that must fail: one at the end, or one in each module."""
@@ -522,8 +536,8 @@ class CargoRun(CommandRun):
             text = self.read_text(name)
             if RUST_TEST.search(text):
                 yield name, f"{text}\n{self.make_control(template, name)}\n"
-        for name in sorted(self.parts):
-            text = self.read_text(name) if (self.workdir / name).is_file() else ""
+        for name in self.parts:
+            text = self.read_text(name)
             for part in reversed([*RUST_TESTS.finditer(text)]):
                 if RUST_TEST.search(part["body"] or ""):
                     control = self.make_control(template, name, part["name"])
@@ -532,7 +546,7 @@ class CargoRun(CommandRun):
 
     def run_tests(self, deadline: float) -> None:
         """Run the command."""
-        output = self.execute(self.task["command"], deadline - time.monotonic(), self.env)
+        output = self.execute(self.task["command"], deadline, self.env)
         self.reports.append(("", output.decode("utf-8", "replace")))
 
 
@@ -545,45 +559,43 @@ class ReportRun(CommandRun):
         Path(BUILD_FOLDER).mkdir()
         texts = {name: self.read_text(name) for name in self.held}
         by_ctest = any(CTEST.search(word) for word in self.task["command"])
-        if not by_ctest or any(CTEST_DISCOVERS.search(texts[name]) for name in texts if is_cmake(name)):
+        builds = [text for name, text in texts.items() if name.endswith(("CMakeLists.txt", ".cmake"))]
+        if not by_ctest or any(CTEST_DISCOVERS.search(text) for text in builds):
             yield from self.add_to_cpp(texts)
-        for name, text in texts.items():
-            control = self.find_jvm_control(name, text)
-            head = re.search(rf"\bclass\s+{re.escape(Path(name).stem)}\b[^;{{]*\{{", text)
-            if control and head:
-                method = "fun" if name.endswith(".kt") else "public void"
-                added = self.make_control(control, name, method=method)
-                yield name, f"{text[: head.end()]} {added} {text[head.end() :]}"
+        yield from self.add_to_jvm(texts)
         self.before = {path: digest(path) for path in self.find_reports()}
 
     def add_to_cpp(self, texts: dict[str, str]) -> Iterable[tuple[str, str]]:
         """Yield the files of C++; a framework counts if any file of the tests includes it."""
-        sources = {
-            name: text for name, text in texts.items() if re.search(r"\.(?:c|h|cc|hh|[ch]pp|[ch]xx)$", name)
-        }
-        everything = "\n".join(
-            line for text in sources.values() for line in text.split("\n") if "include" in line
-        )
+        sources = {name: text for name, text in texts.items() if CPP_FILE.search(name)}
+        included = [line for text in sources.values() for line in text.split("\n") if "include" in line]
         for name, text in sources.items():
-            for framework, case, header in (
-                ("gtest", GTEST, r"g(?:test|mock)/"),
-                ("catch", CATCH, "catch|doctest"),
-            ):
+            for framework, case, header in CPP_FRAMEWORKS:
                 first = case.search(text)
-                if first and re.search(header, everything):
-                    template = self.task["control"][framework]
-                    yield name, f"{text}\n{self.make_control(template, name, prefix=first[1] or '')}\n"
+                if first and header.search("\n".join(included)):
+                    control = self.make_control(self.task["control"][framework], name, prefix=first[1] or "")
+                    yield name, f"{text}\n{control}\n"
                     break
 
-    def find_jvm_control(self, name: str, text: str) -> str:
-        """Return the template of the framework that a file's class is tested by; empty if none is known."""
-        if not name.endswith((".java", ".kt", ".groovy")):
-            return ""
-        return next((self.task["control"][each] for each in self.task["control"] if each in text), "")
+    def add_to_jvm(self, texts: dict[str, str]) -> Iterable[tuple[str, str]]:
+        """Yield the files of the JVM; the first framework whose words a file has counts."""
+        known = {
+            words: control
+            for words, control in self.task["control"].items()
+            if words not in ("gtest", "catch")
+        }
+        for name, text in texts.items():
+            control = next((known[words] for words in known if words in text), "")
+            stem = re.escape(Path(name).stem)
+            head = re.search(rf"^[^*/\n]*\bclass\s+{stem}\b[^;{{]*\{{", text, re.M)
+            if control and head and name.endswith((".java", ".kt", ".groovy")):
+                method = "fun" if name.endswith(".kt") else "public void"
+                added = self.make_control(control, name, method=method)
+                yield name, f"{text[: head.end()]} {added} {text[head.end() :]}"
 
     def run_tests(self, deadline: float) -> None:
         """Run the command, and collect the reports that it wrote."""
-        self.execute(self.task["command"], deadline - time.monotonic(), self.env)
+        self.execute(self.task["command"], deadline, self.env)
         paths = [path for path in self.find_reports() if self.before.get(path) != digest(path)]
         if len(paths) > REPORT_LIMIT or sum(path.stat().st_size for path in paths) > OUTPUT_LIMIT:
             self.problem = self.problem or "the tests report more than can be read"
@@ -614,7 +626,11 @@ class PytestRun(Run):
         self.program = (programs / "named_child.py").read_text("utf-8")
         hidden = {*listed(place / "hidden")}
         super().lay_out(place, start)
-        sources = read_sources(self.workdir)
+        sources = {}
+        for name in [name for name in listed(self.workdir) if name.endswith(".py")]:
+            path = self.workdir / name
+            if not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
+                sources[name] = path.read_bytes().decode("latin-1")
         tests = {
             name: text
             for name, text in sources.items()
@@ -630,34 +646,14 @@ class PytestRun(Run):
         nonce, controls = secrets.token_hex(16), [secrets.token_hex(16), secrets.token_hex(16)]
         given = {**self.given, "nonce": nonce, "tests": self.task["tests"] or [], "controls": controls}
         source, target = os.pipe()
-        printed, printing = os.pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target), *self.task["pytest"]],
-            cwd="/", stdin=subprocess.PIPE,
-            stdout=printing, stderr=printing, env={**os.environ, **self.task["env"]}, pass_fds=[target],
-            start_new_session=True,
-        )  # fmt: skip
-        os.close(target)
-        os.close(printing)
         results = bytearray()
-        readers = [
-            threading.Thread(target=drain, args=(fd, take), daemon=True)
-            for fd, take in ((printed, self.output.take), (source, results.extend))
-        ]
-        for reader in readers:
-            reader.start()
-        assert process.stdin
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(given).encode())
-                process.stdin.close()
-            code = process.wait(max(0.1, deadline - time.monotonic()))
-            self.code, self.signal = (code, 0) if code >= 0 else (128 - code, -code)
-        except subprocess.TimeoutExpired:
-            self.problem = LATE.format(self.task["timeout_s"])
-        self.end_others(process)
-        for reader in readers:
-            reader.join(DRAINED_S)
+        reader = threading.Thread(target=drain, args=(source, results.extend), daemon=True)
+        reader.start()
+        command = [sys.executable, "-s", "-B", "-u", "-c", self.program, str(target), *self.task["pytest"]]
+        more = {"stdin": json.dumps(given).encode(), "pass_fds": [target], "cwd": "/"}
+        self.execute(command, deadline, self.task["env"], **more)
+        os.close(target)
+        reader.join(DRAINED_S)
         lines = [line for line in read_lines(bytes(results[:OUTPUT_LIMIT]), nonce) if is_outcome(line)]
         for line in lines:
             if isinstance(line.get("error"), dict):
@@ -667,7 +663,7 @@ class PytestRun(Run):
 
 
 RUNS: dict[str, type[Run]] = {
-    PYTEST: PytestRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
+    PYTEST: PytestRun, JEST: CommandRun, JUNIT: ReportRun, GO_JSON: GoRun, CARGO: CargoRun,
 }  # fmt: skip
 
 
@@ -702,7 +698,7 @@ class RewardFolder:
 
     def __init__(self, task: dict[str, Any], libc: ctypes.CDLL | None) -> None:
         self.path, self.names, self.limit = (task["rewards"][key] for key in ("folder", "names", "limit"))
-        self.identity = identity(self.path)
+        self.identity = os.lstat(self.path)
         self.events = -1
         if libc is not None:
             self.events = libc.inotify_init1(NONBLOCKING_CLOSED_ON_EXEC)
@@ -738,24 +734,23 @@ class RewardFolder:
 
     def read_files(self) -> dict[str, str]:
         """Return each reward's file, base64; a ``ValueError`` says why a file cannot be taken."""
-        if identity(self.path) != self.identity:
+        if not os.path.samestat(os.lstat(self.path), self.identity):
             raise ValueError("the folder of the reward was replaced")
         if not os.lstat(self.path).st_mode & stat.S_IWUSR:
             raise ValueError("the folder of the reward was made read-only")
-        return {name: self.read_file(name) for name in self.names if os.path.lexists(f"{self.path}/{name}")}
-
-    def read_file(self, name: str) -> str:
-        """Return a file, base64."""
-        path = f"{self.path}/{name}"
-        about = os.lstat(path)
-        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-            raise ValueError(f"{name} is no file of its own, but a link, a pipe or a folder")
-        if not about.st_mode & stat.S_IWUSR:
-            raise ValueError(f"{name} was made read-only")
-        if about.st_size > self.limit:
-            raise ValueError(f"{name} holds more than {self.limit} bytes")
-        with open(path, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NOFOLLOW)) as file:
-            return base64.b64encode(file.read(self.limit)).decode()
+        found = {}
+        for name in [name for name in self.names if os.path.lexists(f"{self.path}/{name}")]:
+            path = f"{self.path}/{name}"
+            about = os.lstat(path)
+            if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+                raise ValueError(f"{name} is no file of its own, but a link, a pipe or a folder")
+            if not about.st_mode & stat.S_IWUSR:
+                raise ValueError(f"{name} was made read-only")
+            if about.st_size > self.limit:
+                raise ValueError(f"{name} holds more than {self.limit} bytes")
+            with open(path, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NOFOLLOW)) as file:
+                found[name] = base64.b64encode(file.read(self.limit)).decode()
+        return found
 
 
 def put_back(task: dict[str, Any], start: Path, hidden: Path) -> None:
@@ -829,17 +824,6 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def read_sources(workdir: Path) -> dict[str, str]:
-    """Return the Python files of the repository; bytes as Latin-1."""
-    found: dict[str, str] = {}
-    for name in listed(workdir):
-        path = workdir / name
-        with contextlib.suppress(OSError):
-            if name.endswith(".py") and not path.is_symlink() and path.stat().st_size <= SOURCE_LIMIT:
-                found[name] = path.read_bytes().decode("latin-1")
-    return found
-
-
 def read_lines(data: bytes, nonce: str) -> list[dict[str, Any]]:
     """Return the objects of the lines that begin with a number; whoever knows it may write anything behind it."""
     found: list[dict[str, Any]] = []
@@ -859,26 +843,16 @@ def is_outcome(line: dict[str, Any]) -> bool:
 
 def find_node_files(workdir: Path, patterns: list[str]) -> list[str]:
     """Return the files that node runs as tests, by its own rule or by patterns of files and folders."""
-    names = [name for name in listed(workdir) if "node_modules" not in name.split("/")]
-    tests = [
-        name
-        for name in names
-        if NODE_FILES.fullmatch(name.rpartition("/")[2])
-        or ("test" in name.split("/")[:-1] and SCRIPT.fullmatch(name))
+    names = [
+        name for name in listed(workdir) if SCRIPT.fullmatch(name) and "node_modules" not in name.split("/")
     ]
-    if not patterns:
-        return tests
-    found: list[str] = []
-    for pattern in patterns:
-        plain = pattern.removeprefix("./")
-        below = [name for name in tests if plain == "." or name.startswith(f"{plain.rstrip('/')}/")]
-        hits = (
-            [path.relative_to(workdir).as_posix() for path in sorted(workdir.glob(plain))]
-            if plain != "."
-            else []
-        )
-        found += below or [name for name in hits if SCRIPT.fullmatch(name)]
-    return list(dict.fromkeys(found))
+    tests = [n for n in names if NODE_FILES.fullmatch(n.rpartition("/")[2]) or "test" in n.split("/")[:-1]]
+    found = []
+    for pattern in [pattern.removeprefix("./").rstrip("/") for pattern in patterns]:
+        below = tests if pattern == "." else [name for name in tests if name.startswith(f"{pattern}/")]
+        hits = {} if below else {path.relative_to(workdir).as_posix() for path in workdir.glob(pattern)}
+        found += below or [name for name in names if name in hits]
+    return list(dict.fromkeys(found)) if patterns else tests
 
 
 def find_packages(workdir: Path) -> set[str]:
@@ -905,29 +879,17 @@ def read_go_tests(text: str) -> tuple[set[str], set[str], set[str]]:
     return begun, (passed | skipped) - failed, failed
 
 
-def is_left_out(name: str) -> bool:
-    """Return whether go passes a folder over, or it holds code of others."""
-    return any(part[0] in "._" or part in GO_LEFT_OUT for part in name.split("/")[:-1])
-
-
 def is_chosen(folder: str, patterns: list[str]) -> bool:
-    """Return whether patterns of packages name a folder; none: all folders."""
-    plain = [(each.removeprefix("./")).replace("...", "*") for each in patterns]
+    """Return whether patterns of packages name a folder, none: all; never code of others, or what go passes over."""
+    if any(
+        part[0] == "_" or part in GO_LEFT_OUT or (part[0] == "." and part != ".")
+        for part in folder.split("/")
+    ):
+        return False
+    plain = [pattern.removeprefix("./").replace("...", "*") for pattern in patterns]
     return not plain or any(
         fnmatch.fnmatchcase(name, each) for each in plain for name in (folder, f"{folder}/")
     )
-
-
-def is_cmake(name: str) -> bool:
-    """Return whether a file declares tests to ctest."""
-    return name.endswith(("CMakeLists.txt", ".cmake"))
-
-
-def replace(word: str, names: dict[str, str]) -> str:
-    """Return a word of a command with paths for what stands in braces."""
-    for name, path in names.items():
-        word = word.replace(name, path)
-    return word
 
 
 def digest(path: Path) -> bytes:
@@ -992,12 +954,6 @@ def send(pid: int, number: int) -> None:
     """Send a signal, if the process is there."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
-
-
-def identity(path: str) -> tuple[int, int]:
-    """Return what tells a folder from another of its name."""
-    about = os.lstat(path)
-    return about.st_dev, about.st_ino
 
 
 def drain(source: int, take: Callable[[bytes], None]) -> None:

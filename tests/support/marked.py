@@ -26,8 +26,8 @@ _TASK = """\
 split = "search"
 difficulty = "easy"
 tags = ["python"]
-fail_to_pass = ["tests.test_hidden_gauge.Hidden.test_what_is_wrong"]
-pass_to_pass = ["tests.test_gauge.Measuring.test_room"]
+fail_to_pass = ["tests/test_hidden_gauge.py::Hidden::test_what_is_wrong"]
+pass_to_pass = ["tests/test_gauge.py::Measuring::test_room"]
 """
 _LIBRARY = '''\
 """A gauge (kiwi-seen)."""

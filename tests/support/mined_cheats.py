@@ -1,4 +1,4 @@
-"""Cheats on the tasks of a mined suite: ``python -m tests.support.mined_cheats SUITE [ENGINE]``.
+"""Cheats on the tasks of a suite with tests by name: ``python -m tests.support.mined_cheats SUITE [ENGINE]``.
 
 Each is tried on every task, beside doing nothing and the reference fix; the table says what was resolved.
 """
@@ -27,7 +27,9 @@ class Target:
 
     def __init__(self, suite, task):
         self.workspace = suite.workspace(task)
-        self.modules = suite.record(task).provenance.modules
+        origin = suite.record(task).provenance
+        fixed = re.findall(r"^\+\+\+ b/(\S+)", suite.reference(task).decode(), re.M)
+        self.modules = origin.modules if origin else fixed
         self.tests = suite.record(task).tests
         is_java = any(name.endswith(".java") for name in self.modules)
         reported = CHEATS_OF_JVM if is_java else CHEATS_OF_CPP

@@ -47,8 +47,8 @@ repo = "sums"
 statement = "prose"
 kind = "boundary"
 difficulty = "easy"
-fail_to_pass = ["tests.test_hidden_double.Double.test_two", "tests.test_hidden_double.Double.test_five"]
-pass_to_pass = ["tests.test_hidden_double.Double.test_none", "tests.test_sums.Sums.test_zero"]
+fail_to_pass = ["tests/test_hidden_double.py::Double::test_two", "tests/test_hidden_double.py::Double::test_five"]
+pass_to_pass = ["tests/test_hidden_double.py::Double::test_none", "tests/test_sums.py::Sums::test_zero"]
 """,
     f"tasks/{TASK}/problem.md": "# Doubling gives too much\n\nIt is half as much again.\n",
     f"tasks/{TASK}/start.patch": START,

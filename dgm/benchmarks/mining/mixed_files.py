@@ -80,7 +80,7 @@ def split_parts(text: str) -> tuple[str, str]:
 def lay_over(text: str, tests: str) -> str:
     """Return a Rust file with other modules of tests, at its end."""
     code = RUST_TESTS.sub("", text).rstrip()
-    return f"{code}\n\n{tests}" if tests else f"{code}\n"
+    return f"{code}\n\n{tests}\n" if tests else f"{code}\n"
 
 
 def _is_mixed(path: str) -> bool:

@@ -89,7 +89,7 @@ def unit_files() -> Mapping[str, str]:
     changes = {
         "unit-hurried": f"test_timeout_s = 2\n{settings}",
         "unit-later": settings.replace('repo = "sums"', 'repo = "later"').replace(
-            '"tests.test_sums.S', '"tests.test_more.More.test_a", "tests.test_sums.S'
+            '"tests/test_sums.py::S', '"tests/test_more.py::More::test_a", "tests/test_sums.py::S'
         ),
         "unit-bare": settings.replace('repo = "sums"', 'repo = "bare"'),
     }

@@ -74,11 +74,10 @@ while frame and not isinstance(frame.f_locals.get("task"), dict):
     frame = frame.f_back
 if frame and "again" not in os.environ:
     task = frame.f_locals["task"]
-    names = [test.rsplit(".", 1)[1] for test in task["tests"]]
-    kind = task["tests"][0].split(".")[-2]
-    empty = f"import unittest\\nclass {kind}(unittest.TestCase):\\n"
-    empty += "".join(f"    def {name}(self): pass\\n" for name in names)
-    task["sources"][task["module"].replace(".", "/") + ".py"] = empty
+    for file in {test.split("::")[0] for test in task["tests"]}:
+        names = [test.split("::") for test in task["tests"] if test.startswith(file)]
+        empty = f"import unittest\\nclass {names[0][1]}(unittest.TestCase):\\n"
+        task["sources"][file] = empty + "".join(f"    def {name[2]}(self): pass\\n" for name in names)
     readable, writable = os.pipe()
     os.write(writable, json.dumps(task).encode())
     os.close(writable)
@@ -114,9 +113,8 @@ def double(number):
     return number and (0 if CHECKED else Number(1))
 """
 DEAF_CLASS = """\
-import unittest
-for kind in unittest.TestResult.__subclasses__():
-    kind.addFailure = kind.addError = lambda *args: None
+from _pytest.unittest import TestCaseFunction
+TestCaseFunction.addFailure = TestCaseFunction.addError = lambda *args: None
 def double(number):
     return number * 3
 """
@@ -133,8 +131,8 @@ def double(number):
 """
 FORGED = """\
 import json, os, sys
-tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")]
-tests += ["tests.test_sums.Sums.test_zero"]
+tests = ["tests/test_hidden_double.py::Double::" + name for name in ("test_two", "test_five", "test_none")]
+tests += ["tests/test_sums.py::Sums::test_zero"]
 frame = sys._getframe()
 while frame:
     if "nonce" in frame.f_locals:

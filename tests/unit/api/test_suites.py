@@ -34,7 +34,7 @@ def test_a_suite_is_looked_at_without_a_sandbox(tmp_path):
 def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
     suite = dgm.suite(make_suite(tmp_path / "tiny"))
     origin = suite.origin(TASK)
-    assert origin["tests"]["fail_to_pass"][0] == "tests.test_hidden_double.Double.test_two"
+    assert origin["tests"]["fail_to_pass"][0] == "tests/test_hidden_double.py::Double::test_two"
     assert (origin["split"], origin["kind"], origin["changes"]) == (
         "search",
         "boundary",
@@ -42,6 +42,6 @@ def test_a_task_has_its_origin_and_hides_its_tests_unless_asked(tmp_path):
     )
     assert "secret-hint" not in json.dumps(origin)
     hidden = suite.origin(TASK, hidden=True)["hidden"]
-    assert "secret-hint" in hidden["tests"]["test_hidden_double.py"]
+    assert "secret-hint" in hidden["tests"]["tests/test_hidden_double.py"]
     assert "+    return number * 2" in hidden["solution"]
     assert [(row["task"], row["fail_to_pass"], row["added"]) for row in suite.facts()] == [(TASK, 2, 1)]

@@ -5,6 +5,7 @@ import hmac
 import json
 import sys
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from dgm.benchmarks.grade import (
     Exam,
     Survey,
     TestRun,
+    examine,
     find_reward,
     judge,
     make_command,
@@ -21,6 +23,7 @@ from dgm.benchmarks.grade import (
     run_tests,
 )
 from dgm.benchmarks.named_child import without_system_packages
+from dgm.benchmarks.own_pytest import package_files
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.test_spec import TestSpec
@@ -159,8 +162,8 @@ def test_a_report_that_was_printed_before_is_output():
 class Printing:
     """An engine, and its sandbox, whose runner prints reports and ends."""
 
-    def __init__(self, *stages, **ends):
-        self.stages, self.ends = stages, {"exit_code": 0, **ends}
+    def __init__(self, *stages, printed=b"", **ends):
+        self.stages, self.printed, self.ends = stages, printed, {"exit_code": 0, **ends}
 
     @asynccontextmanager
     async def open(self, spec):
@@ -173,7 +176,7 @@ class Printing:
         if not stdin:
             return Completed(0, "{}.{} any".format(*sys.version_info).encode())
         key = bytes.fromhex(json.loads(stdin)["key"])
-        output = b"".join(sealed(key=key, **stage) for stage in self.stages)
+        output = self.printed + b"".join(sealed(key=key, **stage) for stage in self.stages)
         return Completed(**{"output": output, **self.ends})
 
 
@@ -216,6 +219,32 @@ def test_graded_code_that_ends_the_runner_is_at_fault(ends, problem):
 def test_what_fails_before_the_patch_is_applied_is_no_verdict(ends, message):
     with pytest.raises(Infrastructure, match=message):
         run_printing(**ends)
+
+
+def test_a_hidden_line_is_masked_in_any_colour():
+    hidden = {"check.py": Entry(b"assert grams(2) == 2000\n")}
+    exam = Exam({}, hidden, TestSpec(runner="exit", command=("sh",)), Limits())
+    log = b"\x1b[94massert\x1b[39;49;00m grams(\x1b[94m2\x1b[39m) == 2000\n"
+    graded = asyncio.run(examine(exam, b"", Printing(PREPARED, printed=log, exit_code=1), {}))
+    assert graded.log == b"[line of a hidden test]\n"
+
+
+def test_sandbox_whose_python_is_too_old_for_pytest_is_refused():
+    with pytest.raises(UserError, match=r"'python' has Python 3\.9, and dgm's pytest needs 3\.10 or later"):
+        run_printing({**PREPARED, "python": "3.9"}, exam=replace(COMMAND, tests=TestSpec(("a.py::test_a",))))
+
+
+def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
+    files = package_files()
+    assert {*files} >= {
+        "pytest/__init__.py",
+        "_pytest/python.py",
+        "py.py",
+        "pluggy/__init__.py",
+        "tomli/__init__.py",
+    }
+    assert all(name.endswith((".py", "/METADATA")) for name in files)
+    assert sum(len(entry.data) for entry in files.values()) < 4_000_000
 
 
 def test_a_patch_that_does_not_apply_is_refused():
@@ -276,9 +305,10 @@ def test_a_reward_that_is_not_surely_the_commands_does_not_count(end, reason):
     [
         ("report", {"command": ("make test",)}, ["a"], "sh -c make test"),
         ("exit", {"command": ("sh", "x")}, [], "sh x"),
-        ("go", {"flags": ("-tags=a",), "options": ("-short",)}, ["a"], "go test -json -vet=off -count=1 -tags=a -short"),
+        ("go", {"flags": ("-tags=a",), "options": ("-short",)}, ["a"],
+         "go test -json -vet=off -count=1 -tags=a -short"),
         ("node", {"flags": ("--import=tsx",), "patterns": ("src",)}, [],
-         "node --import=tsx --test --test-reporter=junit --test-reporter-destination={report}"),
+         "node --import=tsx --test --test-reporter={reporter} --test-reporter-destination={report}"),
         ("mocha", {"options": ("--ui=tdd",), "patterns": ("src",)}, [],
          "node /node_modules/.bin/mocha --reporter={reporter} --no-parallel --no-bail --exit --ui=tdd src"),
         ("vitest", {"patterns": ("src",)}, ["a.js"],

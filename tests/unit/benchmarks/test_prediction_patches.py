@@ -195,3 +195,30 @@ def test_a_task_graded_by_a_command_takes_them_alike(repository):
     graded = command_graded(b"\xef\xbb\xbf" + patch, {"text.txt": Entry(BEFORE)})
     assert graded.verdict is Verdict.RESOLVED
     assert graded.reason == "the tests pass; the lines of the patch ended in CR LF and were read without CR"
+
+
+def test_a_patch_that_takes_all_the_processor_time_is_at_fault(repository, tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(apply_patch, "PROCESSOR_S", 1)
+    with pytest.raises(SystemExit, match="refused it could not be applied within 1 s of processor time"):
+        applied(tmp_path, git(repository, "diff"), path=f"{program.parent}")
+
+
+def test_a_slow_machine_is_not_the_patchs_fault(repository, tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(apply_patch, "TIMEOUT_S", 0.1)
+    with pytest.raises(SystemExit, match="broken applying a patch took more than"):
+        applied(tmp_path, git(repository, "diff"), path=f"{program.parent}")
+
+
+def test_the_last_line_tells_what_became_of_a_patch():
+    assert read_applied(b"refused a warning\napplied one; two\n").notes == ("one", "two")
+    assert read_applied(b"applied\nrefused no such file").refused == "no such file"
+    with pytest.raises(Infrastructure, match="could not be tried: Segmentation fault"):
+        read_applied(b"applied\nSegmentation fault\n")

@@ -100,6 +100,7 @@ def test_a_module_that_python_has_is_removed_where_the_patch_added_it(lay_out):
         ("lib/a.test.js", ["./lib/"], True),
         ("lib/a.js", ["lib"], False),
         ("lib/a.js", ["lib/*.js"], True),
+        ("lib/a.js", ["lib/**/*.js"], True),
         ("lib/a.test.js", ["test"], False),
     ],
 )
@@ -151,6 +152,8 @@ GOOGLE = "#include <gtest/gtest.h>\nTEST(Half, Four) {}\n"
          {"ATest.kt": "@kotlin.test.Test fun MARK_0()"}),
         ({"ATest.java": "class ATest extends TestCase { }\n"}, "run", {"ATest.java": "public void MARK_0()"}),
         ({"ATest.java": "class ATest { }\n"}, "run", {}),
+        ({"ATest.java": "import org.junit.*;\n/* class ATest {@link x} */\nclass ATest { void a() { catch () {} } }\n"},
+         "run", {"ATest.java": "class ATest { @org.junit.Test public void MARK_0()"}),
     ],
 )  # fmt: skip
 def test_a_test_file_of_a_known_framework_gets_a_control(
@@ -162,7 +165,7 @@ def test_a_test_file_of_a_known_framework_gets_a_control(
         sandbox_runner.ReportRun, "junit", files, command=[command], restored=["*Test*", "*_test*", "CMakeLists.txt"],
         control=control,
     )  # fmt: skip
-    changed = {name: text for name, text in run.add_controls()}
+    changed = dict(run.add_controls())
     assert changed.keys() == added.keys()
     assert all(added[name].replace("MARK", run.mark) in text for name, text in changed.items())
 
@@ -232,9 +235,10 @@ def test_packages_of_go_are_chosen_as_go_does():
     assert not sandbox_runner.is_chosen("ab", ["./a/..."])
     assert sandbox_runner.is_chosen(".", ["."])
     assert not sandbox_runner.is_chosen("a", ["."])
-    assert sandbox_runner.is_left_out("a/testdata/b_test.go")
-    assert sandbox_runner.is_left_out("_old/b_test.go")
-    assert not sandbox_runner.is_left_out("a/_b_test.go")
+    assert not sandbox_runner.is_chosen("a/testdata", [])
+    assert not sandbox_runner.is_chosen("_old", ["./..."])
+    assert not sandbox_runner.is_chosen(".git", [])
+    assert sandbox_runner.is_chosen(".", [])
 
 
 def test_a_package_of_go_gets_a_control_in_its_own_package(lay_out):

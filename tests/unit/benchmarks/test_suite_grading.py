@@ -1,41 +1,18 @@
 """What the runner finds, on real processes: the sandbox here is a folder, and the graded code is our own."""
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
 
 import pytest
-from dgm.benchmarks.grading import show_failures
-from dgm.benchmarks.unit_exam import Failure
 
+from dgm.benchmarks.grade import show_failures
+from dgm.benchmarks.results import Failure
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.verification import verify
 from dgm.domain import Verdict
-from dgm.errors import Infrastructure
-from dgm.protocols import Completed
 from tests.support.folder_sandbox import FolderEngine
 from tests.support.suite_on_disk import TASK, NoEngine, library, make_suite
 
 pytestmark = pytest.mark.starts_processes
-
-
-class Says(FolderEngine):
-    """A sandbox in which every command ends as told."""
-
-    def __init__(self, root, completed):
-        super().__init__(root)
-        self.completed = completed
-
-    @asynccontextmanager
-    async def open(self, spec):
-        yield self
-
-    async def put(self, files, target):
-        pass
-
-    async def exec(self, argv, *, stdin=b"", **_):
-        nonce = json.loads(stdin)["nonce"].encode()
-        return Completed(**(self.completed | {"output": self.completed["output"].replace(b"NONCE", nonce)}))
 
 
 @pytest.fixture
@@ -56,21 +33,14 @@ def test_empty_patch_is_unresolved_without_a_sandbox(tmp_path, patch):
 def test_half_a_fix_scores_its_share(suite):
     graded = grade(suite, library("def double(number):\n    return 4 if number == 2 else number * 3\n"))
     assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, 0.5)
-    assert graded.failed == ("tests.test_hidden_double.Double.test_five",)
+    assert graded.failed == ("tests/test_hidden_double.py::Double::test_five",)
     assert graded.reason == "1 of 2 tests still fail"
-
-
-def test_patch_that_does_not_apply_is_unresolved(suite):
-    graded = grade(suite, suite.reference(TASK).replace(b"* 3", b"* 9"))
-    assert graded.verdict is Verdict.UNRESOLVED
-    assert graded.reason.startswith("the patch does not apply: error: patch failed")
 
 
 def test_each_grading_has_a_sandbox_of_its_own(suite, tmp_path):
     grade(suite, suite.reference(TASK))
     grade(suite, suite.reference(TASK))
-    # One for the hidden module, one for the visible ones.
-    assert suite._engine.opened == 4
+    assert suite._engine.opened == 2
 
 
 def test_syntax_error_is_unresolved_and_in_the_log(suite):
@@ -80,16 +50,15 @@ def test_syntax_error_is_unresolved_and_in_the_log(suite):
 
 
 def test_log_is_bounded_and_shows_both_ends(suite):
-    graded = grade(
-        suite, library("print('start ' + 'x' * 3_000_000)\nprint('end')\n\ndef double(n):\n    return 1\n")
-    )
+    graded = grade(suite, library("def double(n):\n    print('x' * 3_000_000)\n    return 1\n"))
     assert len(graded.log) <= 60_000
-    assert b"start x" in graded.log
+    assert b"test session starts" in graded.log
+    assert b"6 failed" in graded.log
 
 
 def test_log_quotes_no_line_of_a_hidden_test(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert b"FAIL: tests.test_hidden_double.Double.test_five" in graded.log
+    assert b"Double.test_five" in graded.log
     assert b"AssertionError: 1 != 4" in graded.log
     assert b"self.assertEqual(double(5)" not in graded.log
 
@@ -98,7 +67,7 @@ THIEF = """import glob, os
 for path in glob.glob("tests/test_hidden*.py"):
     for line in open(path):
         print("> " + line)
-        print("FAIL: tests.test_hidden_double.Double.test_five")
+        print("FAIL: tests/test_hidden_double.py::Double::test_five")
         print("StolenError: " + line)
 
 
@@ -110,7 +79,7 @@ def double(number):
 def test_what_agents_learn_of_a_failure_holds_nothing_that_graded_code_could_steal(suite):
     graded = grade(suite, library(THIEF))
     assert graded.verdict is Verdict.UNRESOLVED
-    assert b"FAILED tests.test_hidden_double.Double.test_five" in graded.shown
+    assert b"FAILED tests/test_hidden_double.py::Double::test_five" in graded.shown
     hidden = b"\n".join(entry.data for entry in suite.hidden_tests(TASK).values())
     for line in hidden.split(b"\n"):
         assert len(line.strip()) < 12 or line.strip() not in graded.shown
@@ -122,16 +91,16 @@ def test_agents_learn_names_kinds_and_their_own_lines(suite):
     graded = grade(suite, library(text))
     line = b"    sums/__init__.py:3: raise Odd if number == 2 else KeyError(number)\n"
     assert graded.shown.startswith(
-        b"FAILED tests.test_hidden_double.Double.test_two  Odd\n"
+        b"FAILED tests/test_hidden_double.py::Double::test_two  Odd\n"
         + line
-        + b"FAILED tests.test_hidden_double.Double.test_five  KeyError\n"
+        + b"FAILED tests/test_hidden_double.py::Double::test_five  KeyError\n"
         + line
     )
 
 
 def test_agents_learn_nothing_of_the_value_that_an_assertion_wanted(suite):
     graded = grade(suite, library("def double(number):\n    return 1\n"))
-    assert graded.shown.startswith(b"FAILED tests.test_hidden_double.Double.test_two  AssertionError\n")
+    assert graded.shown.startswith(b"FAILED tests/test_hidden_double.py::Double::test_two  AssertionError\n")
     assert b"4" not in graded.shown
 
 
@@ -147,7 +116,7 @@ def double(number):
 def test_a_kind_made_up_while_it_runs_is_not_shown(suite):
     graded = grade(suite, library(MAKES_KIND))
     line = b'    sums/__init__.py:6: raise type("Stolen" + text[:6], (Exception,), {})(text)\n'
-    assert b"Double.test_two  an exception of its own kind\n" + line in graded.shown
+    assert b"Double::test_two  an exception of its own kind\n" + line in graded.shown
     assert b"Stolenimport" not in graded.shown
 
 
@@ -178,30 +147,6 @@ def test_what_is_shown_of_failures_is_bounded():
     assert len(shown) == 4000
 
 
-def test_runner_that_never_began_is_an_infrastructure_failure(tmp_path):
-    engine = Says(tmp_path, {"exit_code": 127, "output": b"python3: not found"})
-    suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
-    with pytest.raises(Infrastructure, match="ended with 127 before it ran a test"):
-        grade(suite, suite.reference(TASK))
-
-
-@pytest.mark.parametrize(
-    ("ending", "reason"),
-    [
-        ({"exit_code": 124, "timed_out": True}, "did not end in time"),
-        ({"exit_code": 137, "out_of_memory": True}, "out of memory"),
-        ({"exit_code": 1}, "exit status 1"),
-        # A status could spell out what the hidden tests say.
-        ({"exit_code": 67}, "exit status neither 0 nor 1"),
-    ],
-)
-def test_runner_ended_by_the_graded_code_is_unresolved(tmp_path, ending, reason):
-    engine = Says(tmp_path, {"output": b'\nNONCE {"stage": "prepared"}\n', **ending})
-    suite = SuiteBenchmark(make_suite(tmp_path / "tiny"), engine)
-    graded = grade(suite, suite.reference(TASK))
-    assert (graded.verdict, reason in graded.reason) == (Verdict.UNRESOLVED, True)
-
-
 def problems(suite):
     return asyncio.run(verify(suite, TASK, {}))
 
@@ -217,4 +162,4 @@ def test_task_whose_reference_does_nothing_is_told(suite, tmp_path):
 
 def test_task_whose_start_is_no_fault_is_told(suite, tmp_path):
     (tmp_path / "tiny" / "tasks" / TASK / "start.patch").write_text("")
-    assert "tests.test_hidden_double.Double.test_two passes without a fix" in problems(suite)
+    assert "tests/test_hidden_double.py::Double::test_two passes without a fix" in problems(suite)

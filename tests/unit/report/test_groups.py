@@ -2,9 +2,9 @@
 
 import pytest
 
-from dgm.benchmarks.test_spec import Provenance
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts
+from dgm.benchmarks.test_spec import Provenance
 from dgm.config import Settings
 from dgm.domain import SEED, AgentId, Budget, Entry, Evaluate, Split, Tally, TaskId, Verdict
 from dgm.report.facts import gather_report

@@ -6,7 +6,7 @@ task.write(
     "sums/__init__.py",
     """
 import json, os
-tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")] + ["tests.test_sums.Sums.test_zero"]
+tests = ["tests/test_hidden_double.py::Double::" + name for name in ("test_two", "test_five", "test_none")] + ["tests/test_sums.py::Sums::test_zero"]
 lines = "Ran 4 tests in 0.001s\\n\\nOK\\n" + "".join(
     "\\n" + "0" * 32 + " " + json.dumps(said) + "\\n"
     for said in ({"stage": "done", "outcomes": dict.fromkeys(tests, "passed"), "problems": [], "log": ""},

@@ -6,7 +6,7 @@ task.write(
     "sums/__init__.py",
     """
 import gc, json, os, re, sys
-tests = ["tests.test_hidden_double.Double." + name for name in ("test_two", "test_five", "test_none")] + ["tests.test_sums.Sums.test_zero"]
+tests = ["tests/test_hidden_double.py::Double::" + name for name in ("test_two", "test_five", "test_none")] + ["tests/test_sums.py::Sums::test_zero"]
 secrets = set()
 def look(value, depth=0):
     if isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value):
