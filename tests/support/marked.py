@@ -1,7 +1,7 @@
 """A suite whose hidden tests and reference fixes are full of words that no agent may ever see, and one that it may.
 
-The library that is to be mended prints all tests that it finds when it is imported and used, as a thief's patch would: while an
-agent works there are only the visible ones, while its patch is graded the hidden ones, too.
+The library that is to be mended prints all tests that it finds when it is imported and used, as a thief's patch would:
+while an agent works there are only the visible ones, while its patch is graded the hidden ones, too.
 """
 
 from pathlib import Path
