@@ -116,23 +116,12 @@ class CommandEnd:
     """Content of each reward file that there was when the command ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestRun:
+@dataclass
+class TestRun(Outcomes):
     """The results of one sandbox."""
 
     __test__ = False
 
-    outcomes: Mapping[str, str] = field(default_factory=dict)
-    """Test → ``passed``, ``failed`` or ``skipped``; a test that was not reported is missing."""
-    failures: Mapping[str, Failure] = field(default_factory=dict)
-    messages: Mapping[str, str] = field(default_factory=dict)
-    """Test → the report on its failure."""
-    broken: Mapping[str, str] = field(default_factory=dict)
-    """Test file that could not be run, or ``results.BUILD`` → the reason."""
-    foreign: tuple[str, ...] = ()
-    """Modules of the project that were imported from elsewhere than the workspace."""
-    problem: str = ""
-    """Why the results do not count as they are; empty if they do."""
     end: CommandEnd | None = None
     log: bytes = b""
     seconds: float = 0.0
@@ -224,7 +213,7 @@ async def run_solution(
             ["bash", f"{SOLUTION}/solve.sh"], timeout_s=exam.limits.timeout_s, cwd=workdir, env=_ENVIRONMENT
         )
         if completed.exit_code:
-            last = _text(completed.output).rpartition("\n")[2][:200]
+            last = _text(completed.output).strip().rpartition("\n")[2][:200]
             raise UserError(f"solution/solve.sh ends with exit status {completed.exit_code}: {last}")
         if isinstance(exam.workspace, InImage):
             return await _diff_solution(sandbox, workdir, exam.workspace)
@@ -424,7 +413,7 @@ def _read_run(exam: Exam, completed: Completed, key: bytes, survey: Survey | Non
         name: report[name] for name in ("code", "signal", "left", "writes", "refused") if name in report
     }
     return TestRun(
-        **{**vars(outcomes), "foreign": tuple(outcomes.foreign)},
+        **vars(outcomes),
         end=CommandEnd(**counts, rewards=rewards),
         log=log,
         seconds=done["seconds"],

@@ -1,8 +1,8 @@
 """Runs pytest on named tests inside the sandbox, in the process that imports the repository.
 
-``named_runner.py`` starts it (Python >= 3.9, any pytest since 6). Code under test shares this process, so nothing that
-it says is more than a claim: the host compares it with what tests must report. Two tests of its own, which must fail,
-take the same way as all others. Test files are imported as they were read before anything graded ran.
+``sandbox_runner.py`` starts it (Python >= 3.9, any pytest since 6). Code under test shares this process, so nothing
+that it says is more than a claim: the host compares it with what tests must report. Two tests of its own, which must
+fail, take the same way as all others. Test files are imported as they were read before anything graded ran.
 """
 
 from __future__ import annotations

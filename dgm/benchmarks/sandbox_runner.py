@@ -81,6 +81,11 @@ UNHELD = ("Cargo.toml", "Cargo.lock", "*.class", "*.jar")
 JVM_BUILDS = ("pom.xml", "build.gradle", "build.gradle.kts", "build.sbt", "build.xml")
 JVM_BUILT = ("target", "build", "out")
 """Folders beside a build file that tools fill: what a patch brings in them could pass for what was built."""
+TEST_MODULES = (
+    "pytest", "_pytest", "pluggy", "iniconfig", "packaging", "exceptiongroup", "tomli", "pygments", "py",
+    "attr", "nose", *sys.builtin_module_names,
+)  # fmt: skip
+"""Test runners of Python and what they import, and modules of Python that have no file."""
 PROGRAMS = "/node_modules/.bin"
 NODE_FILES = re.compile(r".*[._-]test\.[cm]?[jt]sx?|test(?:-.*)?\.[cm]?[jt]sx?")
 SCRIPT = re.compile(r".*\.[cm]?[jt]sx?")
@@ -759,6 +764,10 @@ def put_back(task: dict[str, Any], start: Path, hidden: Path) -> None:
     for name in listed(workdir) if task["restored"] else ():
         if matches(name, task["restored"]):
             remove(workdir / name)
+            with contextlib.suppress(OSError):
+                # Up to the first folder that holds anything else.
+                for folder in [parent for parent in (workdir / name).parents if workdir in parent.parents]:
+                    folder.rmdir()
     for name in listed(start) if task["restored"] else ():
         if matches(name, task["restored"]):
             copy(start / name, workdir / name)
@@ -775,7 +784,7 @@ def remove_shadows(start: Path, folder: Path) -> None:
         importable = path.name.endswith((".py", ".pyc", ".so")) if dot else is_package(path)
         if not importable or os.path.lexists(start / path.name):
             continue
-        if module in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(module, sys.path):
+        if module in TEST_MODULES or importlib.machinery.PathFinder.find_spec(module, sys.path):
             remove(path)
 
 

@@ -106,7 +106,7 @@ def test_tests_that_flood_are_cut_and_judged(made):
 def test_graded_code_that_ends_its_watcher_is_unresolved(made):
     suite = made(tests="sh total.sh\nexit 0\n")
     patch = changing(suite, TOTAL, {"total.sh": "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)\n"})
-    reason = "the program that watches the tests was ended (exit status 137)"
+    reason = "the graded code ended the test runner (exit status 137)"
     assert graded(suite, TOTAL, patch) == (Verdict.UNRESOLVED, reason)
 
 

@@ -54,6 +54,7 @@ def test_tests_are_put_back_and_hidden_ones_laid_over_them(lay_out, tmp_path):
     )
     texts = {name: run.read_text(name) for name in sandbox_runner.listed(run.workdir)}
     assert texts == {"test/a.js": "old", "test/c.js": "hidden", "a.js": "new"}
+    assert not (run.workdir / "node_modules").exists()
     assert not (tmp_path / "job").exists()
 
 
@@ -80,6 +81,8 @@ def test_a_module_that_python_has_is_removed_where_the_patch_added_it(lay_out):
         "unittest/x.txt": "",
         "pathlib/x.py": "",
         "mine.py": "",
+        "nose/__init__.py": "",
+        "pluggy.so": "",
     }
     run = lay_out(sandbox_runner.Run, "exit", start, added, restored=["conftest.py"])
     assert sandbox_runner.listed(run.workdir) == ["json.py", "mine.py", "own/__init__.py", "pathlib/x.py"]
