@@ -44,9 +44,8 @@ from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
-from dgm.sandboxes.choose import choose
+from dgm.sandboxes.choose import choose, tell_nodes
 from dgm.sandboxes.engine_note import note_engine
-from dgm.sandboxes.node_telling import tell_nodes
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
 from dgm.search.availability import GatewayAvailability

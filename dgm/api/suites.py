@@ -9,7 +9,7 @@ from dgm.api.arguments import assignments_of
 from dgm.api.records import Records, records_of
 from dgm.benchmarks.harbor import ImportReport
 from dgm.benchmarks.opening import open_suite
-from dgm.benchmarks.suite_splits import SplitBy
+from dgm.benchmarks.suite_editing import SplitBy
 from dgm.blocking import block, in_python
 from dgm.config import BenchmarksSettings, GradingSettings, resolve
 from dgm.domain import Split, Task, TaskId

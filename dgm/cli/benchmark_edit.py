@@ -88,7 +88,7 @@ def split(
     Days and libraries stay together, so that the shares are met as nearly as that allows. Results before and after are
     not comparable.
     """
-    from dgm.benchmarks.suite_splits import SplitBy
+    from dgm.benchmarks.suite_editing import SplitBy
     from dgm.sessions.suite_editing import split_suite
 
     shares = {Split.HOLDOUT: holdout, Split.PROMOTION: promotion}

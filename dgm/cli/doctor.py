@@ -11,7 +11,7 @@ from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
 
-OPTIONAL = ("key: ", "model server: ", "image polyglot")
+OPTIONAL = ("key: ", "model server: ")
 """Prefixes of the checks that a search can do without."""
 
 

@@ -22,9 +22,9 @@ class Completed:
     out_of_memory: bool = False
     seconds: float = 0.0
     out_of_processor: bool = False
-    """The command reached its limit of processor time; ``timed_out`` is then true, too."""
+    """The command's first process reached its limit of processor time; ``timed_out`` is then true, too."""
     processor_s: float | None = None
-    """Processor time used by all processes of the command; None if it was not limited or is unknown."""
+    """Processor time used by all processes of the command; None if the engine does not measure it."""
 
     @property
     def bad_end(self) -> str:
@@ -102,9 +102,8 @@ class Sandbox(Protocol):
     ) -> Completed:
         """Run a command to its end, kill all of it at ``timeout_s``, and keep ``output_limit`` bytes of output.
 
-        ``processor_s`` limits the processor time of all programs in the sandbox, or, if the engine cannot measure that
-        (bubblewrap without control groups), of each process. Output beyond the limit is discarded. Processes in the
-        background are not guaranteed to end (they do under bubblewrap, not under docker).
+        ``processor_s`` limits the processor time of each process of the command. Output beyond the limit is discarded.
+        Processes in the background are not guaranteed to end (they do under bubblewrap, not under docker).
         """
         ...
 

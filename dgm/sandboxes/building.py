@@ -1,25 +1,32 @@
 """Package managers at work: in an ordinary sandbox that reaches package indexes and nothing else.
 
-A build has no network, no variable and no file of this machine. Its one way out is the socket of an ``IndexProxy``, by
-which its result comes back too: a folder of a stranger's, of which only files and inner links are kept.
+A build has no network, no variable and no file of this machine, but the user's choice of indexes and certificates. Its
+one way out is the socket of an ``IndexProxy``, by which its result comes back too: a stranger's folder, of which only
+files and inner links are kept.
 """
 
+import configparser
+import contextlib
 import importlib.metadata
 import os
+import re
 import shutil
 import struct
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
+from urllib.parse import unquote, urlsplit
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure, UserError
 from dgm.folders import resolve_below
 from dgm.paths import cache_folder
+from dgm.plain_requirements import plain_requirement
 from dgm.protocols import (
     BuildError,
     BuildRun,
@@ -31,28 +38,34 @@ from dgm.protocols import (
     SharedSocket,
 )
 from dgm.sandboxes.building_inside import ENTRY, PORT, TOOLS
-from dgm.sandboxes.index_proxy import NAME, IndexProxy
-from dgm.sandboxes.index_settings import (
-    BUNDLES,
-    IndexSettings,
-    read_certificates,
-    read_index_settings,
-    read_java_certificates,
-)
+from dgm.sandboxes.index_proxy import NAME, IndexProxy, Place, place_of
 from dgm.sandboxes.threads import finish_work
 
 CPUS, MEMORY_MB, DISK_MB, PIDS, LIFETIME_S = 1.0, 4096, 8192, 512, 3600.0
 RESULT_BYTES = 4_000_000_000
 RESULT_ENTRIES, RESULT_LINKS = 400_000, 100_000
-_FOLDER = "/work/build"
-_CACHE = "/work/cache"
+_FOLDER, _CACHE, _HELPERS = "/work/build", "/work/cache", "/job"
 _SOCKET = f"/run/dgm/{NAME}"
-_HELPERS = "/job"
 _HELPER, _CONSTRAINTS = "build.py", "constraints.txt"
 _CERTIFICATES, _JAVA_CERTIFICATES = "certificates.pem", "cacerts"
 _OUTPUT_BYTES = 200_000
 _SEND_S = 900.0
 _NAME_BYTES, _DEPTH = 1024, 100
+_LINKED = "/opt/dgm-index"
+"""Folders of the user's packages (``--find-links``) in a build's sandbox, by their numbers."""
+_BUNDLES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+"""Variables that name a file of certificates."""
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+"""Where distributions keep the authorities that they trust."""
+_JAVA_BUNDLES = ("/etc/ssl/certs/java/cacerts", "/etc/pki/java/cacerts")
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----")
+_BUNDLE_BYTES = 4_000_000
+_REGISTRY = re.compile(r"^\s*((?:@[\w.-]+:)?registry)\s*=\s*[\"']?(https?://[^\s\"'$]+)", re.M)
+_MIRROR = re.compile(r"<mirror>.*?<url>\s*(https?://[^\s<$]+)\s*</url>", re.S)
 
 
 class SandboxBuilder:
@@ -62,8 +75,19 @@ class SandboxBuilder:
         tools: mounts with uv's program; a sandbox in which it does not run gets one by pip.
     """
 
-    def __init__(self, engine: SandboxEngine, labels: Mapping[str, str], image: str) -> None:
-        """Keep the engine, the labels of its sandboxes, and the recipe."""
+    def __init__(
+        self, engine: SandboxEngine, labels: Mapping[str, str], image: str, *, passwords: bool = True
+    ) -> None:
+        """Keep the engine, the labels of its sandboxes, and the recipe.
+
+        Args:
+            engine: opens the sandboxes.
+            labels: of the sandboxes.
+            image: their recipe.
+            passwords: whether builds see passwords in the addresses of the user's indexes; not to be where a build
+                runs code of a repository that the user did not ask to run.
+        """
+        self._passwords = passwords
         self._engine = engine
         self._labels = labels
         self._image = image
@@ -81,6 +105,8 @@ class SandboxBuilder:
             Infrastructure: the sandbox could not be started.
         """
         settings = read_index_settings(self._image, os.environ, Path.home())
+        if not self._passwords:
+            settings = _without_passwords(settings)
         with tempfile.TemporaryDirectory(prefix="dgm-index-") as private:
             async with IndexProxy(Path(private, "socket"), settings.places, public=public) as proxy:
                 spec = SandboxSpec(
@@ -98,13 +124,13 @@ class SandboxBuilder:
                     helpers = {
                         _HELPER: files("dgm.sandboxes").joinpath("building_inside.py").read_bytes(),
                         _CERTIFICATES: read_certificates(os.environ),
-                        _JAVA_CERTIFICATES: read_java_certificates() if self._image == "jvm" else b"",
+                        _JAVA_CERTIFICATES: _read_java_certificates() if self._image == "jvm" else b"",
                         _CONSTRAINTS: settings.constraints,
                     }
-                    given = {name: Entry(data) for name, data in helpers.items() if data}
-                    await sandbox.put(given, _HELPERS)
+                    there = {name: Entry(data) for name, data in helpers.items() if data}
+                    await sandbox.put(there, _HELPERS)
                     await sandbox.put(_home_of(self._image, settings), "/tmp")
-                    yield _Build(sandbox, proxy, _environment(settings, given))
+                    yield _Build(sandbox, proxy, _environment(settings, there))
 
 
 class _Build:
@@ -183,45 +209,6 @@ def find_uv() -> Mount:
     return Mount(folder, TOOLS, digest=folder.name)
 
 
-def _environment(settings: IndexSettings, given: Collection[str]) -> Mapping[str, str]:
-    """Return the variables of a build; ``given`` are the helping files that it has."""
-    named = dict.fromkeys((*BUNDLES, "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO"), _CERTIFICATES)
-    named |= {"UV_CONSTRAINT": _CONSTRAINTS}
-    java = f"-Djavax.net.ssl.trustStore={_HELPERS}/{_JAVA_CERTIFICATES} -Djavax.net.ssl.trustStorePassword=changeit"
-    return {
-        # Not "direct": the place of a module is the repository's to name.
-        "GOPROXY": "https://proxy.golang.org",
-        **settings.env,
-        **{variable: f"{_HELPERS}/{name}" for variable, name in named.items() if name in given},
-        **({"JAVA_TOOL_OPTIONS": java} if _JAVA_CERTIFICATES in given else {}),
-        "XDG_CACHE_HOME": _CACHE,
-        "npm_config_cache": f"{_CACHE}/npm",
-        "npm_config_update_notifier": "false",
-        "CARGO_HOME": f"{_CACHE}/cargo",
-        "GOPATH": f"{_CACHE}/go",
-        "GOCACHE": f"{_CACHE}/go-build",
-        "GRADLE_USER_HOME": f"{_CACHE}/gradle",
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    }
-
-
-def _home_of(image: str, settings: IndexSettings) -> Snapshot:
-    """Return the files of a build's home, which is empty but for what names the user's indexes and the proxy."""
-    kept = {".npmrc": settings.npmrc, ".m2/settings.xml": _maven_settings(settings) if image == "jvm" else ""}
-    return {name: Entry(text.encode()) for name, text in kept.items() if text}
-
-
-def _maven_settings(settings: IndexSettings) -> str:
-    proxies = "".join(
-        f"<proxy><id>{kind}</id><active>true</active><protocol>{kind}</protocol><host>127.0.0.1</host>"
-        f"<port>{PORT}</port></proxy>"
-        for kind in ("http", "https")
-    )
-    url = settings.maven_mirror
-    mirror = f"<mirror><id>own</id><mirrorOf>*</mirrorOf><url>{url}</url></mirror>" if url else ""
-    return f"<settings><proxies>{proxies}</proxies><mirrors>{mirror}</mirrors></settings>\n"
-
-
 def unpack_result(file: IO[bytes], target: Path) -> None:
     """Make a folder of the entries that a build sent: folders, files, and links that stay within.
 
@@ -274,12 +261,180 @@ def _write_file(file: IO[bytes], length: int, path: Path) -> None:
 
 def _make_links(target: Path, links: Mapping[str, str]) -> None:
     for name, to in links.items():
-        place = target / name
-        if not os.path.lexists(place) and resolve_below(target, name) == place:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(to)
+        path = target / name
+        if not os.path.lexists(path) and resolve_below(target, name) == path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(to)
     for name in links:
         try:
             resolve_below(target, name)
         except UserError:
             (target / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """A user's choice of package indexes: all that a build knows of this machine's settings."""
+
+    env: Mapping[str, str]
+    """Variables by which package managers use the indexes."""
+    places: frozenset[Place]
+    """Hosts of the indexes."""
+    mounts: Sequence[Mount]
+    """Folders of packages."""
+    npmrc: str
+    """Lines of npm's settings that name registries."""
+    maven_mirror: str
+    """The mirror of Maven's repository; empty if there is none."""
+    constraints: bytes
+    """Versions of Python packages (``PIP_CONSTRAINT``)."""
+
+
+def _without_passwords(settings: IndexSettings) -> IndexSettings:
+    """Return the settings with addresses that hold neither a user nor a password."""
+
+    def strip(text: str) -> str:
+        return re.sub(r"(https?://)[^\s/@,]*@", r"\1", text)
+
+    return replace(
+        settings,
+        env={name: strip(value) for name, value in settings.env.items()},
+        npmrc=strip(settings.npmrc),
+        maven_mirror=strip(settings.maven_mirror),
+    )
+
+
+def read_index_settings(image: str, variables: Mapping[str, str], home: Path) -> IndexSettings:
+    """Return the choice that variables and settings files of the package managers make.
+
+    Args:
+        image: recipe of the build's sandbox, which decides whose settings file is read.
+        variables: of this process.
+        home: the user's folder.
+    """
+
+    def first(*names: str) -> str:
+        return next((variables[name] for name in names if variables.get(name)), "")
+
+    pip = _read_pip(variables, home) if image == "python" else {}
+    index = _web(first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or pip.get("index-url", ""))[:1]
+    more = [first(name) for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")]
+    extra = _web(" ".join([*more, pip.get("extra-index-url", "")]))
+    npm = first("NPM_CONFIG_REGISTRY", "npm_config_registry")
+    npmrc = _read(Path(first("NPM_CONFIG_USERCONFIG") or home / ".npmrc")) if image == "npm" else ""
+    registries = dict(_REGISTRY.findall(npmrc))
+    go = [url for url in re.split(r"[,|]", first("GOPROXY")) if _web(url)]
+    maven = _MIRROR.findall(_read(home / ".m2" / "settings.xml"))[:1] if image == "jvm" else []
+    linked = f"{first('PIP_FIND_LINKS')} {first('UV_FIND_LINKS')}"
+    pages = _web(linked)
+    folders = [Path(word).absolute() for word in re.split(r"[\s,]+", linked) if word and Path(word).is_dir()]
+    mounts = [Mount(folder, f"{_LINKED}/{number}") for number, folder in enumerate(dict.fromkeys(folders))]
+    links = [*(mount.target for mount in mounts), *pages]
+    env = {
+        "UV_DEFAULT_INDEX": "".join(index), "PIP_INDEX_URL": "".join(index),
+        "UV_INDEX": " ".join(extra), "PIP_EXTRA_INDEX_URL": " ".join(extra),
+        "UV_FIND_LINKS": ",".join(links), "PIP_FIND_LINKS": " ".join(links),
+        "npm_config_registry": npm, "GOPROXY": ",".join(go),
+    }  # fmt: skip
+    places = set()
+    for url in (*index, *extra, *pages, npm, *registries.values(), *go, *maven):
+        with contextlib.suppress(ValueError):
+            places.add(place_of(url))
+    return IndexSettings(
+        {name: value for name, value in env.items() if value},
+        frozenset(places),
+        mounts,
+        "".join(f"{name}={url}\n" for name, url in registries.items()),
+        "".join(maven),
+        _read_constraints(first("UV_CONSTRAINT", "PIP_CONSTRAINT")),
+    )
+
+
+def read_certificates(variables: Mapping[str, str]) -> bytes:
+    """Return the certificates of authorities that this machine's user or system trusts, and nothing else of the files.
+
+    Without any, a build's programs trust their own.
+    """
+    for path in (*(variables[name] for name in _BUNDLES if variables.get(name)), *_SYSTEM_BUNDLES):
+        with contextlib.suppress(OSError), Path(path).open("rb") as file:
+            if certificates := _CERTIFICATE.findall(file.read(_BUNDLE_BYTES)):
+                return b"\n".join([*certificates, b""])
+    return b""
+
+
+def _read_java_certificates() -> bytes:
+    return next((file.read_bytes() for file in map(Path, _JAVA_BUNDLES) if file.is_file()), b"")
+
+
+def _web(text: str) -> list[str]:
+    """Return the addresses of a list; uv lets a name stand before one."""
+    words = [re.sub(r"^[\w.-]+=", "", word) for word in re.split(r"[\s,]+", text)]
+    return [word for word in words if word.startswith(("http://", "https://"))]
+
+
+def _read_pip(variables: Mapping[str, str], home: Path) -> Mapping[str, str]:
+    settings = [Path("/etc/pip.conf"), home / ".pip/pip.conf", home / ".config/pip/pip.conf"]
+    settings += [Path(variables["PIP_CONFIG_FILE"])] if variables.get("PIP_CONFIG_FILE") else []
+    parser = configparser.RawConfigParser(strict=False)
+    with contextlib.suppress(configparser.Error, OSError, UnicodeError):
+        parser.read(settings, encoding="utf-8")
+        return dict(parser["global"]) if parser.has_section("global") else {}
+    return {}
+
+
+def _read_constraints(paths: str) -> bytes:
+    """Return the lines of constraint files that name a package."""
+    lines: list[str] = []
+    for path in paths.split():
+        text = _read(Path(unquote(urlsplit(path).path)))
+        lines += [f"{line}\n" for line in text.splitlines() if plain_requirement(line.partition(" #")[0])]
+    return "".join(lines).encode()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        return ""
+
+
+def _environment(settings: IndexSettings, helpers: Collection[str]) -> Mapping[str, str]:
+    """Return the variables of a build that has these helping files."""
+    named = dict.fromkeys((*_BUNDLES, "CARGO_HTTP_CAINFO", "GIT_SSL_CAINFO"), _CERTIFICATES)
+    named |= {"UV_CONSTRAINT": _CONSTRAINTS}
+    java = f"-Djavax.net.ssl.trustStore={_HELPERS}/{_JAVA_CERTIFICATES} -Djavax.net.ssl.trustStorePassword=changeit"
+    return {
+        # Not "direct": it would let the repository name the host of a module.
+        "GOPROXY": "https://proxy.golang.org",
+        **settings.env,
+        **{variable: f"{_HELPERS}/{name}" for variable, name in named.items() if name in helpers},
+        **({"JAVA_TOOL_OPTIONS": java} if _JAVA_CERTIFICATES in helpers else {}),
+        "XDG_CACHE_HOME": _CACHE,
+        "npm_config_cache": f"{_CACHE}/npm",
+        "npm_config_update_notifier": "false",
+        "CARGO_HOME": f"{_CACHE}/cargo",
+        "GOPATH": f"{_CACHE}/go",
+        "GOCACHE": f"{_CACHE}/go-build",
+        "GRADLE_USER_HOME": f"{_CACHE}/gradle",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _home_of(image: str, settings: IndexSettings) -> Snapshot:
+    """Return the files of a build's home, which is empty but for what names the user's indexes and the proxy."""
+    contents = {
+        ".npmrc": settings.npmrc,
+        ".m2/settings.xml": _maven_settings(settings) if image == "jvm" else "",
+    }
+    return {name: Entry(text.encode()) for name, text in contents.items() if text}
+
+
+def _maven_settings(settings: IndexSettings) -> str:
+    proxies = "".join(
+        f"<proxy><id>{kind}</id><active>true</active><protocol>{kind}</protocol><host>127.0.0.1</host>"
+        f"<port>{PORT}</port></proxy>"
+        for kind in ("http", "https")
+    )
+    url = settings.maven_mirror
+    mirror = f"<mirror><id>own</id><mirrorOf>*</mirrorOf><url>{url}</url></mirror>" if url else ""
+    return f"<settings><proxies>{proxies}</proxies><mirrors>{mirror}</mirrors></settings>\n"

@@ -2,12 +2,16 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
+from dgm.archive.live_nodes import NodeState, remove_live_nodes, write_live_nodes
 from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
+from dgm.live_telling import TELL_S, tell_changes
 from dgm.plugins import open_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
@@ -35,7 +39,7 @@ BUILTIN: Mapping[str, str] = {
 SHAPE: Mapping[str, int | None] = {"name": None, "open": 1, "reap": 1}
 """Attributes of a plug-in's engine, and the number of arguments of its methods; None for plain attributes."""
 UNBOUNDED = "DGM_UNBOUNDED"
-"""Variable with which a person accepts an engine that does not bound processes or memory. It is this machine's matter:
+"""Variable by which a user accepts an engine that does not bound processes or memory. It is this machine's matter:
 a run that comes from elsewhere must not bring it along."""
 
 
@@ -51,7 +55,7 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
     """Return the engine called ``name``; ``auto`` is Docker if it answers and bounds agents, else bubblewrap.
 
     Where a command, a call or ``DGM_ENGINE`` names an engine or a Ray cluster, ``auto`` takes no other. Where a context
-    or another variable does, a warning says why it is not used.
+    or another variable does, a warning says why that engine is not used.
 
     Args:
         name: ``auto``, a built-in engine, an entry point of the group ``dgm.sandboxes``, or a reference.
@@ -67,17 +71,21 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
             f"{named.by}={named.address}: a cluster, and the sandbox is {name}: leave {named.by} out, or choose the "
             f"sandbox '{RAY}'"
         )
-    if name == "bubblewrap":
-        _refuse_useless_engine()
+    # One of DGM_ENGINE is there for other commands too.
+    if name == "bubblewrap" and (useless := find_given_engine()):
+        raise UserError(
+            f"{useless.by}={useless.address}: the sandbox is bubblewrap, which uses no engine: leave {useless.by} out, "
+            "or choose the sandbox 'docker'"
+        )
     if cluster is not None and name == "auto":
         name = RAY
     if name != "auto":
         return open_kind(name, settings)
-    found = choose_auto()
-    if found.why:
+    engine, why = choose_auto()
+    if why:
         level = logging.WARNING if _is_docker_meant() else logging.INFO
-        log.log(level, "%s; using %s", found.why, found.engine.name)
-    return found.engine
+        log.log(level, "%s; using %s", why, engine.name)
+    return engine
 
 
 def open_kind(kind: str, settings: Settings | None = None) -> SandboxEngine:
@@ -100,21 +108,12 @@ def choose_auto() -> AutoChoice:
 
 
 def is_unbounded_accepted() -> bool:
-    """Return whether a person accepts engines that do not bound processes or memory."""
+    """Return whether the user accepts engines that do not bound processes or memory."""
     return os.environ.get(UNBOUNDED, "") not in ("", "0")
 
 
-def _refuse_useless_engine() -> None:
-    """Refuse an engine that was given for bubblewrap; one of ``DGM_ENGINE`` is there for other commands too."""
-    if given := find_given_engine():
-        raise UserError(
-            f"{given.by}={given.address}: the sandbox is bubblewrap, which uses no engine: leave {given.by} out, or "
-            "choose the sandbox 'docker'"
-        )
-
-
 def _is_docker_meant() -> bool:
-    """Return whether a person has said where an engine is, or has one."""
+    """Return whether the user has said where an engine is, or has one."""
     try:
         address = resolve_address()
     except UserError:
@@ -162,3 +161,28 @@ def open_bubblewrap() -> SandboxEngine:
     except Infrastructure as error:
         raise UserError(f"no bubblewrap sandbox: {error}") from error
     return engine
+
+
+@runtime_checkable
+class _HasNodes(Protocol):
+    """An engine whose sandboxes are on several machines."""
+
+    def nodes(self) -> Sequence[NodeState]: ...
+
+
+def tell_nodes(
+    folder: Path, engine: SandboxEngine, every_s: float = TELL_S
+) -> AbstractAsyncContextManager[None]:
+    """Keep the file of nodes in a run's folder up to date while the context lasts, if the engine has several.
+
+    Args:
+        folder: of the run.
+        engine: of its sandboxes.
+        every_s: seconds between two looks at the nodes.
+    """
+    remove = partial(remove_live_nodes, folder)
+    if not isinstance(engine, _HasNodes):
+        remove()
+        return nullcontext()
+    nodes = engine.nodes
+    return tell_changes(lambda: tuple(nodes()), partial(write_live_nodes, folder), remove, every_s)

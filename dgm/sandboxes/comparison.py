@@ -15,7 +15,8 @@ from dgm.protocols import Sandbox
 SCRIPT = "compare.sh"
 _NO_BASELINE, _CANNOT_BE_READ, _CUT_OFF = 70, 71, 72
 _NO_COMMAND = (126, 127)
-_PROCESSOR_S = 180.0
+_PROCESSOR_S = 60.0
+"""Processor seconds of each process; all of them together end well before the clock does."""
 _TIMEOUT_S = 720.0
 """Maximum wall time in seconds; it allows for a busy machine."""
 _SAID = 300

@@ -1,30 +1,34 @@
 """One confined program from start to end: send input, cut the output while it streams, kill it in time.
 
-Keepers get nothing of the host: no variables, no descriptor that they do not need, and options through a nameless file,
-because a program in the sandbox of an ordinary user can read all that of bubblewrap's own process there.
-
-``confinement`` makes the command line.
+Bubblewrap's process gets nothing of the host: no variables, no descriptor that it does not need, and options through a
+nameless file, because a program in the sandbox of an ordinary user can read all that of bubblewrap's own process there.
 """
 
 import asyncio
 import contextlib
 import json
+import math
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from dgm.errors import Infrastructure
 from dgm.processes import has_begun
+from dgm.protocols import Completed
 from dgm.sandboxes.threads import finish_work
 
 _CHUNK = 1 << 18
 _GONE_WITHIN_S = 10.0
 _SAID_BYTES = 4000
 _NOT_STARTED = (125, 126, 127)
+TIMED_OUT = 124
+SIGNALLED = 128 + 24
+"""Exit code by which a shell reports a process ended by its own limit (SIGXCPU)."""
+_MERGED = 'exec "$@" 2>&1'
+_LIMITED = f'ulimit -S -t "$1"; ulimit -H -t "$2"; shift 2; {_MERGED}'
 
 
 @dataclass(slots=True)
@@ -58,36 +62,62 @@ class ConfinedResult:
     """The result of a confined program."""
 
     exit_code: int | None
-    """Exit code; ``None`` if the program never started, or was killed together with its keeper."""
+    """Exit code; ``None`` if the program never started, or was killed together with bubblewrap."""
     timed_out: bool
 
 
-class Keeper(Protocol):
-    """A call of bubblewrap."""
+def limit_command(argv: Sequence[str], processor_s: float | None) -> list[str]:
+    """Return the command line that merges both outputs of a program, with a limit on each of its processes, if any.
 
-    def options(self, seccomp_fd: int, status_fd: int) -> bytes:
-        """Return bubblewrap's options, from the descriptors of the seccomp program and of the status pipe."""
-        ...
+    Messages of helpers that start it stay out of its output.
+    """
+    if processor_s is None:
+        return ["/bin/sh", "-c", _MERGED, "sh", *argv]
+    soft = math.ceil(processor_s) + 1
+    return ["/bin/sh", "-c", _LIMITED, "sh", str(soft), str(soft + 1), *argv]
 
-    def command(self, options_fd: int) -> Sequence[str]:
-        """Return the command line, from the descriptor of the file with the options."""
-        ...
+
+def out_of_processor(output: Output, seconds: float, used_s: float | None = None) -> Completed:
+    """Return the result of a command that exceeded its processor time."""
+    return Completed(
+        TIMED_OUT,
+        bytes(output.kept),
+        output.truncated,
+        timed_out=True,
+        seconds=seconds,
+        out_of_processor=True,
+        processor_s=used_s,
+    )
 
 
 async def run(
-    keeper: Keeper, seccomp: bytes, stdin: bytes, timeout_s: float, output: Output
+    options: Callable[[int, int], bytes],
+    command: Callable[[int], Sequence[str]],
+    seccomp: bytes,
+    *,
+    stdin: bytes,
+    timeout_s: float,
+    output: Output,
 ) -> ConfinedResult:
-    """Run the program to its end; ``output`` always holds the output so far.
+    """Run a program to its end.
+
+    Args:
+        options: returns bubblewrap's options, from the descriptors of the seccomp program and of the status pipe.
+        command: returns the command line, from the descriptor of the file with the options.
+        seccomp: the seccomp program.
+        stdin: the program's input.
+        timeout_s: seconds after which it is killed.
+        output: always holds the output so far.
 
     Raises:
         Infrastructure: it could not be started, or cannot be killed.
     """
-    seccomp_fd = memory_file(seccomp)
+    seccomp_fd = _memory_file(seccomp)
     status_fd, status_end = os.pipe()
-    options_fd = memory_file(keeper.options(seccomp_fd, status_end))
+    options_fd = _memory_file(options(seccomp_fd, status_end))
     descriptors = (seccomp_fd, status_end, options_fd)
     try:
-        process = await _start(keeper.command(options_fd), descriptors)
+        process = await _start(command(options_fd), descriptors)
     except BaseException:
         os.close(status_fd)
         raise
@@ -105,7 +135,7 @@ async def run(
     return ConfinedResult(report.get("exit-code"), timed_out)
 
 
-def memory_file(content: bytes) -> int:
+def _memory_file(content: bytes) -> int:
     """Return a descriptor at the start of a nameless file with this content; only Linux has such files."""
     descriptor: int = os.memfd_create("dgm")  # type: ignore[attr-defined, unused-ignore]
     os.write(descriptor, content)
@@ -182,8 +212,8 @@ async def _feed_and_wait(
             _kill(process)
         feeding.cancel()
         await asyncio.wait([feeding, *listening], timeout=_GONE_WITHIN_S)
-        for each in listening:
-            each.cancel()
+        for task in listening:
+            task.cancel()
     try:
         async with asyncio.timeout(_GONE_WITHIN_S):
             await process.wait()

@@ -5,14 +5,12 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, SharedSocket
 from dgm.sandboxes import shown_folders, transfer
-from dgm.sandboxes.confined import Output
+from dgm.sandboxes.confined import SIGNALLED, TIMED_OUT, Output, limit_command, out_of_processor
 from dgm.sandboxes.container import ContainerBase
 from dgm.sandboxes.container_programs import CANNOT_START, ContainerPrograms, Program
 from dgm.sandboxes.container_relay import ContainerRelay, end_with, open_relay
@@ -21,14 +19,6 @@ from dgm.sandboxes.engine_client import (
     call_engine,
     convert_engine_errors,
     remove_container,
-)
-from dgm.sandboxes.processor import (
-    SIGNALLED,
-    TIMED_OUT,
-    ProcessorMeter,
-    limit_command,
-    out_of_processor,
-    processor_of,
 )
 from dgm.sandboxes.shown_folders import ShownFolder
 
@@ -90,11 +80,9 @@ class DockerSandbox:
         """
         started = time.monotonic()
         bounded = bound_command(limit_command(argv, processor_s), cwd, timeout_s, len(stdin))
-        meter = ProcessorMeter(processor_s, self._processor_s)
-        await meter.begin()
         for attempt in range(_KILLING_TRIES):
             output = Output(output_limit)
-            async with meter.watching(self.halt), end_with(self._relay, self.halt):
+            async with end_with(self._relay, self.halt):
                 exit_code = await self._run(bounded, env or {}, stdin, output, timeout_s + _GRACE_S)
             if not lacks_processes(exit_code, output):
                 break
@@ -104,27 +92,23 @@ class DockerSandbox:
         else:
             raise AgentFault("processes", "so many processes run in the sandbox that no other can be started")
         seconds = time.monotonic() - started
-        used_s = await meter.used_s()
         if self._relay is not None and await self._relay.was_starved(self._memory_was_short):
             self._relay = None
-            done = Completed(
+            return Completed(
                 _KILLED, bytes(output.kept), output.truncated, out_of_memory=True, seconds=seconds
             )
-            return replace(done, processor_s=used_s)
-        if meter.over or (processor_s is not None and exit_code == SIGNALLED):
+        if processor_s is not None and exit_code == SIGNALLED:
             await self._kill_strays()
-            return out_of_processor(output, seconds, used_s)
+            return out_of_processor(output, seconds)
         kept = output.result(exit_code)
         late = seconds >= timeout_s and exit_code in (_KILLED, TIMED_OUT)
         if exit_code is None or late:
             await self._kill_strays()
         # A busy engine takes its time to start a program: one that died of memory did not run out of time.
         if exit_code is None or (late and not (exit_code == _KILLED and await self._memory_was_short())):
-            ended = Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
-            return replace(ended, processor_s=used_s)
+            return Completed(TIMED_OUT, kept, output.truncated, timed_out=True, seconds=seconds)
         out_of_memory = late or (exit_code == _KILLED and await self._killed_for_memory())
-        done = Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
-        return replace(done, processor_s=used_s)
+        return Completed(exit_code, kept, output.truncated, out_of_memory=out_of_memory, seconds=seconds)
 
     async def put(self, files: Snapshot, target: str) -> None:
         """Write the files below ``target``, as the sandbox's user."""
@@ -203,14 +187,6 @@ class DockerSandbox:
             raise Infrastructure("the sandbox is closed")
         program = Program(argv, self._user, {**self._environment, **env})
         return await self._programs.run(program, stdin, output, patience_s)
-
-    async def _processor_s(self) -> float | None:
-        """Return the container's processor seconds so far, by the engine's account."""
-        said: Mapping[str, Any] = await call_engine(
-            "ask what a sandbox has taken",
-            lambda: self._client.api.stats(self._id, stream=False, one_shot=True),
-        )
-        return processor_of(said)
 
     async def _kill_strays(self) -> int | None:
         """Kill all processes of the sandbox's user: a program may have moved out of reach of its timeout."""

@@ -12,13 +12,11 @@ import socket
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
-from dgm.sandboxes.index_settings import Place, place_of
-from dgm.sandboxes.scratch import SANDBOX_GID
+from dgm.sandboxes.users import SANDBOX_GID
 from dgm.socket_paths import short_address
 
 REGISTRIES: Mapping[str, tuple[str, ...]] = {
@@ -35,8 +33,7 @@ REGISTRIES: Mapping[str, tuple[str, ...]] = {
 }
 """Package manager → the public indexes that it asks; every build reaches all of them, over TLS alone."""
 NAME = "index.sock"
-_TLS = 443
-_WEB_PORTS = (80, _TLS)
+_PORTS = {"http": 80, "https": 443}
 _HEAD_BYTES = 1 << 16
 _HEAD_S = 60.0
 _CONNECT_S = 30.0
@@ -47,18 +44,15 @@ _HIDDEN = ("connection", "proxy-", "keep-alive")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
+class Place(NamedTuple):
+    """A host and a port of it."""
+
+    host: str
+    port: int
+
+
 class RefusedError(Exception):
     """A build may not reach what it asks for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The head of a request."""
-
-    method: str
-    place: Place
-    head: bytes = b""
-    """What is passed on; empty for a tunnel."""
 
 
 class IndexProxy:
@@ -117,16 +111,15 @@ class IndexProxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._connections) >= _CONNECTIONS:
-            writer.close()
-            return
-        self._connections.add(task)
-        try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                await self._serve(reader, writer)
-        finally:
-            self._connections.discard(task)
-            writer.close()
+        with contextlib.closing(writer):
+            if len(self._connections) >= _CONNECTIONS:
+                return
+            self._connections.add(task)
+            try:
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                    await self._serve(reader, writer)
+            finally:
+                self._connections.discard(task)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
@@ -134,8 +127,8 @@ class IndexProxy:
             await self._receive(reader, writer)
             return
         try:
-            request = _read_head(head)
-            far, far_writer = await self._open(request.place)
+            place, passed_on = _read_head(head)
+            far, far_writer = await self._open(place)
         except RefusedError as error:
             _answer(writer, "403 Forbidden", f"dgm: {error}")
             return
@@ -143,12 +136,12 @@ class IndexProxy:
             _answer(writer, "502 Bad Gateway", f"dgm: {error}")
             return
         try:
-            if request.method == "CONNECT":
+            if passed_on:
+                far_writer.write(passed_on)
+                await _copy(far, writer)
+            else:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 await asyncio.gather(_copy(reader, far_writer), _copy(far, writer))
-            else:
-                far_writer.write(request.head)
-                await _copy(far, writer)
         finally:
             far_writer.close()
 
@@ -168,13 +161,8 @@ class IndexProxy:
         await writer.drain()
 
     async def _open(self, place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to a place that a build may reach.
-
-        Raises:
-            RefusedError: it may not.
-            OSError: nobody answers there.
-        """
-        is_index = place in self._own or (place.host in self._registries and place.port == _TLS)
+        """Connect to a place; raise ``RefusedError`` if a build may not reach it, ``OSError`` if nobody answers."""
+        is_index = place in self._own or (place.host in self._registries and place.port == _PORTS["https"])
         targets = [place] if is_index else await self._find_public(place)
         proxy = _find_proxy(place)
         failure = OSError(f"nobody answers at {place.host}")
@@ -195,7 +183,7 @@ class IndexProxy:
     async def _find_public(self, place: Place) -> list[Place]:
         """Return the addresses of a place that is no index; with them, no second look-up can lead elsewhere."""
         found: list[str] = []
-        if self._public and place.port in _WEB_PORTS:
+        if self._public and place.port in _PORTS.values():
             with contextlib.suppress(OSError, UnicodeError):
                 loop = asyncio.get_running_loop()
                 known = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
@@ -205,6 +193,14 @@ class IndexProxy:
                 self._refused[f"{place.host}:{place.port}"[:100]] = None
             raise RefusedError(f"{place.host} is no package index")
         return [Place(address, place.port) for address in found]
+
+
+def place_of(url: str) -> Place:
+    """Return where a URL leads; raise ``ValueError`` if it leads to no host."""
+    parts = urlsplit(url)
+    if not parts.hostname or parts.scheme not in _PORTS:
+        raise ValueError(f"{url[:100]!r} leads to no host")
+    return Place(parts.hostname.lower().rstrip("."), parts.port or _PORTS[parts.scheme])
 
 
 def is_public(address: str) -> bool:
@@ -220,8 +216,8 @@ def is_public(address: str) -> bool:
     return found.is_global and not found.is_multicast
 
 
-def _read_head(head: bytes) -> _Request:
-    """Return a request.
+def _read_head(head: bytes) -> tuple[Place, bytes]:
+    """Return where a request leads, and what of its head is passed on there, which is nothing for a tunnel.
 
     Raises:
         ValueError: it is none that a proxy gets.
@@ -230,7 +226,7 @@ def _read_head(head: bytes) -> _Request:
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _ = first.split(" ", 2)
     if method == "CONNECT":
-        return _Request(method, place_of(f"https://{target}"))
+        return place_of(f"https://{target}"), b""
     if method not in ("GET", "HEAD"):
         raise RefusedError(f"{method} is not passed on")
     url = urlsplit(target)
@@ -238,8 +234,9 @@ def _read_head(head: bytes) -> _Request:
         raise ValueError("no address of a proxy")
     kept = [line for line in lines if line and not line.lower().startswith((*_HIDDEN, "host:"))]
     path = f"{url.path or '/'}{url.query and '?'}{url.query}"
-    own = [f"{method} {path} HTTP/1.1", f"Host: {url.netloc.rpartition('@')[2]}", "Connection: close", *kept]
-    return _Request(method, place_of(target), "\r\n".join([*own, "", ""]).encode("latin-1"))
+    host = url.netloc.rpartition("@")[2]
+    passed_on = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *kept, "", ""]
+    return place_of(target), "\r\n".join(passed_on).encode("latin-1")
 
 
 def _find_proxy(place: Place) -> str:
@@ -254,7 +251,7 @@ def _find_proxy(place: Place) -> str:
 async def _tunnel(proxy: str, place: Place) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect by way of another proxy."""
     url = urlsplit(proxy)
-    reader, writer = await asyncio.open_connection(url.hostname, url.port or _WEB_PORTS[0])
+    reader, writer = await asyncio.open_connection(url.hostname, url.port or _PORTS["http"])
     target = f"{place.host}:{place.port}"
     head = f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n"
     if url.username:

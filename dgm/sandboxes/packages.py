@@ -1,36 +1,47 @@
-"""Python packages that an agent asks for (``requires`` in ``agent.toml``), shown read-only inside its sandbox.
+"""Packages that an agent asks for, shown read-only inside its sandbox.
 
-They are installed once into the user's cache, by uv in a build's sandbox: wheels only, so that none of their code runs
-there either.
+``requires`` in ``agent.toml`` names those of Python, ``package-lock.json`` those of the npm registry. Each set is
+installed once into the user's cache, in a build's sandbox: by uv from wheels alone, by ``npm ci`` without any script.
+None of their code runs there.
 """
 
-import asyncio
 import hashlib
 import json
-import os
+import platform
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from dgm.errors import UserError
+from dgm.domain import Entry, Snapshot
+from dgm.errors import Infrastructure, UserError
+from dgm.npm_locks import (
+    LOCK,
+    MANIFEST,
+    MODULES,
+    NPM,
+    check_lock,
+    check_manifest,
+    drop_missing_options,
+    first_error,
+    npm_flags,
+)
 from dgm.paths import cache_folder
 from dgm.plain_requirements import plain_requirement
-from dgm.protocols import Mount, SandboxEngine, SandboxSpec
+from dgm.protocols import Builder, BuildRun, Mount, SandboxEngine, SandboxSpec
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.engine_client import hold_lock
 from dgm.sandboxes.preparing import Preparation
-from dgm.sandboxes.sandbox_python import SandboxPython, find_python
 
 TARGET = "/opt/dgm-packages"
-"""Folder of the packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
+"""Folder of the Python packages in a sandbox; the launcher puts it on ``PYTHONPATH``."""
 INSTALL_S = 1800.0
 _FORM = 3
-"""Form of the folders; another one installs anew."""
-_BUILDS_IN = "python"
-"""Recipe of the sandbox in which they are installed."""
-_INSTALL = 'uv pip install --target ../packages "$@"'
+"""Form of the folders of Python packages; another one installs anew."""
+PYTHON_RECIPE, NPM_RECIPE = "python", "npm"
+"""Recipes of the sandboxes in which packages are installed."""
+_INSTALL = 'uv pip install --no-config --only-binary :all: --python python3 --target ../packages "$@"'
 _COMPILE = "python3 -m compileall -q --invalidation-mode unchecked-hash ../packages >/dev/null || true"
 """Makes bytecode that depends on the source alone: agents start sooner, and the folder is the same each time."""
 _INTERPRETER = re.compile(
@@ -38,30 +49,75 @@ _INTERPRETER = re.compile(
 )
 """First lines of a package's command: with a path to Python, and with one that is too long for the kernel."""
 _ANY_PYTHON = b"#!/usr/bin/env python3\n"
+_VERSION_S = 120.0
+_VERSION = """
+import platform, sys
+libc, number = platform.libc_ver()
+if not libc:
+    import subprocess
+    shown = subprocess.run(["ldd", "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
+    libc, number = ("musl", shown.split("Version ")[1].split()[0]) if "musl" in shown else ("", "")
+print("%d.%d" % sys.version_info[:2], platform.machine(), libc, number)
+"""
+_GLIBC = (17, 28, *range(31, 41))
+"""Minor versions of the GNU C library whose wheels uv knows by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPython:
+    """The Python of a sandbox, which may be another than this machine's."""
+
+    version: str
+    """Such as ``3.11``."""
+    machine: str
+    """Machine in the words of ``uname -m``, such as ``x86_64``."""
+    libc: str = ""
+    """``glibc`` or ``musl``; empty if unknown."""
+    libc_version: str = ""
+    """Such as ``2.36``."""
+
+    @property
+    def platform(self) -> str:
+        """Uv's name for it: the newest C library that its wheels may need."""
+        if self.libc == "musl":
+            return f"{self.machine}-unknown-linux-musl"
+        minor = re.fullmatch(r"2\.(\d+)(\.\d+)?", self.libc_version) if self.libc == "glibc" else None
+        fit = [known for known in _GLIBC if minor and known <= int(minor[1])]
+        return f"{self.machine}-manylinux_2_{max(fit, default=min(_GLIBC))}"
+
+
+async def find_python(engine: SandboxEngine, spec: SandboxSpec) -> SandboxPython:
+    """Open a sandbox of ``spec`` and return its Python.
+
+    Raises:
+        Infrastructure: the sandbox could not be started, or has no ``python3``.
+    """
+    async with engine.open(spec) as sandbox:
+        done = await sandbox.exec(["python3", "-c", _VERSION], timeout_s=_VERSION_S)
+    if done.timed_out:
+        raise Infrastructure(f"the sandbox's python3 did not tell its version within {_VERSION_S:.0f} s")
+    words = done.output.decode("ascii", "replace").split()
+    if done.exit_code != 0 or len(words) < 2:
+        raise Infrastructure(f"the sandbox image {spec.image} has no python3 to install packages for")
+    return SandboxPython(*words[:4])
 
 
 async def packages_mount(
     requires: Sequence[str], engine: SandboxEngine, spec: SandboxSpec
 ) -> tuple[Mount, ...]:
-    """Return the mount with an agent's packages; empty if it asks for none.
-
-    Raises:
-        UserError: they cannot be installed; the message quotes uv.
-        Infrastructure: a sandbox could not be started.
-    """
+    """Return the mount with an agent's Python packages; empty if it asks for none; raise as ``ensure_packages``."""
     if not requires:
         return ()
-    python = await find_python(engine, spec)
-    folder = await ensure_packages(tuple(requires), python, engine, spec)
+    folder = await ensure_packages(requires, await find_python(engine, spec), engine, spec)
     return (Mount(folder, TARGET, digest=folder.name),)
 
 
 async def ensure_packages(
-    requires: tuple[str, ...], python: SandboxPython, engine: SandboxEngine, spec: SandboxSpec
+    requires: Sequence[str], python: SandboxPython, engine: SandboxEngine, spec: SandboxSpec
 ) -> Path:
     """Return the folder of the packages for a sandbox's Python; install them if they are missing.
 
-    What was asked for is looked up once, and stands for the same files from then on.
+    A request is resolved once; from then on it stands for the same files.
 
     Args:
         requires: names and versions.
@@ -70,28 +126,103 @@ async def ensure_packages(
         spec: sandboxes of the agent.
 
     Raises:
-        UserError: they cannot be installed.
-        Infrastructure: a sandbox failed.
+        UserError: they cannot be installed; the message quotes uv.
+        Infrastructure: a sandbox could not be started.
     """
-    for each in requires:
-        if not plain_requirement(each):
+    for requirement in requires:
+        if not plain_requirement(requirement):
             raise UserError(
-                f"agent.toml: requires: {each!r} is no package such as 'openai>=3' (names and versions)"
+                f"agent.toml: requires: {requirement!r} is no package such as 'openai>=3' (names and versions)"
             )
-    asked = hashlib.sha256(json.dumps([_FORM, sorted(requires), *astuple(python)]).encode()).hexdigest()[:24]
+    request = _hash([_FORM, sorted(requires), *astuple(python)])
     cache = cache_folder("packages")
-    async with hold_lock(f"packages-{asked}"):
-        note = cache / f"{asked}.json"
+    async with hold_lock(f"packages-{request}"):
+        note = cache / f"{request}.json"
         known = _read_note(note)
         if known and (cache / known).is_dir():
             return cache / known
-        plain = SandboxSpec(_BUILDS_IN, spec.labels)
-        compiled = (await find_python(engine, plain)).version == python.version
-        builder = SandboxBuilder(engine, spec.labels, _BUILDS_IN)
+        plain = SandboxSpec(PYTHON_RECIPE, spec.labels)
+        compiles = (await find_python(engine, plain)).version == python.version
         wanted = sorted(map(plain_requirement, requires))
-        name = await _install(wanted, python, builder, cache, compiled=compiled)
-        note.write_text(json.dumps({"folder": name, "requires": sorted(requires)}), encoding="utf-8")
-        return cache / name
+        words = ["--python-version", python.version, "--python-platform", python.platform, "--", *wanted]
+        command = ["sh", "-c", f"{_INSTALL} && {{ {_COMPILE}; }}" if compiles else _INSTALL, "sh", *words]
+        progress = Preparation(f"packages for Python {python.version}")
+        progress.say(f"installing {', '.join(wanted)}")
+        builder = SandboxBuilder(engine, spec.labels, PYTHON_RECIPE)
+        with tempfile.TemporaryDirectory(prefix="draft-", dir=cache) as draft:
+            packages = Path(draft, "packages")
+            done = await _install(builder, {}, command, "packages", packages)
+            if done.exit_code:
+                cause = " ".join(line.strip(" ×╰─▶│|`->") for line in done.output.splitlines()).strip()
+                reason = done.explain(cause[-300:])
+                raise UserError(f"agent.toml: requires = {wanted[:8]}: cannot be installed: {reason}")
+            for script in sorted((packages / "bin").glob("*")):
+                free_script(script)
+            folder = cache / _hash([request, *sorted(path.name for path in packages.glob("*.dist-info"))])
+            if not folder.exists():
+                packages.replace(folder)
+        note.write_text(json.dumps({"folder": folder.name, "requires": sorted(requires)}), encoding="utf-8")
+        progress.say(f"installed in {progress.seconds:.0f} s")
+        return folder
+
+
+async def ensure_npm_packages(source: Snapshot, builder: Builder, machine: str = "") -> Path:
+    """Return the folder of the npm packages of an agent; install them if they are missing.
+
+    Args:
+        source: of the agent, with a manifest and a lock.
+        builder: opens the sandbox in which they are installed.
+        machine: architecture of the sandboxes; default: this machine's.
+
+    Raises:
+        UserError: they cannot be installed, or something is named beside packages of a registry.
+        Infrastructure: the sandbox failed.
+    """
+    flags = npm_flags(machine or platform.machine())
+    manifest, lock = source[MANIFEST].data, source[LOCK].data
+    check_manifest(manifest)
+    check_lock(lock)
+    digest = hashlib.sha256("\0".join(("npm", *flags)).encode())
+    for data in (manifest, lock):
+        digest.update(len(data).to_bytes(8, "big") + data)
+    folder = cache_folder("packages") / f"npm-{digest.hexdigest()[:24]}"
+    async with hold_lock(f"packages-{folder.name}"):
+        if folder.exists():
+            return folder
+        progress = Preparation("npm packages")
+        progress.say(f"installing what {LOCK} names")
+        project = {MANIFEST: Entry(manifest), LOCK: Entry(drop_missing_options(lock))}
+        with tempfile.TemporaryDirectory(prefix="draft-", dir=folder.parent) as draft:
+            modules = Path(draft, MODULES)
+            command = [*NPM, "ci", "--omit=dev", *flags]
+            done = await _install(builder, project, command, f"project/{MODULES}", modules)
+            if done.exit_code:
+                raise UserError(f"{LOCK}: cannot be installed: {done.explain(first_error(done.output))}")
+            modules.replace(folder)
+        progress.say(f"installed in {progress.seconds:.0f} s")
+    return folder
+
+
+async def _install(
+    builder: Builder, project: Snapshot, command: Sequence[str], result: str, target: Path
+) -> BuildRun:
+    """Run an installer in a build's sandbox, in a folder with the project's files; fetch its result if it succeeds."""
+    async with builder.open() as sandbox:
+        await sandbox.put(project, "project")
+        done = await sandbox.run(command, name="project", timeout_s=INSTALL_S)
+        if not done.exit_code:
+            await sandbox.fetch(result, target)
+            target.chmod(0o755)
+    return done
+
+
+def free_script(script: Path) -> None:
+    """Let a package's command start with the Python of the sandbox; uv names the one that installed it."""
+    if script.is_symlink() or not script.is_file():
+        return
+    data = script.read_bytes()
+    if head := _INTERPRETER.match(data):
+        script.write_bytes(_ANY_PYTHON + data[head.end() :])
 
 
 def _read_note(note: Path) -> str:
@@ -101,63 +232,5 @@ def _read_note(note: Path) -> str:
         return ""
 
 
-async def _install(
-    requires: Sequence[str], python: SandboxPython, builder: SandboxBuilder, cache: Path, *, compiled: bool
-) -> str:
-    """Install packages below ``cache``, and return the name of their folder."""
-    progress = Preparation(f"packages for Python {python.version}")
-    progress.say(f"installing {', '.join(requires)}")
-    words = [
-        "--no-config",
-        "--only-binary",
-        ":all:",
-        "--python",
-        "python3",
-        "--python-version",
-        python.version,
-    ]
-    words += ["--python-platform", python.platform, "--", *requires]
-    with tempfile.TemporaryDirectory(prefix="draft-", dir=cache) as draft:
-        target = Path(draft, "packages")
-        async with builder.open() as room:
-            command = f"{_INSTALL} && {{ {_COMPILE}; }}" if compiled else _INSTALL
-            done = await room.run(["sh", "-c", command, "sh", *words], name="empty", timeout_s=INSTALL_S)
-            if done.exit_code:
-                cause = " ".join(line.strip(" ×╰─▶│|`->") for line in done.output.splitlines()).strip()
-                reason = done.explain(cause[-300:])
-                raise UserError(f"agent.toml: requires = {list(requires)[:8]}: cannot be installed: {reason}")
-            await room.fetch("packages", target)
-        for script in sorted((target / "bin").glob("*")):
-            free_script(script)
-        folder = cache / await asyncio.to_thread(_digest, target)
-        if not folder.exists():
-            target.chmod(0o755)
-            target.replace(folder)
-    progress.say(f"installed in {progress.seconds:.0f} s")
-    return folder.name
-
-
-def _digest(folder: Path) -> str:
-    """Return the beginning of a digest of all files and links but bytecode."""
-    digest = hashlib.sha256(str(_FORM).encode())
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".pyc" or (path.is_dir() and not path.is_symlink()):
-            continue
-        content = os.fsencode(path.readlink()) if path.is_symlink() else _hash(path)
-        for part in (os.fsencode(path.relative_to(folder)), content):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()[:24]
-
-
-def _hash(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").digest()
-
-
-def free_script(script: Path) -> None:
-    """Let a package's command start with the Python of the sandbox; uv names the one that installed it."""
-    if script.is_symlink() or not script.is_file():
-        return
-    data = script.read_bytes()
-    if found := _INTERPRETER.match(data):
-        script.write_bytes(_ANY_PYTHON + data[found.end() :])
+def _hash(values: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:24]

@@ -10,13 +10,17 @@ import json
 import platform
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from dgm.errors import Infrastructure
 from dgm.paths import asset
-from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, numbers
 
+ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+"""Machine name → its audit number and its column in ``syscalls.txt``."""
+NEWEST = 456
+"""Calls above this number came after the table was made: nothing may depend on them."""
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER, _JUMP_GREATER_OR_EQUAL, _AND, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x54, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _ALLOWS = "SCMP_ACT_ALLOW"
@@ -29,6 +33,18 @@ Instruction = tuple[int, int, int, int]
 def profile() -> Path:
     """Return the path of the shipped profile."""
     return asset("sandboxes", "seccomp.json")
+
+
+@functools.cache
+def numbers(machine: str) -> Mapping[str, int]:
+    """Return the number of each system call that the machine has, by name, as the kernel's headers have them.
+
+    A line of ``syscalls.txt`` has a call's name and its numbers on x86_64 and aarch64 (``-``: it never had the call).
+    """
+    _, column = ARCHITECTURES[machine]
+    text = files("dgm.sandboxes").joinpath("syscalls.txt").read_text(encoding="ascii")
+    rows = (line.split() for line in text.splitlines())
+    return {name: int(own[column]) for name, *own in rows if own[column] != "-"}
 
 
 @functools.cache

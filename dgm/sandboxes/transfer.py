@@ -1,19 +1,30 @@
-"""``put`` and ``get`` of any sandbox, through its own ``exec``: only the sandbox's user touches the files.
+"""``put`` and ``get`` of any sandbox, as tar streams by its own ``exec``: only its user touches the files.
 
 A link planted by an agent can therefore lead only to places that the agent can reach itself. A folder that is too large
 to be read whole is listed, and selected files of it are read.
 
-A stream that is broken while the sandbox lives on is the agent's doing: nothing else runs in there.
+A stream that comes out is hostile. It is parsed in memory, never unpacked on the host's disk, and links stay links. If
+it is broken while the sandbox lives on, that is the agent's doing: nothing else runs in there.
 """
 
+import io
 import os
-from collections.abc import Iterable, Sequence
+import re
+import stat
+import tarfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
 
 from dgm.domain import Entry, Snapshot
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed, Sandbox
-from dgm.sandboxes import tarball
 
+MAX_FILES = 20_000
+_HEADER_BYTES = 2048
+"""Bytes for one entry's header, padding and long name, when a stream is bounded by its content."""
+_END = bytes(1024)
+"""Two empty blocks end every tar stream."""
+_EXECUTABLE, _REGULAR, _LINK = 0o100755, 0o100644, 0o120000
 _PROCESSOR_S = 60.0
 """Processor seconds of the programs that read a folder: an agent may make one that takes forever."""
 _TIMEOUT_S = 240.0
@@ -31,7 +42,7 @@ code=$({ { pack "$@" 4>&-; echo $? >&4; } | head -c "$limit" >&3 || echo 2 >&4; 
 case $code in 0 | 1 | 126 | 127) exit "$code" ;; *) exit 2 ;; esac
 """
 """Script that reads a folder; ``find`` applies the exclusions, because tar needs minutes for deeply nested folders."""
-_NO_FOLDER, _LINK = 66, 67
+_EXIT_NO_FOLDER, _EXIT_LINK = 66, 67
 _NO_COMMAND = (126, 127)
 _GET_READABLE = 'chmod -R u+rwX -- "$1" 2>/dev/null; ' + _GET
 _TAR_FILE_CHANGED = 1
@@ -54,7 +65,7 @@ async def put(sandbox: Sandbox, files: Snapshot, target: str) -> None:
         AgentFault: stage ``put``: they do not fit, or something in the sandbox is in their way.
         Infrastructure: the sandbox failed.
     """
-    stream = tarball.pack(files)
+    stream = pack(files)
     done = await sandbox.exec(["sh", "-c", _PUT, "put", target], timeout_s=_TIMEOUT_S, cwd="/", stdin=stream)
     if done.timed_out:
         raise Infrastructure(f"writing {len(files)} files to {target} took more than {_TIMEOUT_S:.0f} s")
@@ -75,26 +86,26 @@ async def get(sandbox: Sandbox, source: str, *, limit_bytes: int, exclude: Seque
     """
     for script in (_GET, _GET_READABLE):
         # One byte over the limit shows that there is more; a sparse file of a terabyte must not be read to its end.
-        bound = tarball.stream_limit(limit_bytes)
+        bound = stream_limit(limit_bytes)
         done = await sandbox.exec(
-            ["sh", "-c", script, "get", source, str(bound + 1), *tarball.exclude_arguments(exclude)],
+            ["sh", "-c", script, "get", source, str(bound + 1), *exclude_arguments(exclude)],
             timeout_s=_TIMEOUT_S,
             cwd="/",
             output_limit=bound,
             processor_s=_PROCESSOR_S,
         )
         if done.truncated:
-            raise tarball.size_fault(limit_bytes)
+            raise size_fault(limit_bytes)
         if done.out_of_processor:
             raise AgentFault("get", f"{source} cannot be read within {_PROCESSOR_S:.0f} s of processor time")
         if done.timed_out:
             raise Infrastructure(f"reading {source} took more than {_TIMEOUT_S:.0f} s")
-        if done.exit_code == _LINK:
+        if done.exit_code == _EXIT_LINK:
             raise AgentFault("get", f"{source} is a link now and no folder")
         if done.exit_code <= _TAR_FILE_CHANGED:
             return await _unpack(sandbox, done, limit_bytes)
     await _check_alive(sandbox)
-    if done.exit_code == _NO_FOLDER:
+    if done.exit_code == _EXIT_NO_FOLDER:
         raise AgentFault("get", f"there is no folder {source} to read")
     if done.exit_code in _NO_COMMAND:
         raise Infrastructure(f"the sandbox has no tar or no find that works (exit {done.exit_code})")
@@ -132,7 +143,7 @@ async def get_files(
         AgentFault: stage ``size``: they have more than ``limit_bytes``; stage ``get``: they cannot be read.
         Infrastructure: the sandbox failed.
     """
-    bound = tarball.stream_limit(limit_bytes)
+    bound = stream_limit(limit_bytes)
     done = await sandbox.exec(
         ["sh", "-c", _GET_NAMED, "get", folder],
         timeout_s=_LISTING_S,
@@ -141,7 +152,7 @@ async def get_files(
         output_limit=bound,
     )
     if done.truncated:
-        raise tarball.size_fault(limit_bytes)
+        raise size_fault(limit_bytes)
     if done.timed_out or done.exit_code > 1:
         await _check_alive(sandbox)
         raise AgentFault("get", f"{folder} cannot be read as the agent left it (tar exits {done.exit_code})")
@@ -150,7 +161,7 @@ async def get_files(
 
 async def _unpack(sandbox: Sandbox, done: Completed, limit_bytes: int) -> dict[str, Entry]:
     try:
-        return tarball.unpack(done.output, limit_bytes)
+        return unpack(done.output, limit_bytes)
     except AgentFault:
         await _check_alive(sandbox)
         raise
@@ -163,3 +174,79 @@ async def _check_alive(sandbox: Sandbox) -> None:
         Infrastructure: it is gone, which may have broken off what was read of it.
     """
     await sandbox.exec(["true"], timeout_s=_TIMEOUT_S, cwd="/")
+
+
+def pack(files: Snapshot) -> bytes:
+    """Return a tar stream of the snapshot, in which every file is writable by its owner."""
+    stream = io.BytesIO()
+    now = int(time.time())
+    with tarfile.open(
+        fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, encoding="utf-8", errors="surrogateescape"
+    ) as archive:
+        for name, entry in files.items():
+            header = tarfile.TarInfo(name)
+            header.mtime = now
+            if stat.S_ISLNK(entry.mode):
+                header.type = tarfile.SYMTYPE
+                header.linkname = entry.data.decode("utf-8", "surrogateescape")
+                archive.addfile(header)
+            else:
+                header.mode = stat.S_IMODE(entry.mode)
+                header.size = len(entry.data)
+                archive.addfile(header, io.BytesIO(entry.data))
+    return stream.getvalue()
+
+
+def stream_limit(limit_bytes: int) -> int:
+    """Return the maximum bytes of a tar stream whose content is within the limits."""
+    return limit_bytes + MAX_FILES * _HEADER_BYTES
+
+
+def unpack(stream: bytes, limit_bytes: int) -> dict[str, Entry]:
+    """Return the snapshot in a tar stream: files and links; devices, pipes and folders are left out.
+
+    Raises:
+        AgentFault: stage ``size``: more than ``limit_bytes``, or more than ``MAX_FILES`` files; stage ``get``: this is
+            not a whole tar stream.
+    """
+    if not stream.endswith(_END):
+        raise AgentFault("get", "what came out of the sandbox is not a whole tar stream: it has no end")
+    files: dict[str, Entry] = {}
+    size = 0
+    for name, entry in _entries(stream):
+        files[name] = entry
+        size += len(entry.data)
+        if size > limit_bytes:
+            raise size_fault(limit_bytes)
+        if len(files) > MAX_FILES:
+            raise AgentFault("size", f"more than {MAX_FILES:,} files")
+    return files
+
+
+def size_fault(limit_bytes: int) -> AgentFault:
+    """Return the error for a folder that exceeds its limit."""
+    return AgentFault("size", f"more than {limit_bytes:,} bytes")
+
+
+def exclude_arguments(exclude: Iterable[str]) -> list[str]:
+    """Return the tests with which ``find`` leaves out the entries of exactly these names."""
+    literal = (re.sub(r"([*?\[\\])", r"\\\1", name) for name in exclude)
+    return [word for name in literal for word in ("!", "-name", name)]
+
+
+def _entries(stream: bytes) -> Iterator[tuple[str, Entry]]:
+    try:
+        with tarfile.open(
+            fileobj=io.BytesIO(stream), mode="r:", encoding="utf-8", errors="surrogateescape"
+        ) as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if member.issym():
+                    yield name, Entry(member.linkname.encode("utf-8", "surrogateescape"), _LINK)
+                elif member.isreg():
+                    content = archive.extractfile(member)
+                    assert content is not None
+                    mode = _EXECUTABLE if member.mode & stat.S_IXUSR else _REGULAR
+                    yield name, Entry(content.read(), mode)
+    except (tarfile.TarError, ValueError, EOFError) as error:
+        raise AgentFault("get", f"what came out of the sandbox is not a whole tar stream: {error}") from error

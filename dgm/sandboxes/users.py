@@ -17,6 +17,8 @@ SIGNALS, QUEUE_BYTES = 512, 200_000
 Sandboxes of an ordinary user have one user for the kernel. Each is counted in its user namespace (since Linux 5.14),
 and all of them against the larger limit that dgm was started with.
 """
+SANDBOX_GID = 10001
+"""Default gid of everything in a sandbox; a recipe may set another."""
 BUBBLEWRAP = range(58_001, 58_501)
 """Users of bubblewrap's sandboxes, started by root."""
 DOCKER = range(58_501, 59_001)

@@ -5,11 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dgm.benchmarks.opening import find_suite_folder
-from dgm.benchmarks.suite_composition import Composed, SuitePart, change_splits, compose_suite
-from dgm.benchmarks.suite_splits import SplitBy, choose_splits
+from dgm.benchmarks.suite_editing import (
+    Composed,
+    SplitBy,
+    SuitePart,
+    change_splits,
+    choose_splits,
+    compose_suite,
+    parse_conditions,
+)
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.task_facts import list_facts
-from dgm.benchmarks.task_filter import parse_conditions
 from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import Split
 from dgm.errors import UserError
@@ -41,7 +47,7 @@ def filter_suite(name: str, where: Sequence[str], target: Path) -> tuple[Compose
 
     Args:
         name: a suite's name or folder.
-        where: as ``dgm.benchmarks.task_filter`` reads them.
+        where: as ``parse_conditions`` reads them.
         target: a new folder, whose name becomes the suite's.
 
     Raises:

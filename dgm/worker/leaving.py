@@ -18,8 +18,7 @@ from dgm.archive.repository import patch
 from dgm.domain import Snapshot
 from dgm.errors import AgentFault
 from dgm.protocols import Sandbox
-from dgm.sandboxes.tarball import MAX_FILES
-from dgm.sandboxes.transfer import get_files, list_files
+from dgm.sandboxes.transfer import MAX_FILES, get_files, list_files
 
 NEW_BYTES = 8_000_000
 """Limit on all new files of a patch together, in bytes: nobody commits more by hand."""

@@ -13,8 +13,7 @@ from dgm.sandboxes.agent_images import build_agent_image, find_builder
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.container import IN_ENGINE
 from dgm.sandboxes.docker import DockerEngine
-from dgm.sandboxes.npm_packages import BUILDS_IN, ensure_npm_packages
-from dgm.sandboxes.packages import packages_mount
+from dgm.sandboxes.packages import NPM_RECIPE, ensure_npm_packages, packages_mount
 from dgm.sandboxes.uses import note_use
 
 USUAL = "python"
@@ -122,7 +121,7 @@ class AgentSupplies(Supplies):
 
     async def _find_modules(self, labels: Mapping[str, str]) -> Mount:
         machine = self._engine.machine if isinstance(self._engine, DockerEngine) else ""
-        builder = SandboxBuilder(self._engine, labels, BUILDS_IN)
+        builder = SandboxBuilder(self._engine, labels, NPM_RECIPE)
         folder = await ensure_npm_packages(self._source, builder, machine)
         return Mount(folder, f"/agent/{MODULES}", digest=folder.name)
 

@@ -32,8 +32,7 @@ def folder(agent: str) -> Path:
     """Where an agent's packages are for the Python that runs this; installed if they are not there."""
     from dgm.protocols import SandboxSpec
     from dgm.sandboxes.choose import choose
-    from dgm.sandboxes.packages import ensure_packages
-    from dgm.sandboxes.sandbox_python import SandboxPython
+    from dgm.sandboxes.packages import SandboxPython, ensure_packages
 
     requires = tomllib.loads((AGENTS / agent / "agent.toml").read_text())["agent"]["requires"]
     with patch.dict(os.environ, environment(agent)):

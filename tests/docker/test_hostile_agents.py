@@ -35,7 +35,10 @@ EXPECTED = {
     "grading_kill_the_runner": ("unresolved", "the graded code ended the test runner"),
     "improve_broken": ("stillborn", "check: the self-check exits 1: SyntaxError"),
     "improve_check_prints": ("stillborn", "check: the self-check (exits 3: |took more than 5 s)"),
-    "improve_check_without_end": ("stillborn", "check: the self-check took more than 5 s of processor time"),
+    "improve_check_without_end": (
+        "stillborn",
+        "check: the self-check (took more than 5 s|did not end within)",
+    ),
     "improve_five_megabytes": ("stillborn", "size: more than 4,000,000 bytes"),
     "improve_hooks_and_links": ("born", "plain data"),
     "improve_many_files": ("stillborn", "size: the agent's source has 60. files; 500 are allowed"),
@@ -50,8 +53,8 @@ EXPECTED = {
     "solve_binary_patch": ("unresolved", TESTS_FAIL),
     "solve_close_workdir": ("unresolved", TESTS_FAIL),
     "solve_deep_folders": ("unresolved", "the patch does not apply: error: deep/deep"),
-    # Where a busy machine is slow to hand out memory, its time is over first.
-    "solve_eat_memory": ("unresolved", r"empty patch \(the agent ran out of (memory|time)\)"),
+    # Where a busy machine is slow to hand out memory, its time is over first; without a control group it is refused.
+    "solve_eat_memory": ("unresolved", r"empty patch \(the agent (ran out of (memory|time)|exits 1)\)"),
     "solve_hollow_terabyte": ("unresolved", f"{NOTHING} .*left out of the patch: 1 new file"),
     "solve_leave_a_daemon": ("unresolved", f"{TESTS_FAIL}|{NOTHING}"),
     "solve_links_out": ("unresolved", TESTS_FAIL),

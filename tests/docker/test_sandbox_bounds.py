@@ -3,13 +3,12 @@
 import asyncio
 import os
 import resource
+from pathlib import Path
 
 import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault
-from dgm.sandboxes import cgroups
-from dgm.sandboxes.probes import FILL_BUFFERS
 from tests.docker.conftest import Inside, spec
 
 MB = 1024 * 1024
@@ -21,7 +20,30 @@ while True:
     except OSError:
         time.sleep(0.02)
 """
+FILL_BUFFERS = """
+import socket
+sent, kept = 0, []
+listener = socket.create_server(("127.0.0.1", 0))
+while sent < 400_000_000 and len(kept) < 900:
+    pair = [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+    kept += pair
+    for end in pair:
+        end.setblocking(False)
+        try:
+            while True:
+                sent += end.send(bytes(1 << 18))
+        except BlockingIOError:
+            pass
+print(sent)
+"""
 DETACHED_FORK_BOMB = "import os\nif os.fork(): os._exit(0)\nos.setsid()\n" + FORK_BOMB
+
+
+@pytest.fixture
+def grouped(engine):
+    """Skips where bubblewrap has no control group: it bounds each program, but not all of them together."""
+    if getattr(engine, "bounds", "") == "resource limits":
+        pytest.skip("NOT RUN with bubblewrap: it needs root and control groups of version 2")
 
 
 def command(*argv, timeout_s=30.0, **more):
@@ -29,24 +51,14 @@ def command(*argv, timeout_s=30.0, **more):
     return lambda sandbox: sandbox.exec(argv, timeout_s=timeout_s, **more)
 
 
-def test_sleeping_for_ever_times_out(inside: Inside):
-    done = inside(command("sleep", "infinity", timeout_s=0.5))
-    assert (done.exit_code, done.timed_out) == (124, True)
-    assert done.seconds < 30
-
-
-def test_output_before_the_timeout_is_kept(inside: Inside):
+def test_a_program_that_ignores_signals_times_out_with_its_output(inside: Inside):
+    script = "trap '' TERM INT HUP; echo begun; while :; do sleep 1; done"
     for limit in (1, 5, 20):  # more, where the shell takes long to start
-        done = inside(command("sh", "-c", "echo begun; sleep 60", timeout_s=limit))
+        done = inside(command("sh", "-c", script, timeout_s=limit))
         if done.output:
             break
-    assert (done.output, done.timed_out) == (b"begun\n", True)
-
-
-def test_ignoring_sigterm_does_not_help(inside: Inside):
-    done = inside(command("sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done", timeout_s=0.7))
-    assert done.timed_out
-    assert done.seconds < 30
+    assert (done.exit_code, done.timed_out, done.output) == (124, True, b"begun\n")
+    assert done.seconds < limit + 30
 
 
 def test_what_a_timed_out_program_detached_dies_with_it(inside: Inside):
@@ -57,19 +69,15 @@ def test_what_a_timed_out_program_detached_dies_with_it(inside: Inside):
     assert inside(work).exit_code == 1
 
 
-BUSY = "import os\nos.fork()\nwhile True: pass\n"
-
-
-def test_processor_time_is_counted_over_all_processes(inside: Inside):
-    done = inside(command("python3", "-c", BUSY, timeout_s=300, processor_s=1.0), cpus=2.0)
+def test_each_process_has_processor_time(inside: Inside):
+    done = inside(command("python3", "-c", "while True: pass", timeout_s=300, processor_s=1.0))
     assert (done.exit_code, done.timed_out, done.out_of_processor) == (124, True, True)
-    assert 1.0 <= done.processor_s < 30
+    assert done.seconds < 60
 
 
 def test_waiting_takes_no_processor_time(inside: Inside):
     done = inside(command("sleep", "infinity", timeout_s=2.0, processor_s=1.5))
     assert (done.timed_out, done.out_of_processor) == (True, False)
-    assert done.processor_s < 1.5
     assert inside(command("true", processor_s=60.0)).exit_code == 0
 
 
@@ -81,32 +89,39 @@ def test_endless_output_is_cut_without_growing_the_host(inside: Inside):
     assert grown_mb < 50
 
 
-def test_memory_beyond_the_limit_kills_the_program(inside: Inside):
+def test_memory_beyond_the_limit_is_not_to_be_had(inside: Inside):
     done = inside(command("python3", "-c", "x = bytearray(600_000_000); print('survived')"), memory_mb=256)
     assert b"survived" not in done.output
-    assert (done.exit_code, done.out_of_memory) == (137, True)
+    assert done.exit_code != 0
 
 
-def test_files_of_memory_alone_count_as_memory(inside: Inside):
+def test_reserved_addresses_are_no_memory(inside: Inside):
+    """Java and Node.js reserve gigabytes."""
+    code = "import mmap; mmap.mmap(-1, 4 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0); print('had')"
+    assert inside(command("python3", "-c", code), memory_mb=256).output == b"had\n"
+
+
+def test_files_of_memory_alone_count_as_memory(grouped, inside: Inside):
     code = "import os\nkept = []\nwhile True: kept.append(os.memfd_create('x')); os.write(kept[-1], bytes(8_000_000))"
     done = inside(command("python3", "-c", code), memory_mb=64)
     assert (done.exit_code, done.out_of_memory) == (137, True)
 
 
-def test_buffers_of_tcp_are_bounded(engine, inside: Inside):
-    if engine.name == "docker" and cgroups.version() == 1:
+def test_buffers_of_tcp_are_bounded(engine, grouped, inside: Inside):
+    if engine.name == "docker" and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         pytest.skip("NOT RUN with docker: it has no bound for them in control groups of version 1")
-    done = inside(command("python3", "-c", FILL_BUFFERS % 400_000_000), memory_mb=64)
+    done = inside(command("python3", "-c", FILL_BUFFERS), memory_mb=64)
     assert done.out_of_memory or int(done.output) < 150_000_000
 
 
-def test_a_sandbox_lives_on_after_its_program_ran_out_of_memory(inside: Inside):
+def test_memory_beyond_the_limit_kills_the_program_and_not_its_sandbox(grouped, inside: Inside):
     async def work(sandbox):
-        await sandbox.exec(["python3", "-c", "x = bytearray(600_000_000)"], timeout_s=30)
-        return await sandbox.exec(["sh", "-c", "echo alive; kill -9 $$"], timeout_s=30)
+        eaten = await sandbox.exec(["python3", "-c", "x = bytearray(600_000_000); print(1)"], timeout_s=30)
+        return eaten, await sandbox.exec(["sh", "-c", "echo alive; kill -9 $$"], timeout_s=30)
 
-    done = inside(work, memory_mb=128)
-    assert (done.output, done.exit_code, done.out_of_memory) == (b"alive\n", 137, False)
+    eaten, after = inside(work, memory_mb=128)
+    assert (eaten.output, eaten.exit_code, eaten.out_of_memory) == (b"", 137, True)
+    assert (after.output, after.exit_code, after.out_of_memory) == (b"alive\n", 137, False)
 
 
 def test_a_fork_bomb_stays_within_its_pids(inside: Inside):
@@ -119,24 +134,15 @@ def test_a_fork_bomb_stays_within_its_pids(inside: Inside):
     assert 30 <= forks <= 44
 
 
-def test_a_fork_bomb_ends_at_its_timeout_and_the_sandbox_answers(inside: Inside):
-    async def work(sandbox):
-        bomb = await sandbox.exec(["python3", "-c", FORK_BOMB], timeout_s=1)
-        after = await sandbox.exec(["echo", "alive"], timeout_s=20)
-        return bomb, after
-
-    bomb, after = inside(work, pids=40)
-    assert bomb.timed_out
-    assert after.output == b"alive\n"
-
-
-def test_files_can_be_fetched_after_a_detached_fork_bomb(inside: Inside):
+def test_a_detached_fork_bomb_ends_at_its_timeout_and_the_sandbox_answers(inside: Inside):
     async def work(sandbox):
         await sandbox.exec(["sh", "-c", "echo work > /work/f"], timeout_s=60)
+        bomb = await sandbox.exec(["python3", "-c", FORK_BOMB], timeout_s=1)
+        after = await sandbox.exec(["echo", "alive"], timeout_s=20)
         await sandbox.exec(["python3", "-c", DETACHED_FORK_BOMB], timeout_s=3)
-        return await sandbox.get("/work", limit_bytes=MB)
+        return bomb.timed_out, after.output, await sandbox.get("/work", limit_bytes=MB)
 
-    assert inside(work, pids=40) == {"f": Entry(b"work\n")}
+    assert inside(work, pids=40) == (True, b"alive\n", {"f": Entry(b"work\n")})
 
 
 def test_disk_is_bounded_over_all_folders_together(inside: Inside):
@@ -148,15 +154,15 @@ def test_disk_is_bounded_over_all_folders_together(inside: Inside):
     assert 8 * MB <= int(done.output) <= 32 * MB
 
 
-def test_a_full_disk_is_the_programs_own_problem(inside: Inside):
+def test_a_full_disk_is_the_agents_own_problem(inside: Inside):
     async def work(sandbox):
         full = await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)
+        with pytest.raises(AgentFault):
+            await sandbox.put({"f": Entry(bytes(MB))}, "/work")
         freed = await sandbox.exec(["sh", "-c", "rm /work/fill && echo x > /work/f"], timeout_s=30)
-        return full.exit_code, freed.exit_code
+        return full.exit_code != 0, freed.exit_code
 
-    full, freed = inside(work, disk_mb=16)
-    assert full != 0
-    assert freed == 0
+    assert inside(work, disk_mb=16) == (True, 0)
 
 
 def test_many_small_files_are_bounded(inside: Inside):
@@ -167,20 +173,15 @@ def test_many_small_files_are_bounded(inside: Inside):
     assert files <= 16 * 256
 
 
-def test_a_program_cannot_end_its_sandbox(inside: Inside):
+def test_a_program_cannot_end_its_sandbox_or_open_more_files(inside: Inside):
     async def work(sandbox):
         await sandbox.exec(["sh", "-c", "kill -9 -1; kill -9 1"], timeout_s=60)
-        return await sandbox.exec(["echo", "alive"], timeout_s=60)
+        return await sandbox.exec(["sh", "-c", "ulimit -Hn; ulimit -Hc"], timeout_s=60)
 
-    assert inside(work).output == b"alive\n"
-
-
-def test_open_files_are_bounded(inside: Inside):
-    done = inside(command("sh", "-c", "ulimit -Hn; ulimit -Hc"))
-    assert done.output == b"1024\n0\n"
+    assert inside(work).output == b"1024\n0\n"
 
 
-def test_processor_time_is_bounded(inside: Inside):
+def test_processor_time_is_bounded(grouped, inside: Inside):
     measure = (
         "import os, time\nchild = os.fork()\nend = time.time() + 2\nwhile time.time() < end: pass\n"
         "if child:\n  os.wait()\n  print(sum(os.times()[:4]))"
@@ -256,12 +257,3 @@ def test_one_sandboxs_terminals_leave_the_others_theirs(engine, runner):
             return await sandbox.exec(["python3", "-c", take], timeout_s=30)
 
     assert 1 <= int(runner.run(work()).output) <= 64
-
-
-def test_putting_into_a_full_sandbox_is_the_agents_fault(inside: Inside):
-    async def work(sandbox):
-        await sandbox.exec(["sh", "-c", "head -c 100M /dev/zero > /work/fill"], timeout_s=30)
-        await sandbox.put({"f": Entry(bytes(MB))}, "/work")
-
-    with pytest.raises(AgentFault):
-        inside(work, disk_mb=16)

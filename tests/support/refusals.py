@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from dgm.errors import Infrastructure
 from dgm.protocols import Sandbox
-from dgm.sandboxes.seccomp import profile
-from dgm.sandboxes.syscalls import ARCHITECTURES, numbers
+from dgm.sandboxes.seccomp import ARCHITECTURES, numbers, profile
 
 _TRIES_S = 60.0
 _SAME_EVERYWHERE_FROM = 424

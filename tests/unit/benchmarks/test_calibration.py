@@ -8,13 +8,14 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.benchmarks.calibration import FILE, Calibration, task_digest, write_calibration
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import list_facts
-from dgm.domain import AgentId, Evaluation, Usage, Verdict
+from dgm.domain import AgentId, Evaluation, Split, Usage, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import AgentResult
 from dgm.sessions.calibration import find_suite, keep_calibration
-from dgm.sessions.suite_editing import filter_suite, merge_suites
+from dgm.sessions.suite_editing import filter_suite
 from dgm.show.evaluate_rows import EvaluationReport
 from dgm.show.suite_rows import calibration_rows, task_rows
+from tests.support.named_suite import make_named_suite
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
 
@@ -75,15 +76,15 @@ def test_damaged_file_is_named(suite, line):
         opened(suite).calibrations()
 
 
-def test_suites_made_of_a_calibrated_one_keep_it(suite, tmp_path):
-    write_calibration(suite, [tried(suite)])
-    other = make_suite(tmp_path / "other")
-    (other / "tasks" / TASK / "problem.md").write_text("Something else\n")
-    (other / "suite.toml").write_text((other / "suite.toml").read_text().replace('"tiny"', '"other"'))
-    _, both = merge_suites([str(other), str(suite)], tmp_path / "both")
-    assert {task: one.resolved for task, one in both.calibrations().items()} == {f"tiny-{TASK}": 1}
-    _, some = filter_suite(str(tmp_path / "both"), ["calibrated=sometimes"], tmp_path / "some")
-    assert list(some.calibrations()) == [f"tiny-{TASK}"]
+@pytest.mark.starts_processes
+@pytest.mark.parametrize("make", [make_suite, make_named_suite])
+def test_a_suite_made_of_a_calibrated_one_keeps_it(make, tmp_path):
+    folder = make(tmp_path / "some")
+    (task,) = opened(folder).tasks(Split.SEARCH)
+    row = Calibration(task.id, task_digest(folder, opened(folder).record(task.id)), "plain", "offline", 2, 1)
+    write_calibration(folder, [row])
+    _, some = filter_suite(str(folder), ["calibrated=sometimes"], tmp_path / "filtered")
+    assert some.calibrations() == {task.id: row}
 
 
 def test_rows_tell_who_solved_what(suite):

@@ -5,8 +5,7 @@ import io
 
 import pytest
 
-from dgm.sandboxes.index_proxy import IndexProxy, is_public
-from dgm.sandboxes.index_settings import Place
+from dgm.sandboxes.index_proxy import IndexProxy, Place, is_public
 from tests.support.index_server import IndexServer
 
 

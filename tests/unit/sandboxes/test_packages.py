@@ -1,6 +1,7 @@
 """For which Python and platform an agent's packages are installed, and that they are installed once."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import subprocess
@@ -9,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dgm.errors import UserError
-from dgm.protocols import SandboxSpec
-from dgm.sandboxes.packages import ensure_packages, free_script
+from dgm.errors import Infrastructure, UserError
+from dgm.protocols import Completed, SandboxSpec
+from dgm.sandboxes.packages import SandboxPython, ensure_packages, find_python, free_script
 from dgm.sandboxes.preparing import LOGGER
-from dgm.sandboxes.sandbox_python import SandboxPython, find_python
 from tests.support.each_engine import find_engine
 from tests.support.index_server import IndexServer
 
@@ -34,6 +34,28 @@ OTHERS = SandboxPython("3.14", "x86_64", "glibc", "2.36")
 )
 def test_wheels_are_for_the_sandboxs_c_library(libc, version, platform):
     assert SandboxPython("3.11", "x86_64", libc, version).platform == platform
+
+
+class Answering:
+    """Opens sandboxes whose ``python3`` prints this."""
+
+    def __init__(self, output):
+        self.output = output
+
+    @contextlib.asynccontextmanager
+    async def open(self, _spec):
+        yield self
+
+    async def exec(self, _argv, *, timeout_s):
+        return Completed(0 if self.output else 127, self.output)
+
+
+def test_a_sandbox_is_asked_for_its_python():
+    said = asyncio.run(find_python(Answering(b"3.12 x86_64 glibc 2.39\n"), SPEC))
+    assert said == SandboxPython("3.12", "x86_64", "glibc", "2.39")
+    assert asyncio.run(find_python(Answering(b"3.13 x86_64\n"), SPEC)) == SandboxPython("3.13", "x86_64")
+    with pytest.raises(Infrastructure, match="the sandbox image python has no python3"):
+        asyncio.run(find_python(Answering(b""), SPEC))
 
 
 @pytest.fixture

@@ -1,28 +1,15 @@
 """What doctor says of a machine's sandboxes."""
 
+import asyncio
+
 import pytest
 
-from dgm.sandboxes.probes import DiagnosisRow, describe_buffers, is_fit
-
-
-@pytest.mark.parametrize(
-    ("version", "tcp_bounded", "said"),
-    [
-        (0, False, "not bounded: an ordinary user's bubblewrap has no control group"),
-        (1, False, "not bounded for TCP and UDP: control groups of version 1"),
-        (1, True, "TCP's are bounded, UDP's are not: control groups of version 1"),
-        (2, True, "count as memory"),
-        (2, False, "not bounded for TCP"),
-    ],
-)
-def test_what_bounds_the_buffers_of_sockets_is_said_in_a_line(version, tcp_bounded, said):
-    line = describe_buffers(version, tcp_bounded=tcp_bounded)
-    assert line.startswith(said)
-    assert "\n" not in line
+from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe
+from tests.support.each_engine import find_engine
 
 
 def rows(**failed):
-    checks = ("engine", "seccomp", "forks bounded", "memory bounded")
+    checks = ("engine", "confined", "forks bounded", "memory bounded")
     return [
         DiagnosisRow(f"{engine}: {check}", check not in failed.get(engine, ()), "")
         for engine in ("docker", "bubblewrap")
@@ -39,4 +26,16 @@ def test_a_machine_is_fit_by_the_rows_of_the_engine_that_would_be_chosen():
 
 def test_only_missing_bounds_can_be_accepted():
     assert is_fit(rows(docker=["forks bounded", "memory bounded"]), "docker", unbounded=True)
-    assert not is_fit(rows(docker=["seccomp"]), "docker", unbounded=True)
+    assert not is_fit(rows(docker=["confined"]), "docker", unbounded=True)
+
+
+@pytest.mark.sandbox
+@pytest.mark.starts_processes
+def test_a_sandbox_is_probed_from_the_inside_and_nothing_is_logged(caplog):
+    find_engine("bubblewrap")
+    checks = ("engine", "confined", "gateway reached", "forks bounded", "memory bounded")
+    found = asyncio.run(probe("bubblewrap"))
+    assert [(row.name, row.ok) for row in found] == [(f"bubblewrap: {check}", True) for check in checks], (
+        found
+    )
+    assert caplog.messages == []

@@ -4,7 +4,7 @@ import pytest
 
 from dgm.domain import Entry
 from dgm.errors import AgentFault, UserError
-from dgm.sandboxes import recipes, tarball
+from dgm.sandboxes import recipes, transfer
 from dgm.sandboxes.bubblewrap import find_host_files
 from dgm.sandboxes.confined import Output
 
@@ -69,22 +69,22 @@ def test_any_change_in_the_folder_changes_the_tag(tmp_path):
 
 def test_a_snapshot_survives_its_tar_stream():
     files = {"a/b\n\udcff": Entry(b"x", 0o100755), "l": Entry(b"../out", 0o120000), "e": Entry(b"")}
-    assert tarball.unpack(tarball.pack(files), 1000) == files
+    assert transfer.unpack(transfer.pack(files), 1000) == files
 
 
 def test_a_stream_beyond_its_limit_is_the_agents_fault():
-    stream = tarball.pack({"a": Entry(bytes(600)), "b": Entry(bytes(600))})
+    stream = transfer.pack({"a": Entry(bytes(600)), "b": Entry(bytes(600))})
     with pytest.raises(AgentFault):
-        tarball.unpack(stream, 1000)
+        transfer.unpack(stream, 1000)
 
 
 @pytest.mark.parametrize(
     "damage", [lambda s: b"timeout: a warning\n" + s, lambda s: s[:1024], lambda s: b"no tar"]
 )
 def test_what_is_no_whole_tar_stream_is_refused(damage):
-    stream = tarball.pack({"a": Entry(b"x"), "b": Entry(b"y")})
+    stream = transfer.pack({"a": Entry(b"x"), "b": Entry(b"y")})
     with pytest.raises(AgentFault, match="not a whole tar stream"):
-        tarball.unpack(damage(stream), 1000)
+        transfer.unpack(damage(stream), 1000)
 
 
 def test_output_keeps_its_first_bytes():

@@ -7,8 +7,7 @@ import struct
 import pytest
 
 from dgm.errors import Infrastructure
-from dgm.sandboxes.seccomp import filter_program, profile
-from dgm.sandboxes.syscalls import ARCHITECTURES, NEWEST, numbers
+from dgm.sandboxes.seccomp import ARCHITECTURES, NEWEST, filter_program, numbers, profile
 from tests.support.refusals import attempts_on
 
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000

@@ -7,7 +7,7 @@ import pytest
 from dgm.domain import Entry
 from dgm.errors import AgentFault, Infrastructure
 from dgm.protocols import Completed
-from dgm.sandboxes import tarball, transfer
+from dgm.sandboxes import transfer
 
 
 class Answers:
@@ -52,7 +52,7 @@ class Gone(Answers):
         return await super().exec(argv, **given)
 
 
-WHOLE = tarball.pack({"a.py": Entry(b"x"), "b.py": Entry(b"y")})
+WHOLE = transfer.pack({"a.py": Entry(b"x"), "b.py": Entry(b"y")})
 READ = {
     "whole": lambda sandbox: transfer.get(sandbox, "/work/repo", limit_bytes=1000, exclude=()),
     "named": lambda sandbox: transfer.get_files(sandbox, "/work/repo", ["a.py"], 1000),
@@ -88,8 +88,8 @@ def test_a_slow_machine_is_not_the_agents_fault():
 
 def test_a_folder_that_was_closed_is_opened_and_read():
     files = {"a.py": Entry(b"x")}
-    assert got(Completed(66, b""), Completed(0, tarball.pack(files))) == files
+    assert got(Completed(66, b""), Completed(0, transfer.pack(files))) == files
 
 
 def test_names_are_excluded_literally():
-    assert tarball.exclude_arguments([".git", "a*b"]) == ["!", "-name", ".git", "!", "-name", "a\\*b"]
+    assert transfer.exclude_arguments([".git", "a*b"]) == ["!", "-name", ".git", "!", "-name", "a\\*b"]

@@ -15,7 +15,7 @@ from dgm.gateway.lease import CallLimits
 from dgm.gateway.memory import LeaseMemory
 from dgm.gateway.model_names import ModelNames
 from dgm.protocols import Completed, Grade, SandboxSpec
-from dgm.sandboxes import tarball
+from dgm.sandboxes import transfer
 from dgm.search.orders import EvaluateOrder
 from dgm.worker.worker import Worker
 
@@ -111,7 +111,7 @@ class Writing(Place):
     async def exec(self, argv, **_):
         if argv[0] == "sh":
             data = self.told.pop(0)
-            return Completed(0, tarball.pack({"t.json": Entry(data)} if data else {}))
+            return Completed(0, transfer.pack({"t.json": Entry(data)} if data else {}))
         return await super().exec(argv)
 
 

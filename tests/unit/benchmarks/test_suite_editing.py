@@ -1,0 +1,257 @@
+"""Suites made of suites: merged, filtered by conditions, and split anew."""
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dgm.benchmarks.suite_editing import SplitBy, choose_splits, parse_conditions, set_keys
+from dgm.benchmarks.suites import SuiteBenchmark
+from dgm.benchmarks.task_facts import Provenance, TaskFacts
+from dgm.domain import Split, TaskId
+from dgm.errors import UserError
+from dgm.sessions.suite_editing import filter_suite, merge_suites, split_suite
+from tests.support.named_suite import TASK as MINED
+from tests.support.named_suite import make_named_suite
+from tests.support.suite_on_disk import TASK as TINY
+from tests.support.suite_on_disk import NoEngine, make_suite
+
+
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suites")
+    mined = make_named_suite(folder / "mined")
+    (mined / "LICENSE").write_text("as you like\n")
+    (mined / "mined.jsonl").write_text("{}\n")
+    return mined, make_suite(folder / "tiny")
+
+
+def opened(folder):
+    return SuiteBenchmark(folder, NoEngine())
+
+
+@pytest.mark.starts_processes
+def test_merged_tasks_are_what_they_were(suites, tmp_path):
+    done, both = merge_suites([str(suite) for suite in suites], tmp_path / "both")
+    assert done.tasks == [MINED, TINY]
+    assert (both.name, both.license) == ("both", "MIT AND Apache-2.0")
+    for suite, task in zip(map(opened, suites), (MINED, TINY), strict=True):
+        assert both.workspace(task) == suite.workspace(task)
+        assert both.hidden_tests(task) == suite.hidden_tests(task)
+        assert both.reference(task) == suite.reference(task)
+        assert both.record(task) == suite.record(task)
+    assert (tmp_path / "both" / "LICENSE.mined").read_text() == "as you like\n"
+    assert not (tmp_path / "both" / "mined.jsonl").exists()
+
+
+@pytest.mark.starts_processes
+def test_a_task_that_both_have_is_taken_once_and_another_one_of_its_name_is_renamed(suites, tmp_path):
+    other = shutil.copytree(suites[1], tmp_path / "other")
+    done, both = merge_suites([str(suites[1]), str(other)], tmp_path / "same")
+    assert (done.tasks, done.repeated) == ([TINY], [f"tiny/{TINY}"])
+    (other / "tasks" / TINY / "problem.md").write_text("something else\n")
+    (other / "repos" / "sums" / "NEWS").write_text("a library of its own\n")
+    (other / "suite.toml").write_text((other / "suite.toml").read_text().replace('"tiny"', '"other"'))
+    done, both = merge_suites([str(suites[1]), str(other)], tmp_path / "both")
+    assert done.renamed == {f"other/{TINY}": f"other-{TINY}"}
+    assert "NEWS" in both.workspace(TaskId(f"other-{TINY}"))
+    assert "NEWS" not in both.workspace(TINY)
+    assert both.record(TaskId(f"other-{TINY}")).repo == "sums-2"
+
+
+@pytest.mark.starts_processes
+def test_a_filtered_suite_keeps_its_notes_and_only_what_it_needs(suites, tmp_path):
+    merge_suites([str(suite) for suite in suites], tmp_path / "both")
+    _, some = filter_suite(str(tmp_path / "both"), ["kind=boundary"], tmp_path / "some")
+    assert [task.id for task in some.tasks(Split.SEARCH)] == [TINY]
+    assert sorted(each.name for each in (tmp_path / "some").iterdir()) == [
+        "LICENSE.mined", "repos", "suite.toml", "tasks",
+    ]  # fmt: skip
+    assert "kind=boundary" in some.description
+    with pytest.raises(UserError, match="none of 2 tasks has kind=none"):
+        filter_suite(str(tmp_path / "both"), ["kind=none"], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.starts_processes
+def test_a_split_changes_the_suite_or_a_copy_of_it(suites, tmp_path):
+    folder = tmp_path / "both"
+    _, both = merge_suites([str(suite) for suite in suites], folder)
+    copy = split_suite(str(folder), {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0, tmp_path / "copy")
+    assert len(copy.tasks(Split.HOLDOUT)) == 1
+    assert opened(folder).version == both.version
+    changed = split_suite(str(folder), {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
+    assert changed.version == opened(folder).version != both.version
+    assert [changed.record(task) for task in (MINED, TINY)] == [copy.record(task) for task in (MINED, TINY)]
+
+
+@pytest.mark.parametrize("names", [["starter"], ["starter", "starter"], ["starter", "nothing-here"]])
+def test_what_cannot_be_merged_is_refused(names, tmp_path):
+    with pytest.raises(UserError, match=r"two suites or more|named twice|no suite's folder"):
+        merge_suites(names, tmp_path / "out")
+
+
+def test_a_target_in_use_and_a_suite_of_dgm_stay_as_they_are(suites, tmp_path):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "file").touch()
+    with pytest.raises(UserError, match="is there already"):
+        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used")
+    with pytest.raises(UserError, match="lies in the folder of a suite"):
+        filter_suite(str(suites[1]), ["f2p>0"], suites[1] / "inner")
+    with pytest.raises(UserError, match=r"used/file/out: cannot be written: .*; give another folder"):
+        filter_suite(str(suites[1]), ["f2p>0"], tmp_path / "used" / "file" / "out")
+    with pytest.raises(UserError, match="dgm's own suite"):
+        split_suite("starter", {Split.HOLDOUT: 0.5}, SplitBy.RANDOM, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (
+            'a = 1\nsplit = "search"  # why\n[t]\nsplit = 2\n',
+            'a = 1\nsplit = "holdout"  # why\n[t]\nsplit = 2\n',
+        ),
+        ("a = 1\r\n\r\n[t]\nsplit = 2\n", 'a = 1\r\nsplit = "holdout"\n\r\n[t]\nsplit = 2\n'),
+        ('l = [\n    "x",\n]\n"split" = 1\n', 'l = [\n    "x",\n]\n"split" = "holdout"\n'),
+        ('split = """\nsearch"""\n', 'split = "holdout"\n'),
+    ],
+)
+def test_one_key_changes_and_all_other_text_stays(tmp_path, text, changed):
+    file = tmp_path / "task.toml"
+    file.write_bytes(text.encode())
+    set_keys(file, {"split": "holdout"})
+    assert file.read_bytes().decode() == changed
+
+
+def test_a_file_that_holds_the_value_is_not_written(tmp_path):
+    file = tmp_path / "task.toml"
+    file.write_text('split = "holdout"\n')
+    file.chmod(0o400)
+    before = file.stat().st_mtime_ns
+    set_keys(file, {"split": "holdout"})
+    assert file.stat().st_mtime_ns == before
+
+
+def task(number, day="", kind="history", repo=""):
+    origin = Provenance(kind, "0" * 40, day) if day else None
+    return TaskFacts(TaskId(f"t{number:02}"), Split.SEARCH, kind, "", repo, (), (), (), {}, origin)
+
+
+def split(facts, holdout=0.3, promotion=0.0, by=SplitBy.RANDOM, seed=0):
+    return choose_splits(facts, holdout, promotion, by, seed)
+
+
+def test_by_time_the_newest_are_held_out_and_promotion_is_between():
+    facts = [task(n, f"2026-01-{29 - n:02}") for n in range(10)]
+    chosen = split(facts, 0.3, 0.2, SplitBy.TIME)
+    by_age = [chosen[each.id] for each in sorted(facts, key=lambda each: each.day)]
+    assert by_age == [Split.SEARCH] * 5 + [Split.PROMOTION] * 2 + [Split.HOLDOUT] * 3
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=30), st.floats(0.05, 0.6), st.floats(0, 0.3))
+def test_no_task_to_search_on_is_as_new_as_one_that_is_held_out(days, holdout, promotion):
+    facts = [task(n, f"2026-01-{day:02}") for n, day in enumerate(days)]
+    if len(set(days)) < 2:
+        return
+    chosen = split(facts, holdout, promotion, SplitBy.TIME)
+    assert set(chosen) == {each.id for each in facts}
+    day_of = {each.id: each.day for each in facts}
+    old = [day_of[id_] for id_, each in chosen.items() if each is Split.SEARCH]
+    new = [day_of[id_] for id_, each in chosen.items() if each is Split.HOLDOUT]
+    assert max(old) < min(new)
+
+
+def test_at_random_every_kind_has_its_share_and_the_seed_decides():
+    facts = [task(n, kind="bug" if n % 2 else "history") for n in range(20)]
+    chosen = split(facts, 0.3)
+    held = Counter(each.kind for each in facts if chosen[each.id] is Split.HOLDOUT)
+    assert held == {"bug": 3, "history": 3}
+    assert split(list(reversed(facts)), 0.3) == chosen
+    assert split(facts, 0.3, seed=1) != chosen
+
+
+def test_libraries_stay_whole():
+    facts = [task(n, repo=f"r{n % 4}") for n in range(20)]
+    chosen = split(facts, 0.25, 0.25, SplitBy.REPO)
+    for repo in range(4):
+        assert len({chosen[each.id] for each in facts if each.repo == f"r{repo}"}) == 1
+    assert Counter(chosen.values()) == {Split.SEARCH: 10, Split.PROMOTION: 5, Split.HOLDOUT: 5}
+
+
+@pytest.mark.parametrize(
+    ("facts", "by", "shares", "problem"),
+    [
+        ([task(1), task(2)], SplitBy.TIME, (0.5, 0), "'t01' has no date"),
+        ([task(1, "2026-01-01"), task(2, "2026-01-01")], SplitBy.TIME, (0.5, 0), "of one day"),
+        ([task(1), task(2)], SplitBy.REPO, (0.5, 0), "'t01' belongs to no library"),
+        ([task(1, repo="a"), task(2, repo="a")], SplitBy.REPO, (0.5, 0), "one library"),
+        ([task(1)], SplitBy.RANDOM, (0.5, 0), "one task"),
+        ([task(1), task(2)], SplitBy.RANDOM, (0, 0), "must be shares"),
+        ([task(1), task(2)], SplitBy.RANDOM, (0.6, 0.4), "must be shares"),
+        ([task(1), task(2)], SplitBy.RANDOM, (float("nan"), 0), "must be shares"),
+    ],
+)
+def test_what_cannot_be_split_says_why(facts, by, shares, problem):
+    with pytest.raises(UserError, match=problem):
+        split(facts, *shares, by)
+
+
+def test_two_tasks_are_one_for_search_and_one_held_out():
+    assert Counter(split([task(1), task(2)], 0.01, 0.9).values()) == {Split.SEARCH: 1, Split.HOLDOUT: 1}
+
+
+FACTS = TaskFacts(
+    id=TaskId("empty-input"),
+    split=Split.SEARCH,
+    kind="bug",
+    difficulty="",
+    repo="",
+    tags=("bug", "parser"),
+    fail_to_pass=("a::b", "a::c"),
+    pass_to_pass=("a::d",),
+    changes={"pkg/parse.py": (3, 1), "pkg/lex.py": (0, 2)},
+    provenance=Provenance("bug", "0" * 40, "2026-03-05", "MIT", modules=("pkg/parse.py", "pkg/lex.py")),
+)
+TRUE = [
+    ["kind=bug"], ["kind = history,bug", "f2p<5"], ["f2p=2", "f2p>=2", "f2p<=2"], ["p2p!=0"], ["lines>5"], ["files=2"],
+    ["tag=parser"], ["tag!=lexer"], ["module=pkg/lex.py"], ["date>=2026-03"], ["date=2026"], ["date<=2026-03"],
+    ["date>2025"], ["date<2027"], ["license=MIT"], ["difficulty="], [],
+]  # fmt: skip
+FALSE = [
+    ["kind=Bug"], ["f2p>2"], ["tag!=parser"], ["date>2026-03-05"], ["date>2026"], ["date!=2026"],
+    ["kind=bug", "split!=search"],
+    ["kind!=bug,history"],
+]  # fmt: skip
+WRONG = {
+    "": "expected FIELD=VALUE",
+    "kind bug": "expected FIELD=VALUE",
+    "kin=bug": r"unknown field 'kin' \(did you mean 'kind'\?\)",
+    "f2p<five": "f2p is compared with a whole number",
+    "kind<bug": "kind is a text",
+    "date>yesterday": "date is compared with a day such as 2024-01-31",
+}
+
+
+@pytest.mark.parametrize("texts", TRUE, ids=str)
+def test_conditions_hold(texts):
+    assert parse_conditions(texts)(FACTS)
+
+
+@pytest.mark.parametrize("texts", FALSE, ids=str)
+def test_conditions_do_not_hold(texts):
+    assert not parse_conditions(texts)(FACTS)
+
+
+def test_a_task_without_a_day_is_of_no_date():
+    assert not parse_conditions(["date!=2026"])(replace(FACTS, provenance=None))
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_no_condition_is_refused(text):
+    with pytest.raises(UserError, match=WRONG[text]) as refused:
+        parse_conditions([text])
+    assert str(refused.value).startswith("--where ")
