@@ -106,7 +106,7 @@ class SandboxBuilder:
         """
         settings = read_index_settings(self._image, os.environ, Path.home())
         if not self._passwords:
-            settings = _without_passwords(settings)
+            settings = without_passwords(settings)
         with tempfile.TemporaryDirectory(prefix="dgm-index-") as private:
             async with IndexProxy(Path(private, "socket"), settings.places, public=public) as proxy:
                 spec = SandboxSpec(
@@ -290,7 +290,7 @@ class IndexSettings:
     """Versions of Python packages (``PIP_CONSTRAINT``)."""
 
 
-def _without_passwords(settings: IndexSettings) -> IndexSettings:
+def without_passwords(settings: IndexSettings) -> IndexSettings:
     """Return the settings with addresses that hold neither a user nor a password."""
 
     def strip(text: str) -> str:
