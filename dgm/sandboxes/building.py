@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import IO
@@ -75,8 +75,19 @@ class SandboxBuilder:
         tools: mounts with uv's program; a sandbox in which it does not run gets one by pip.
     """
 
-    def __init__(self, engine: SandboxEngine, labels: Mapping[str, str], image: str) -> None:
-        """Keep the engine, the labels of its sandboxes, and the recipe."""
+    def __init__(
+        self, engine: SandboxEngine, labels: Mapping[str, str], image: str, *, passwords: bool = True
+    ) -> None:
+        """Keep the engine, the labels of its sandboxes, and the recipe.
+
+        Args:
+            engine: opens the sandboxes.
+            labels: of the sandboxes.
+            image: their recipe.
+            passwords: whether builds see passwords in the addresses of the user's indexes; not to be where a build
+                runs code of a repository that the user did not ask to run.
+        """
+        self._passwords = passwords
         self._engine = engine
         self._labels = labels
         self._image = image
@@ -94,6 +105,8 @@ class SandboxBuilder:
             Infrastructure: the sandbox could not be started.
         """
         settings = read_index_settings(self._image, os.environ, Path.home())
+        if not self._passwords:
+            settings = without_passwords(settings)
         with tempfile.TemporaryDirectory(prefix="dgm-index-") as private:
             async with IndexProxy(Path(private, "socket"), settings.places, public=public) as proxy:
                 spec = SandboxSpec(
@@ -275,6 +288,20 @@ class IndexSettings:
     """The mirror of Maven's repository; empty if there is none."""
     constraints: bytes
     """Versions of Python packages (``PIP_CONSTRAINT``)."""
+
+
+def without_passwords(settings: IndexSettings) -> IndexSettings:
+    """Return the settings with addresses that hold neither a user nor a password."""
+
+    def strip(text: str) -> str:
+        return re.sub(r"(https?://)[^\s/@,]*@", r"\1", text)
+
+    return replace(
+        settings,
+        env={name: strip(value) for name, value in settings.env.items()},
+        npmrc=strip(settings.npmrc),
+        maven_mirror=strip(settings.maven_mirror),
+    )
 
 
 def read_index_settings(image: str, variables: Mapping[str, str], home: Path) -> IndexSettings:

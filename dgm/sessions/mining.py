@@ -135,7 +135,9 @@ async def open_mining(
         **({"--issues": hashlib.sha256(repr(sorted(issues.items())).encode()).hexdigest()} if issues else {}),
     }
     journal = MiningJournal(options.work / "journal.jsonl", kept)
-    builder = SandboxBuilder(engine, labels, options.image or record.build_image or image)
+    builder = SandboxBuilder(
+        engine, labels, options.image or record.build_image or image, passwords=bool(options.setup)
+    )
     environments = Environments(options.work, tool, journal, builder, options.setup)
     limit = float("inf") if options.processor_hours is None else options.processor_hours * 3600
     call = partial(find_call, language, command=options.test, reports=options.report)

@@ -145,8 +145,8 @@ def take_apart_rust(
         old, new = (split_parts(_text(files[name].data))[1] for files in (before, after))
         if new != old:
             parts[name] = Entry(new.encode("latin-1"))
-            tested[name] = _with_tests(before[name], new)
-            fixed[name] = _with_tests(after[name], old)
+            tested[name] = _with_tests_of(before[name], after[name])
+            fixed[name] = _with_tests_of(after[name], before[name])
     change = take_apart(before, fixed, modules, restored)
     return replace(
         change,
@@ -188,14 +188,16 @@ def split_parts(text: str) -> tuple[str, str]:
     return RUST_TESTS.sub("", text), "\n\n".join(part[0].rstrip("\n") for part in RUST_TESTS.finditer(text))
 
 
-def lay_over(text: str, tests: str) -> str:
-    """Return a Rust file with other modules of tests, at its end."""
-    code = RUST_TESTS.sub("", text).rstrip()
-    return f"{code}\n\n{tests}\n" if tests else f"{code}\n"
-
-
-def _with_tests(entry: Entry, tests: str) -> Entry:
-    return replace(entry, data=lay_over(_text(entry.data), tests).encode("latin-1"))
+def _with_tests_of(entry: Entry, other: Entry) -> Entry:
+    """Return a Rust file with the modules of tests of another: in their places, or at its end."""
+    text, modules = _text(entry.data), [match[0] for match in RUST_TESTS.finditer(_text(other.data))]
+    if len(modules) == len([*RUST_TESTS.finditer(text)]):
+        waiting = iter(modules)
+        text = RUST_TESTS.sub(lambda _: next(waiting), text)
+    else:
+        code = RUST_TESTS.sub("", text).rstrip()
+        text = "\n\n".join([code, *(module.rstrip("\n") for module in modules)]) + "\n"
+    return replace(entry, data=text.encode("latin-1"))
 
 
 def _is_mixed(path: str) -> bool:

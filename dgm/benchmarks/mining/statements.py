@@ -65,7 +65,8 @@ _COMPILER = re.compile(
     "|cannot find symbol",
     re.M,
 )
-_CALLED = re.compile(r"([A-Za-z_][\w.]*)\s*(?=[(<`{!])")
+_CALLED = re.compile(r"([A-Za-z_][\w.]*)(?=\()")
+_IMPORT_ROW = re.compile(r"^\s*(?:import|from|use|\w* ?\"[\w./-]+\"$|(?:const|var|let) .*require).*$", re.M)
 _DEFINED = re.compile(
     r"\b(?:def|class|function\*?|func|fn|fun|struct|interface|trait|enum|type|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w+)"
     r"|\b(?:const|let|var|val)\s+([A-Za-z_]\w+)\s*="
@@ -278,7 +279,11 @@ def find_subject(code: str, evidence: Evidence) -> str:
     for used in (called, named):
         for names in evidence.subjects:
             if subject := next((name for name in used if name.rpartition(".")[2] in names), ""):
-                return subject
+                imports = "\n".join(
+                    row for text in evidence.test_files.values() for row in _IMPORT_ROW.findall(text)
+                )
+                is_imported = subject.partition(".")[0] in _WORD.findall(imports)
+                return subject if is_imported else subject.rpartition(".")[2]
     return ""
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from dgm.errors import Infrastructure
 from dgm.protocols import BuildError
-from dgm.sandboxes.building import SandboxBuilder, read_certificates, read_index_settings, unpack_result
+from dgm.sandboxes.building import (
+    SandboxBuilder,
+    read_certificates,
+    read_index_settings,
+    unpack_result,
+    without_passwords,
+)
 from dgm.sandboxes.building_inside import ENTRY, write_entries
 from dgm.sandboxes.index_proxy import Place, place_of
 from tests.support.each_engine import find_engine
@@ -181,3 +187,17 @@ def test_only_certificates_are_taken_from_a_file(tmp_path):
 def test_what_leads_to_no_host_is_no_place(url):
     with pytest.raises(ValueError, match="leads to no host"):
         place_of(url)
+
+
+def test_code_of_a_repository_sees_no_password_of_an_index(tmp_path):
+    (tmp_path / ".npmrc").write_text("registry=https://me:secret@npm.example.org/\n")
+    given = {
+        "PIP_INDEX_URL": "https://user:secret@example.org/simple",
+        "GOPROXY": f"https://secret@go.example.org,{OWN}",
+    }
+    found = read_index_settings("npm", given, tmp_path)
+    assert "secret" in f"{found.env} {found.npmrc}"
+    shown = without_passwords(found)
+    assert "secret" not in f"{shown.env} {shown.npmrc}"
+    assert (shown.env["PIP_INDEX_URL"], shown.places) == ("https://example.org/simple", found.places)
+    assert shown.env["GOPROXY"] == f"https://go.example.org,{OWN}"

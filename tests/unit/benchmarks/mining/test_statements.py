@@ -15,6 +15,7 @@ from dgm.benchmarks.mining.statements import (
     StatementRefused,
     check_statement,
     defined_names,
+    find_subject,
     issue_of,
     model_statement,
     read_issues,
@@ -225,6 +226,14 @@ def test_issues_of_another_form_are_refused(tmp_path, text):
         return
     with pytest.raises(UserError, match="expected a JSON list of issues"):
         read_issues(tmp_path / "issues.json")
+
+
+def test_variables_of_the_test_are_no_part_of_a_title():
+    evidence = bug(ENDS)
+    assert find_subject("tc.v1.total(1)", evidence) == "total"
+    assert find_subject("lib.total(1)\nif a != tc.total {", evidence) == "lib.total"
+    assert find_subject("assert lib.SlotError", evidence) == "lib.SlotError"
+    assert find_subject("other(1)", evidence) == ""
 
 
 def test_names_that_programs_define_are_found():
