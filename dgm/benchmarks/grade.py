@@ -60,6 +60,8 @@ _NO_PROGRAM = {126: ": a program of theirs cannot be started", 127: ": a program
 _SIGNALS = range(129, 193)
 """Exit codes by which a shell says that its last command was ended by a signal."""
 _ENVIRONMENT = {"HOME": HOME, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+_EARLIER = {"DGM_APART": "env"}
+"""What suites made for earlier versions call their code with: a program that runs it in a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +301,7 @@ def _assignment(exam: Exam, key: bytes, survey: Survey | None) -> Mapping[str, A
         "framework": runner.framework,
         "control": controls_of(runner.results, runner.framework),
         "command": make_command(tests, files),
-        "env": {**dict(tests.env), **({} if tests.by_name else {"TEST_DIR": TESTS})},
+        "env": {**dict(tests.env), **({} if tests.by_name else {"TEST_DIR": TESTS, **_EARLIER})},
         "build": tests.build,
         "pytest": _pytest_arguments(exam),
         "restored": tests.restored,
