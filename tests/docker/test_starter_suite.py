@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sandbox
 FOLDER = asset("benchmarks", "starter")
 SHOWN = SuiteBenchmark(FOLDER, NoEngine())
 TASKS = [task.id for split in Split for task in SHOWN.tasks(split)]
-VERIFIED = "1-66c20a8721ddb14ad2f7d39833fae73d75721f77432c6bdc2e3a715094f5b5e9"
+VERIFIED = "1-59236f4ab930d271348360f6aa5da3e62611c6b5dc88e7f5975bc4738e03806c"
 """The version of which every task was found sound. Of another version all
 tasks are looked at; once they are sound it is entered here."""
 LABELS = {"dgm.run": "test-starter-suite"}
