@@ -215,7 +215,7 @@ def read_pytest(report: Mapping[str, Any], names: Sequence[str] | None) -> Outco
     else:
         distrusted = False
     if ended and not told:
-        found.problem = found.problem or "pytest ran no test"
+        found.problem = found.problem or "the tests ended early: pytest ran none"
     elif len(failed_controls) < len(controls) and complete:
         found.problem, distrusted = f"{TAMPERED}: one that must fail did not", True
     if distrusted:

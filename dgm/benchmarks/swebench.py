@@ -11,7 +11,9 @@ from pathlib import Path
 from dgm.benchmarks import swebench_images as images
 from dgm.benchmarks.context import BenchmarkContext
 from dgm.benchmarks.formats import Format
+from dgm.benchmarks.grade import unresolved
 from dgm.benchmarks.grader_version import stamp_version
+from dgm.benchmarks.prediction_patches import normalised_patch
 from dgm.benchmarks.swebench_grading import WORKDIR, Exam, grade, make_script, package_version
 from dgm.benchmarks.swebench_rows import DATA_SETS, Instance, Parts, load, read_subset
 from dgm.benchmarks.task_images import WITHOUT_IMAGES, InstancePlanner
@@ -115,6 +117,8 @@ class SwebenchBenchmark:
             UserError: the swebench package is missing.
             Infrastructure: the image, the sandbox or the package failed; this is no verdict on the patch.
         """
+        if not normalised_patch(patch).data:
+            return unresolved("empty patch")
         return await grade(await asyncio.to_thread(self.exam, task), patch, self._engine, labels)
 
     def exam(self, task: TaskId) -> Exam:

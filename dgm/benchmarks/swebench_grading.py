@@ -95,15 +95,13 @@ def make_script(instance: Instance) -> str:
 
 
 async def grade(exam: Exam, patch: bytes, engine: SandboxEngine, labels: Mapping[str, str]) -> Grade:
-    """Grade a patch; an empty one needs no sandbox.
+    """Grade a patch that is not empty.
 
     Raises:
         UserError: the swebench package is missing.
         Infrastructure: the image, the sandbox or the package's process failed; this is no verdict on the patch.
     """
     normal = normalised_patch(patch)
-    if not normal.data:
-        return unresolved("empty patch")
     completed, notes = await _run(exam, normal.data, engine, labels)
     if isinstance(completed, str):
         return unresolved(one_line(f"the patch does not apply: {completed}"))

@@ -43,6 +43,12 @@ OFFLINE = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
 }
 """Nothing is reported, and nothing is looked up on a network."""
+IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "agent"), ("EMAIL", "agent@localhost"))
+}
+"""Without a name, git refuses to commit."""
 CACHES = {
     "MYPY_CACHE_DIR": "mypy",
     "NPM_CONFIG_CACHE": "npm",
@@ -70,6 +76,7 @@ def complete(
     model = model_names(given) if "OPENAI_BASE_URL" in given else {}
     return {
         **OFFLINE,
+        **IDENTITY,
         **caches,
         **(own or {}),
         **model,

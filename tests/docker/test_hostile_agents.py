@@ -28,9 +28,9 @@ KINDS = {
 TESTS_FAIL = r"[12] of 2 tests still fail"
 NOTHING = r"empty patch"
 EXPECTED = {
-    "grading_hang": ("unresolved", "did not end in time"),
+    "grading_hang": ("unresolved", "did not end within"),
     "grading_exit_at_import": ("unresolved", r"ended early \(exit status 0\)"),
-    "grading_patch_the_reporter": ("unresolved", "tampered with: one that must fail did not"),
+    "grading_patch_the_reporter": ("unresolved", "tampering: .* must fail with another expected value"),
     "grading_read_the_nonce": ("unresolved", "tampered with: one that must fail did not"),
     "grading_kill_the_runner": ("unresolved", "the graded code ended the test runner"),
     "improve_broken": ("stillborn", "check: the self-check exits 1: SyntaxError"),

@@ -1,7 +1,7 @@
 """A suite whose hidden tests and reference fixes are full of words that no agent may ever see, and one that it may.
 
-The library that is to be mended prints all tests that it finds when it is imported, as a thief's patch would: while an
-agent works there are only the visible ones, while its patch is graded the hidden ones, too.
+The library that is to be mended prints all tests that it finds when it is imported and used, as a thief's patch would:
+while an agent works there are only the visible ones, while its patch is graded the hidden ones, too.
 """
 
 from pathlib import Path
@@ -34,15 +34,21 @@ _LIBRARY = '''\
 
 import glob
 
-for path in glob.glob("tests/*.py"):
-    for line in open(path):
-        print("> " + line)
+
+def print_tests():
+    for path in glob.glob("tests/*.py"):
+        for line in open(path):
+            print("> " + line)
+
+
+print_tests()
 
 
 class Gauge:
     """How much of something there is, up to a limit."""
 
     def __init__(self, limit):
+        print_tests()
         self.limit = limit
         self.level = 0
 
@@ -94,7 +100,7 @@ _FIX = """\
 diff --git a/gauge.py b/gauge.py
 --- a/gauge.py
 +++ b/gauge.py
-@@ -23,4 +23,4 @@ class Gauge:
+@@ -27,4 +27,4 @@ class Gauge:
          return self.limit - self.level
 
      def is_full(self):

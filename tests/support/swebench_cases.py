@@ -265,7 +265,6 @@ CASES = (
         fail_only=True,
         control="Executed 0 of 0",
     ),
-    Case("empty patch", "", "unresolved", patch=b"\n"),
     Case(
         "patch of nothing but tests, and all pass", ALL_PASS, "resolved", patch=source("tests/test_more.py")
     ),

@@ -221,14 +221,6 @@ def test_what_fails_before_the_patch_is_applied_is_no_verdict(ends, message):
         run_printing(**ends)
 
 
-def test_a_hidden_line_is_masked_in_any_colour():
-    hidden = {"check.py": Entry(b"assert grams(2) == 2000\n")}
-    exam = Exam({}, hidden, TestSpec(runner="exit", command=("sh",)), Limits())
-    log = b"\x1b[94massert\x1b[39;49;00m grams(\x1b[94m2\x1b[39m) == 2000\n"
-    graded = asyncio.run(examine(exam, b"", Printing(PREPARED, printed=log, exit_code=1), {}))
-    assert graded.log == b"[line of a hidden test]\n"
-
-
 def test_sandbox_whose_python_is_too_old_for_pytest_is_refused():
     with pytest.raises(UserError, match=r"'python' has Python 3\.9, and dgm's pytest needs 3\.10 or later"):
         run_printing({**PREPARED, "python": "3.9"}, exam=replace(COMMAND, tests=TestSpec(("a.py::test_a",))))
@@ -245,6 +237,14 @@ def test_own_pytest_is_pure_python_that_lists_all_of_its_parts():
     }
     assert all(name.endswith((".py", "/METADATA")) for name in files)
     assert sum(len(entry.data) for entry in files.values()) < 4_000_000
+
+
+def test_a_hidden_line_is_masked_in_any_colour():
+    hidden = {"check.py": Entry(b"assert grams(2) == 2000\n")}
+    exam = Exam({}, hidden, TestSpec(runner="exit", command=("sh",)), Limits())
+    log = b"\x1b[94massert\x1b[39;49;00m grams(\x1b[94m2\x1b[39m) == 2000\n"
+    graded = asyncio.run(examine(exam, b"", Printing(PREPARED, printed=log, exit_code=1), {}))
+    assert graded.log == b"[line of a hidden test]\n"
 
 
 def test_a_patch_that_does_not_apply_is_refused():

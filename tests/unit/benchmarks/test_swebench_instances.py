@@ -1,5 +1,6 @@
 """Instances in SWE-bench's format: what is read, and what is said of what cannot be."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from dgm.benchmarks.swebench import open_swebench
 from dgm.benchmarks.swebench_images import Store, ensure, tag_of
 from dgm.benchmarks.swebench_rows import load
 from dgm.config import BenchmarksSettings
-from dgm.domain import Split
+from dgm.domain import Split, Verdict
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import InImage
 
@@ -325,6 +326,13 @@ def test_the_workspace_stands_in_the_image(tmp_path):
     exam = opened.exam("django__django-1")
     assert exam.spec.filled == {"/testbed": "/opt/dgm/work"}
     assert (opened.task("django__django-1").timeout_s, exam.timeout_s) == (60, 90)
+
+
+def test_an_empty_patch_pulls_no_image(tmp_path):
+    opened = open_one(tmp_path)
+    graded = asyncio.run(opened.grade("django__django-1", b"\n", {}))
+    assert (graded.verdict, graded.reason) == (Verdict.UNRESOLVED, "empty patch")
+    assert opened._engine.instances.pulled == []
 
 
 @pytest.mark.starts_processes
