@@ -51,6 +51,8 @@ from dgm.sandboxes.seccomp import filter_program
 from dgm.sandboxes.threads import finish_work, make_or_dispose
 
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+_ALIASES = "/opt/dgm-bin"
+"""Folder for ``python`` where the host calls it ``python3`` only."""
 _TOP_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _KEEPS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _LIMITS_WATCHES = ("CAP_SYS_RESOURCE", "CAP_SETPCAP")
@@ -391,7 +393,7 @@ def _search_path() -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {"PATH": _search_path(), "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
+    return {"PATH": f"{_search_path()}:{_ALIASES}", "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8"}
 
 
 def _system(folders: Scratch) -> list[str]:
@@ -410,6 +412,9 @@ def _system(folders: Scratch) -> list[str]:
     prefix = _interpreter_prefix()
     if prefix:
         parts += ["--ro-bind", str(prefix), str(prefix)]
+    python = shutil.which("python3", path=_search_path())
+    if python and not shutil.which("python", path=_search_path()):
+        parts += ["--dir", "/opt", "--dir", _ALIASES, "--symlink", python, f"{_ALIASES}/python"]
     return [*parts, "--proc", "/proc", "--dev", "/dev"]
 
 

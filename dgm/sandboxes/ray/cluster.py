@@ -93,7 +93,8 @@ class RayCluster:
         """The address of this machine among the nodes."""
         import ray
 
-        return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
+        address: Callable[[], str] = ray.util.get_node_ip_address
+        return address()
 
     async def nodes(self) -> Mapping[str, ClusterNode]:
         """Return the live nodes with processors by id."""
