@@ -173,6 +173,7 @@ def test_a_test_file_of_a_known_framework_gets_a_control(
     assert all(added[name].replace("MARK", run.mark) in text for name, text in changed.items())
 
 
+@pytest.mark.starts_processes
 def test_what_a_patch_brings_for_the_jvm_is_removed_and_old_reports_are_none(lay_out, monkeypatch, tmp_path):
     monkeypatch.setattr(sandbox_runner, "BUILD_FOLDER", str(tmp_path / "build"))
     run = lay_out(
