@@ -96,7 +96,7 @@ def solved(folder, task):
     shutil.copytree(task / "tests", folder / "tests", dirs_exist_ok=True)
     named = tomllib.loads((task / "task.toml").read_text())
     tests = [*named["fail_to_pass"], *named["pass_to_pass"]]
-    words = [sys.executable, "-m", "unittest", *tests]
+    words = [sys.executable, "-m", "pytest", "-q", *tests]
     return subprocess.run(words, cwd=folder, capture_output=True, timeout=60, check=False).returncode == 0
 
 

@@ -154,9 +154,12 @@ def test_an_easy_starter_task_is_solved_within_the_seeds_ten_steps(name, tmp_pat
     shutil.copytree(STARTER / "tasks" / name / "tests", folder / "tests", dirs_exist_ok=True)
     tests = [*facts["fail_to_pass"], *facts["pass_to_pass"]]
     done = subprocess.run(
-        [sys.executable, "-B", "-m", "unittest", *tests], cwd=folder, capture_output=True, check=False
+        [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        cwd=folder,
+        capture_output=True,
+        check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stdout.decode()
 
 
 SCRIPT = """
