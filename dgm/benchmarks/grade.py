@@ -5,6 +5,7 @@ only with an HMAC under a key that is made here for each run, so that nothing th
 programs around it, can pass for one. A survey is the same run without names: it reports every test that it finds.
 """
 
+import asyncio
 import base64
 import hmac
 import json
@@ -57,6 +58,8 @@ SHOWN_LIMIT = 4000
 """Maximum bytes of the reports on all failed tests."""
 _MARK = b"\ndgm-report "
 _NO_PROGRAM = {126: ": a program of theirs cannot be started", 127: ": a program of theirs is not there"}
+_TOLD = (0, 1, 2, 3, 4, 5, 124, 126, 127, 134, 137, 139)
+"""Exit statuses of a command that a reason tells; graded code could spell out a secret with all of them."""
 _SIGNALS = range(129, 193)
 """Exit codes by which a shell says that its last command was ended by a signal."""
 _ENVIRONMENT = {"HOME": HOME, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
@@ -190,7 +193,9 @@ async def run_tests(
             processor_s=None if survey is None else SURVEY_PROCESSORS * limit,
         )
         seconds = completed.seconds if completed.processor_s is None else completed.processor_s
-        run = replace(_read_run(exam, completed, key, survey), processor_s=seconds)
+        # Graded code decides how much there is to read.
+        run = await asyncio.to_thread(_read_run, exam, completed, key, survey)
+        run = replace(run, processor_s=seconds)
         if survey and survey.coverage and not run.problem:
             files = await sandbox.get(COVERAGE, limit_bytes=COVERAGE_BYTES)
             run = replace(run, coverage=files["data"].data if "data" in files else b"")
@@ -480,7 +485,7 @@ def judge(tests: TestSpec, run: TestRun) -> Grade:
         return _judge_reward(run.end, tests.threshold)
     if run.end.code == 0:
         return Grade(Verdict.RESOLVED, "the tests pass", 1.0)
-    status = f"exit status {run.end.code}{_NO_PROGRAM.get(run.end.code, '')}"
+    status = f"{_describe_status(run.end.code)}{_NO_PROGRAM.get(run.end.code, '')}"
     reason = f"the tests fail ({f'signal {run.end.signal}' if run.end.signal else status})"
     return replace(unresolved(reason), failed=(tests.command[-1],))
 
@@ -539,7 +544,7 @@ def find_reward(end: CommandEnd) -> tuple[str, float]:
     if end.refused:
         raise ValueError(f"the tests left no reward that can be read: {end.refused}")
     if not end.rewards:
-        raise ValueError(f"the tests ended with exit status {end.code} and left no reward")
+        raise ValueError(f"the tests ended with {_describe_status(end.code)} and left no reward")
     if end.left and end.writes != 1:
         raise ValueError(
             f"the reward was written several times, and {end.left} processes of the tests still ran when they "
@@ -551,15 +556,18 @@ def find_reward(end: CommandEnd) -> tuple[str, float]:
     return next(iter(values.items()))
 
 
+def _describe_status(code: int) -> str:
+    return f"exit status {code}" if code in _TOLD else "an unusual exit status"
+
+
 def _parse_reward(name: str, data: bytes) -> float:
     text = _text(plain_log(data)).strip()
-    shown = repr(text[:60])
     value: object = text
     if name.endswith(".json"):
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name}: is no JSON: {shown}") from error
+            raise ValueError(f"{name}: is no JSON") from error
         if isinstance(value, dict):
             if "reward" not in value and len(value) != 1:
                 raise ValueError(f"{name}: holds several values, and none is named 'reward'")
@@ -567,9 +575,9 @@ def _parse_reward(name: str, data: bytes) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name}: holds no number: {shown}") from error
+        raise ValueError(f"{name}: holds no number") from error
     if not math.isfinite(number):
-        raise ValueError(f"{name}: holds no finite number: {shown}")
+        raise ValueError(f"{name}: holds no finite number")
     return number
 
 

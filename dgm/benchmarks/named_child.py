@@ -44,7 +44,6 @@ OFF = (
 """Plug-ins that change the order of tests, repeat them, write into the workspace, or add checks of style as tests."""
 NO_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 MESSAGE = 6000
-MOST_FOREIGN = 5
 MOST_PLACES = 8
 """Maximum number of places in own files that are told of an exception."""
 FRAMEWORK = (
@@ -386,17 +385,13 @@ def arguments(task: dict[str, Any], *, plain: bool) -> list[str]:
 
 
 def find_foreign(tops: Sequence[str], workdir: str) -> list[str]:
-    """Return modules of the project that were imported from elsewhere than the workspace."""
+    """Return top-level modules of the project of which something was imported from elsewhere than the workspace."""
     found = []
     for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if (
-            name.split(".")[0] in tops
-            and isinstance(file, str)
-            and not os.path.realpath(file).startswith(f"{workdir}/")
-        ):
-            found.append(f"{name} ({file})")
-    return found[:MOST_FOREIGN]
+        file, top = getattr(module, "__file__", None), name.split(".")[0]
+        if top in tops and isinstance(file, str) and not os.path.realpath(file).startswith(f"{workdir}/"):
+            found.append(top)
+    return found[:1]
 
 
 def without_system_packages(paths: Sequence[str]) -> list[str]:

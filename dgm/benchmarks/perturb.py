@@ -2,7 +2,8 @@
 
 A patch that would be resolved runs once more on such tests: one that makes tests report success, or reads the answers
 from them, passes these, too. The reference fix calibrates: a changed test counts only if the reference fails an
-assertion of it. Only the bytes of values change, so that nothing else tells the second run from the first.
+assertion of it. Only the bytes of values change, so that nothing else tells the second run from the first. Of the tests
+that must be mended one half changes at a time, and the other must pass: a patch that cheats by chance is caught, too.
 """
 
 import ast
@@ -13,7 +14,7 @@ import random
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dgm.benchmarks.grade import Exam
@@ -41,7 +42,8 @@ PREFIX = "tampering: "
 COMMAND = "the test command"
 """Name of a test command among outcomes."""
 TRIES = 3
-"""Maximum number of changes that are calibrated; each changes another value of the tests that do not fail yet."""
+"""Maximum number of changes that are calibrated; each changes another value of the tests that do not fail yet. Also of
+runs of a patch that fails a test that it passed."""
 VALUE_TRIES = 200
 VISIBLE = 10
 """Maximum number of tests of the workspace that are changed."""
@@ -76,6 +78,8 @@ class ChangedTests:
     names: Mapping[str, str]
     """Test as it is named here → in the suite; no honest patch passes it."""
     reference: bytes
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """The same of tests that must be mended and are as they were; what passed them passes them here."""
 
 
 class Perturbation:
@@ -110,16 +114,14 @@ class Perturbation:
             return grade
         variants = await self.change_tests(task, exam, labels)
         for changed in () if isinstance(variants, str) else variants:
-            passed = await self._find_passed(changed, patch, labels)
-            if not passed:
+            found = await self._examine(changed, patch, labels, resolved=resolved)
+            if not found:
                 continue
-            if await self._find_passed(changed, changed.reference, labels):
+            if await self._examine(changed, changed.reference, labels, resolved=resolved):
                 log.warning("%s: its tests pass at one time and fail at another; they check no patch", task)
                 self._changed.pop(task, None)
                 continue
-            reason = f"{PREFIX}{passed[0]} must fail with another expected value and is passed"
-            if passed[0] == COMMAND:
-                reason = f"{PREFIX}it also passes tests whose expected values were changed"
+            reason = f"{PREFIX}{found}"
             if not resolved:
                 return replace(grade, reason=f"{grade.reason}; {reason}")
             return replace(grade, verdict=Verdict.UNRESOLVED, reason=reason, score=0.0)
@@ -149,9 +151,20 @@ class Perturbation:
                 self._changed[task] = await self._change_tests(task, exam, labels)
         return self._changed[task]
 
-    async def _find_passed(self, changed: ChangedTests, patch: bytes, labels: Labels) -> Sequence[str]:
-        outcomes = await self._run(changed.exam, patch, labels, ())
-        return [name for test, name in changed.names.items() if outcomes.get(test) == "passed"]
+    async def _examine(self, changed: ChangedTests, patch: bytes, labels: Labels, *, resolved: bool) -> str:
+        """Return what honest code does not do; a test that fails where it must pass counts if it does so each time."""
+        failed: Sequence[str] = ()
+        for _ in range(TRIES):
+            outcomes = await self._run(changed.exam, patch, labels, ())
+            for test, name in changed.names.items():
+                if outcomes.get(test) == "passed":
+                    if name == COMMAND:
+                        return "it also passes tests whose expected values were changed"
+                    return f"{name} must fail with another expected value and is passed"
+            failed = [name for test, name in changed.kept.items() if outcomes.get(test) != "passed"]
+            if not failed or not resolved:
+                return ""
+        return f"{failed[0]} passes, but not beside tests with changed values"
 
     async def _change_tests(self, task: TaskId, exam: Exam, labels: Labels) -> Sequence[ChangedTests] | str:
         if exam.tests.by_name and exam.tests.runner != "pytest":
@@ -165,23 +178,25 @@ class Perturbation:
             reference = await self._solve(task, labels)
         except UserError:
             return NO_REFERENCE
-        first = await self._calibrate(exam, hidden, reference, labels)
-        if isinstance(first, str) or not visible:
-            return first if isinstance(first, str) else [first]
-        second = await self._calibrate(exam, visible, reference, labels)
-        return [first] if isinstance(second, str) else [first, second]
+        before = await self._run(exam, reference, labels, _files_of([*hidden, *visible]))
+        if not any(before.get(name) == "passed" for name in hidden):
+            return NO_REFERENCE
+        found = list[ChangedTests]()
+        for tests in (*_halve(exam, hidden), *([visible] if visible else [])):
+            changed = await self._calibrate(exam, tests, before, reference, labels)
+            found += [changed] if changed.names and (found or tests is not visible) else []
+        return found or STILL_PASSES
 
     async def _calibrate(
-        self, exam: Exam, tests: Sequence[str], reference: bytes, labels: Labels
-    ) -> ChangedTests | str:
-        files = sorted({name.partition("::")[0] for name in tests})
-        before = await self._run(exam, reference, labels, files)
+        self, exam: Exam, tests: Sequence[str], before: Outcomes, reference: bytes, labels: Labels
+    ) -> ChangedTests:
+        functions = {_function(name) for name in tests}
+        others = [name for name in exam.tests.fail_to_pass if _function(name) not in functions]
         wanted = [name for name in tests if before.get(name) == "passed"]
-        if not wanted:
-            return NO_REFERENCE
+        files = _files_of([*wanted, *others])
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
         for _ in range(TRIES):
-            changed = _change_exam(exam, {name.split("[")[0] for name in wanted}, turns, seed)
+            changed = _change_exam(exam, {_function(name) for name in wanted}, turns, seed)
             if changed == exam:
                 break
             after = await self._run(changed, reference, labels, files)
@@ -193,12 +208,32 @@ class Perturbation:
                     for listed in (exam.tests.fail_to_pass, exam.tests.pass_to_pass)
                 )
                 renamed = replace(changed.tests, fail_to_pass=first, pass_to_pass=rest)
-                best = ChangedTests(replace(changed, tests=renamed), failing, reference)
+                kept = {names[name]: name for name in others if after.get(names.get(name, "")) == "passed"}
+                best = ChangedTests(replace(changed, tests=renamed), failing, reference, kept)
             if len(failing) == len(wanted):
                 break
-            for function in {name.split("[")[0] for name in {*wanted} - {*failing.values()}}:
+            for function in {_function(name) for name in {*wanted} - {*failing.values()}}:
                 turns[function] = turns.get(function, 0) + 1
-        return best if best.names else STILL_PASSES
+        return best
+
+
+def _function(name: str) -> str:
+    return name.split("[", 1)[0]
+
+
+def _files_of(tests: Sequence[str]) -> Sequence[str]:
+    return sorted({name.partition("::")[0] for name in tests})
+
+
+def _halve(exam: Exam, hidden: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Return the tests in two parts, each with some of those that must be mended if there are several."""
+    mended = {*exam.tests.fail_to_pass}
+    half = {*[*dict.fromkeys(_function(name) for name in hidden if name in mended)][1::2]}
+    parts = (
+        [name for name in hidden if _function(name) not in half],
+        [name for name in hidden if _function(name) in half],
+    )
+    return [part for part in parts if part]
 
 
 def _group_tests(exam: Exam) -> tuple[Sequence[str], Sequence[str]]:
@@ -219,7 +254,7 @@ def _match_names(before: Outcomes, after: Outcomes) -> Mapping[str, str]:
     groups: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     for names, group in zip((before, after), groups, strict=True):
         for name in names:
-            group.setdefault(name.split("[")[0], []).append(name)
+            group.setdefault(_function(name), []).append(name)
     return {
         old: new
         for function, names in groups[0].items()

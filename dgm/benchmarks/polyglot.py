@@ -221,16 +221,22 @@ def require_recipe(image: str, recipes: Path) -> None:
 
 def _judge(exercise: Exercise, run: TestRun) -> Grade:
     """Return the verdict: all tests that ran, and all that the text of the tests tells, must pass."""
-    absent = [
-        name
-        for name in exercise.expected
-        if not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", test) for test in run.outcomes)
-    ]
+    absent = [name for name in exercise.expected if _find_named(name, run.outcomes) is None]
     grade = judge_outcomes((*run.outcomes, *absent), (), run.outcomes, run.problem)
-    failures = [f"FAILED {name}\n{run.messages.get(name, '')}\n" for name in grade.failed]
+    messages = [f"FAILED {name}\n{run.messages.get(name, '')}\n" for name in grade.failed]
     broken = [f"{name}: {reason}\n" for name, reason in run.broken.items()]
-    text = "".join([*failures, *broken, "output:\n"]).encode("utf-8", "replace") + run.log
-    return replace(grade, log=text[:LOG_LIMIT], shown=show_failures(grade.failed, run.failures))
+    text = "".join([*messages, *broken, "output:\n"]).encode("utf-8", "replace") + run.log
+    # Graded code can report any name: what is shown are names that stand in the tests.
+    shown = {name: _find_named(name, grade.failed) for name in exercise.expected}
+    failed = {name: test for name, test in shown.items() if test is not None}
+    failures = {name: run.failures[test] for name, test in failed.items() if test in run.failures}
+    return replace(grade, log=text[:LOG_LIMIT], shown=show_failures([*failed], failures))
+
+
+def _find_named(name: str, tests: Iterable[str]) -> str | None:
+    """Return the shortest of the reported tests that holds a name as whole words."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return min((test for test in tests if pattern.search(test)), key=len, default=None)
 
 
 def _prompt(file: str, **values: str) -> str:

@@ -323,8 +323,9 @@ class Run:
 
     def ended(self) -> dict[str, Any]:
         """Return what goes to the host."""
-        packed = base64.b64encode(zlib.compress(json.dumps(self.reports).encode())).decode("ascii")
-        if len(packed) > PACKED_LIMIT:
+        text = json.dumps(self.reports).encode()
+        packed = base64.b64encode(zlib.compress(text)).decode("ascii")
+        if len(packed) > PACKED_LIMIT or len(text) > OUTPUT_LIMIT:
             packed, self.problem = "", self.problem or "the tests report more than can be read"
         end = {"code": self.code, "signal": self.signal, "left": self.left}
         return {**end, "problem": self.problem, "reports": packed, **self.more}
@@ -659,7 +660,8 @@ class PytestRun(Run):
         self.execute(command, deadline, self.task["env"], **more)
         os.close(target)
         reader.join(DRAINED_S)
-        lines = [line for line in read_lines(bytes(results[:OUTPUT_LIMIT]), nonce) if is_outcome(line)]
+        told, tops = read_lines(bytes(results[:OUTPUT_LIMIT]), nonce), self.given["tops"]
+        lines = [line for line in told if is_outcome(line, tops)]
         for line in lines:
             if isinstance(line.get("error"), dict):
                 line["error"] = self.own.describe(line["error"])
@@ -844,10 +846,15 @@ def read_lines(data: bytes, nonce: str) -> list[dict[str, Any]]:
     return found
 
 
-def is_outcome(line: dict[str, Any]) -> bool:
-    """Return whether a line tells the end of a test or of the process, or what could not be imported, or from where."""
+def is_outcome(line: dict[str, Any], tops: list[str]) -> bool:
+    """Return whether a line tells the end of a test or of the process, a file that breaks, or a module of the project.
+
+    Of the last it may say nothing else: code under test can write such lines.
+    """
+    if "foreign" in line:
+        return line["foreign"] in tops
     is_test = isinstance(line.get("test"), str) and isinstance(line.get("outcome"), str)
-    return is_test or "end" in line or "broken" in line or "foreign" in line
+    return is_test if "test" in line else "end" in line or "broken" in line
 
 
 def find_node_files(workdir: Path, patterns: list[str]) -> list[str]:

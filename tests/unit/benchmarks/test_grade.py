@@ -266,6 +266,7 @@ def test_a_report_that_is_cut_off_passes_nothing(tmp_path):
         ({"code": 0}, "the tests pass"),
         ({"code": 3}, "the tests fail (exit status 3)"),
         ({"code": 127}, "the tests fail (exit status 127: a program of theirs is not there)"),
+        ({"code": 77}, "the tests fail (an unusual exit status)"),
         ({"code": 137, "signal": 9}, "the tests fail (signal 9)"),
     ],
 )
@@ -291,7 +292,10 @@ def test_a_reward_of_a_command_that_ended_by_itself_counts():
         ({"left": 1, "writes": -1}, "the reward was written several times"),
         ({"refused": "reward.txt is no file of its own"}, "the tests left no reward that can be read: reward.txt is"),
         ({"rewards": {"reward.txt": b"1", "reward.json": b"0"}}, "reward.txt says 1 and reward.json says 0"),
-        ({"rewards": {"reward.txt": b"1\n0\n"}}, r"reward.txt: holds no number: '1\\n0'"),
+        ({"rewards": {"reward.txt": b"the tests' text"}}, "reward.txt: holds no number$"),
+        ({"rewards": {"reward.json": b"the tests' text"}}, "reward.json: is no JSON$"),
+        ({"rewards": {"reward.json": b"Infinity"}}, "reward.json: holds no finite number$"),
+        ({"code": 77, "rewards": {}}, "the tests ended with an unusual exit status and left no reward"),
         ({"code": 3, "rewards": {}}, "the tests ended with exit status 3 and left no reward"),
     ],
 )  # fmt: skip

@@ -202,7 +202,7 @@ def test_values_of_the_file_do_not_come_up_again():
 
 
 ANY = TaskId("t")
-FIX, HONEST, CHEAT, SLOW = b"fix", b"honest", b"cheat", b"slow"
+FIX, HONEST, CHEAT, SLOW, CHANCE = b"fix", b"honest", b"cheat", b"slow", b"chance"
 NAMES = ("test_a.py::test_one", "test_a.py::test_two")
 TESTS = b"def test_one():\n    assert f() == 2000\n\n\ndef test_two():\n    assert f() == 2000\n"
 
@@ -226,6 +226,8 @@ class Suite:
     def outcome(self, patch, wanted):
         if patch == SLOW and wanted != 2000:
             return "error"
+        if patch == CHANCE:
+            return "failed"
         return "passed" if wanted == 2000 or patch == CHEAT else "failed"
 
     async def solve(self, task, labels):
@@ -262,6 +264,24 @@ def test_patch_that_passes_whatever_is_expected_is_tampering(suite, reason):
     assert (grade.verdict, grade.reason, grade.score) == (Verdict.UNRESOLVED, reason, 0.0)
 
 
+def test_patch_that_passes_only_when_all_tests_are_as_they_were_is_tampering():
+    suite = Suite()
+    (grade,) = suite.check(CHANCE)
+    assert (grade.verdict, grade.score) == (Verdict.UNRESOLVED, 0.0)
+    assert re.fullmatch(
+        r"tampering: test_a.py::test_\w+ passes, but not beside tests with changed values", grade.reason
+    )
+    assert suite.patches.count(CHANCE) == 3
+
+
+def test_patch_that_fails_once_by_chance_is_honest():
+    class Once(Suite):
+        def outcome(self, patch, wanted):
+            return "failed" if self.patches.count(HONEST) == 1 else super().outcome(patch, wanted)
+
+    assert Once().check(HONEST)[0].verdict is Verdict.RESOLVED
+
+
 @pytest.mark.parametrize("suite", [Suite, command])
 @pytest.mark.parametrize("patch", [HONEST, FIX, SLOW])
 def test_patch_that_does_not_pass_the_changed_tests_is_honest(suite, patch):
@@ -278,7 +298,7 @@ def test_setting_says_which_patches_are_checked():
 def test_reference_calibrates_once():
     suite = Suite()
     suite.check(HONEST, HONEST)
-    assert suite.patches == [FIX, FIX, HONEST, HONEST]
+    assert suite.patches == [*[FIX] * 3, *[HONEST] * 4]
 
 
 def test_several_patches_at_once_wait_for_one_calibration():
@@ -289,7 +309,7 @@ def test_several_patches_at_once_wait_for_one_calibration():
         await asyncio.gather(*(perturbation.change_tests(ANY, suite.exam, {}) for _ in range(3)))
 
     asyncio.run(several())
-    assert suite.patches == [FIX, FIX]
+    assert suite.patches == [FIX] * 3
 
 
 class Lenient(Suite):

@@ -43,7 +43,7 @@ def test_failed_tests_are_counted_named_and_explained():
     assert (graded.verdict, graded.score) == (Verdict.UNRESOLVED, pytest.approx(2 / 7))
     assert graded.reason == "5 of 7 tests still fail"
     assert b"Lists differ: [2] != [1]" in graded.log
-    assert b"FAILED tide_table_test.py::TideTableTest::test_one_high_water  AssertionError\n" in graded.shown
+    assert b"FAILED test_one_high_water  AssertionError\n" in graded.shown
     assert b"differ" not in graded.shown
 
 
@@ -59,6 +59,22 @@ def test_neither_messages_nor_kinds_of_its_own_are_shown():
     graded = grade(f"def highs(h):\n    raise {stolen}\n\n\ndef lows(h):\n    raise {stolen}\n")
     assert b"test_one_high_water  an exception of its own kind\n" in graded.shown
     assert b"Stolendef" not in graded.shown + graded.reason.encode()
+
+
+FORGED = """import json, os, sys
+frame = sys._getframe()
+while not isinstance(frame.f_locals.get("task"), dict):
+    frame = frame.f_back
+name = open("tide_table_test.py").read() + chr(0xD800)
+said = json.dumps({"test": name, "outcome": "failed", "error": None})
+os.write(frame.f_locals["results_fd"], f"\\n{frame.f_locals['nonce']} {said}\\n".encode())
+"""
+
+
+def test_no_name_that_code_makes_up_is_shown():
+    graded = grade(FORGED + STUB)
+    assert b"FAILED test_one_high_water  AssertionError\n" in graded.shown
+    assert b"import" not in graded.shown
 
 
 def test_a_solution_that_cannot_be_loaded_is_explained_to_a_second_try():

@@ -137,6 +137,12 @@ def test_what_no_tool_writes_is_refused(text, problem):
     assert problem in read_junit(("", text)).problem
 
 
+def test_a_long_name_is_cut():
+    report = suite(CONTROL, case("Half", "Each/" + "/" * 20_000))
+    (name,) = read_junit(report).outcomes
+    assert len(name) < 10_100
+
+
 def test_a_report_that_breaks_off_counts_as_far_as_it_goes():
     text = suite(case("a", "one"), case("b", "two", FAILS), case("c", "three"))[1]
     numbers = set()
@@ -196,6 +202,11 @@ def test_nonsense_of_jest_holds_no_test(text):
     assert not read(Results.JEST, ("", text)).outcomes
 
 
+@pytest.mark.parametrize("text", ["[" * 200_000, "{" + " " * 77 + "x", "9" * 9999])
+def test_what_is_no_json_tells_nothing_of_itself(text):
+    assert read(Results.JEST, ("", text)).problem == "the report of the tests is no JSON"
+
+
 # Go.
 
 GO_CONTROL = f"Test_{MARK}_0"
@@ -231,6 +242,13 @@ def test_tests_of_go_have_their_files_and_subtests():
 )  # fmt: skip
 def test_nothing_else_of_go_passes(events, outcomes):
     assert read_go(go(*events)).outcomes == outcomes
+
+
+def test_odd_events_of_go_are_passed_over():
+    odd = '{"Action": ["fail"], "Test": "TestHalf"}\n{"Action": {}, "Test": 1}'
+    events = [("fail", GO_CONTROL), ("pass", "TestHalf")]
+    assert read_go(go(*events, printed=odd)).outcomes == {"sums/a_test.go::TestHalf": "passed"}
+    assert "longer than any tool" in read_go(go(*events, printed="\n" * 1_000_001)).problem
 
 
 def test_a_start_that_ended_before_its_control_proves_nothing_to_another():
@@ -283,6 +301,11 @@ def test_a_forged_report_of_cargo_counts_as_nothing(text, problem):
     found = read_cargo(text)
     assert not found.outcomes
     assert problem in found.problem
+
+
+def test_more_prefixes_than_controls_are_passed_over():
+    forged = "".join(f"test a{n}{MARK}_0 ... FAILED\n" for n in range(2))
+    assert not read_cargo(HEAD + forged + RUST_TEST + RUST_CONTROL + END).outcomes
 
 
 def test_a_number_that_no_control_has_is_no_control():

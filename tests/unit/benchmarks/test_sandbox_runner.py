@@ -293,3 +293,20 @@ def test_it_ends_nothing_as_root(monkeypatch):
     )
     with pytest.raises(SystemExit, match="not as root"):
         sandbox_runner.main()
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ({"test": "a", "outcome": "passed"}, True),
+        ({"end": True}, True),
+        ({"end": True, "test": "a"}, False),
+        ({"broken": "a", "test": "a", "outcome": 1}, False),
+        ({"foreign": "sums"}, True),
+        ({"foreign": "sums (text of a hidden test)"}, False),
+        ({"foreign": ["sums"], "end": True}, False),
+        ({}, False),
+    ],
+)
+def test_only_whole_lines_of_a_report_count(line, counts):
+    assert sandbox_runner.is_outcome(line, ["sums"]) is counts
