@@ -506,10 +506,11 @@ def judge_outcomes(
     """
     names = (*fail_to_pass, *pass_to_pass)
     failed = tuple(name for name in names if outcomes.get(name) != "passed")
-    passed = tuple(name for name in names if name not in {*failed})
+    passed = tuple(name for name in names if outcomes.get(name) == "passed")
     if not failed and not problem:
         return Grade(Verdict.RESOLVED, f"all {len(passed)} tests pass", 1.0, passed)
-    missing = sum(name in fail_to_pass for name in failed)
+    mended = {*fail_to_pass}
+    missing = sum(name in mended for name in failed)
     broken = len(failed) - missing
     reasons = (
         f"{missing} of {len(fail_to_pass)} tests still fail" if missing else "",

@@ -18,6 +18,7 @@ from dgm.benchmarks.grade import (
     examine,
     find_reward,
     judge,
+    judge_outcomes,
     make_command,
     read_reports,
     run_tests,
@@ -273,6 +274,13 @@ def test_a_report_that_is_cut_off_passes_nothing(tmp_path):
 def test_an_exit_status_is_a_verdict(end, reason):
     graded = judge(TestSpec(runner="exit", command=("sh",)), TestRun(end=CommandEnd(**end)))
     assert (graded.reason, graded.verdict is Verdict.RESOLVED) == (reason, end["code"] == 0)
+
+
+@pytest.mark.timeout(10)
+def test_any_number_of_reported_tests_is_judged():
+    names = tuple(map(str, range(200_000)))
+    graded = judge_outcomes(names, (), dict.fromkeys(names[1:], "failed") | {"0": "passed"})
+    assert (graded.reason, graded.passed) == ("199999 of 200000 tests still fail", ("0",))
 
 
 def test_a_reward_of_a_command_that_ended_by_itself_counts():

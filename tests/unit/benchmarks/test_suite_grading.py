@@ -113,6 +113,12 @@ def double(number):
 """
 
 
+def test_a_file_made_up_while_it_runs_is_not_told(suite):
+    made_up = '__file__ = "/" + open("tests/test_hidden_double.py").read()\n'
+    graded = grade(suite, library(f"{made_up}def double(number):\n    return number * 3\n"))
+    assert graded.reason == "2 of 2 tests still fail; imported from outside of the workspace: sums"
+
+
 def test_a_kind_made_up_while_it_runs_is_not_shown(suite):
     graded = grade(suite, library(MAKES_KIND))
     line = b'    sums/__init__.py:6: raise type("Stolen" + text[:6], (Exception,), {})(text)\n'

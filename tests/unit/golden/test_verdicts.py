@@ -141,6 +141,7 @@ UNIT = [
     ("a deaf class", lib(cheats.DEAF_CLASS), BREAK, 0),
     ("a deaf instance", lib(cheats.DEAF_INSTANCE), TAMPER, 0),
     ("a forged report", lib(cheats.FORGED.replace("END", '{"end": True}')), TAMPER, 0),
+    ("a forged report that ends oddly", lib(cheats.FORGED.replace("END", '{"end": True, "test": "x"}')), TAMPER, 0),
     ("a forged report with the controls", lib(cheats.FORGES), TAMPER, 0),
     ("the runner started again", lib(cheats.STARTS_AGAIN), TAMPER, 0),
     ("equal to everything", lib(cheats.EQUAL), CAUGHT, None),
