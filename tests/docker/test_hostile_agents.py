@@ -116,7 +116,9 @@ def played(request):
 @pytest.mark.parametrize("act", ACTS)
 def test_ends_as_data_with_its_reason(played, act):
     how, words = expected(act)
-    (end,) = played.hostile[act]
+    ends = played.hostile[act]
+    assert len(ends) == 1, ends
+    (end,) = ends
     assert (end.how, bool(re.search(words, end.reason))) == (how, True), end.reason
     assert all(c.isprintable() for c in end.reason)
     assert len(end.reason) < 600

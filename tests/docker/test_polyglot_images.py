@@ -55,7 +55,7 @@ def _require(engine, name):
         pytest.skip("NOT RUN with bubblewrap: what the host offers is not what the recipe says")
     if os.environ.get("DGM_BUILD_POLYGLOT") == "1":
         engine.build(name)
-    elif recipes.load(name).tag not in engine.images():
+    elif recipes.load(name).tag not in engine.task_images.list_recipes():
         pytest.skip(f"NOT RUN: the image is not built: dgm sandbox build {name}, or DGM_BUILD_POLYGLOT=1")
 
 
