@@ -197,7 +197,7 @@ def test_hooks_links_and_odd_names_of_a_child_are_plain_data(played):
 
 def test_the_host_process_did_not_swell(played):
     # Reading back up to 128 MB of one agent's files takes several times that while they are unpacked and compared.
-    assert played.grown_mb < 1000
+    assert played.grown_mb < 1500
 
 
 def test_calls_beyond_the_limit_are_refused_and_free(played):
