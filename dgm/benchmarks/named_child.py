@@ -16,6 +16,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -156,6 +157,15 @@ class Control(pytest.Item):
         return "(a test of dgm's own, which must fail)"
 
 
+def shorten(report: str) -> str:
+    """Return the end of pytest's report on a failure, and before it the error, where local variables push it out."""
+    end = report[-MESSAGE:]
+    if len(report) == len(end) or re.search(r"^E ", end, re.M):
+        return end
+    errors = "\n".join(row for row in report.splitlines() if row.startswith("E "))
+    return f"{errors[: MESSAGE // 2]}\n{report[-MESSAGE // 2 :]}"
+
+
 def describe(error: BaseException | None, workdir: str) -> dict[str, object]:
     """Return the kind of an exception, and the places in the workspace that it went through."""
     places: list[tuple[str, int | None]] = []
@@ -267,7 +277,7 @@ class Reporter:
         elif report.outcome != "passed" or raised is not None or hasattr(report, "wasxfail"):
             if outcome != "failed":
                 error = describe(raised.value if raised else None, self._workdir)
-                message = str(report.longrepr or "")[-MESSAGE:]
+                message = shorten(str(report.longrepr or ""))
             outcome = "failed"
         self._outcomes[item.nodeid] = outcome, error, message
         if report.when == "teardown":
@@ -276,7 +286,7 @@ class Reporter:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that cannot be imported has no tests, but a reason."""
         if report.failed:
-            self._say(broken=report.nodeid, message=str(report.longrepr)[-MESSAGE:])
+            self._say(broken=report.nodeid, message=shorten(str(report.longrepr)))
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any], report: object) -> None:
         """Report the error of a file that cannot be imported as that of each of its tests."""

@@ -281,6 +281,14 @@ def _name_row(span: "Sequence[Node]") -> int:
     inner = span[-1] if span[0].type == "attribute_item" else span[0]
     while inner.type in ("decorated_definition", "export_statement", "template_declaration"):
         inner = inner.named_children[-1]
+    table = (
+        inner.named_children[0] if inner.type == "expression_statement" and inner.named_children else inner
+    )
+    function = table.child_by_field_name("function")
+    if table.type == "call_expression" and function and function.type == "call_expression":
+        # test.each([…])(title, body): the title is behind the table.
+        arguments = table.child_by_field_name("arguments")
+        return (arguments or table).start_point.row
     named = inner.child_by_field_name("name") or inner.child_by_field_name("declarator") or inner
     return named.start_point.row
 

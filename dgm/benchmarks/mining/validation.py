@@ -14,6 +14,7 @@ from dgm.benchmarks.languages import BY_COMMAND, RUNNERS, Language, Results, lan
 from dgm.benchmarks.mining.calls import TestCall
 from dgm.benchmarks.mining.changes import Change, read_change, restored_patterns
 from dgm.benchmarks.mining.environment import CannotInstall, Environments, missing_packages, with_generated
+from dgm.benchmarks.mining.evidence import find_code
 from dgm.benchmarks.mining.history import History
 from dgm.benchmarks.mining.journal import MiningJournal
 from dgm.benchmarks.mining.paths import is_test_file
@@ -238,6 +239,7 @@ async def find_tests(change: Change, exam: Exam, run: Run) -> TestsOfChange | No
         return NoTests(f"a module of the project comes from elsewhere: {before.foreign[0]}")
     unfixed = {name for name, outcome in before.outcomes.items() if outcome == "passed"}
     old = await _passing_before(change, exam, run) if before.broken else set()
+    old = {name for name in old if _is_unchanged(name, change)}
     # Where a test takes too long, nobody knows whether the machine is to blame.
     late = {name for name, message in before.messages.items() if _TOO_LATE in message}
     failing = [name for name in passing if name not in unfixed | old | late]
@@ -269,6 +271,24 @@ async def _repeat(
         n: before.messages.get(n) or before.broken.get(n.split("::", 1)[0], "") or build for n in failing
     }
     return TestsOfChange(tuple(failing), tuple(kept[:MAX_PASSING]), failures)
+
+
+def _is_unchanged(test: str, change: Change) -> bool:
+    """Return whether a test and its helpers are the same before and after the change."""
+    if test.split("::", 1)[0] not in change.hidden:
+        return True
+    sides = (
+        change.hidden,
+        {name: change.workspace[name] for name in change.hidden.keys() & change.workspace.keys()},
+    )
+    try:
+        after, before = (
+            find_code(test, {name: entry.data.decode("utf-8", "replace") for name, entry in side.items()})
+            for side in sides
+        )
+    except ValueError:
+        return False
+    return after == before
 
 
 async def _passing_before(change: Change, exam: Exam, run: Run) -> set[str]:

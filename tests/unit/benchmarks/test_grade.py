@@ -23,7 +23,7 @@ from dgm.benchmarks.grade import (
     read_reports,
     run_tests,
 )
-from dgm.benchmarks.named_child import without_system_packages
+from dgm.benchmarks.named_child import shorten, without_system_packages
 from dgm.benchmarks.own_pytest import package_files
 from dgm.benchmarks.suite_files import Limits
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -333,3 +333,10 @@ def test_each_runner_has_its_command(runner, more, files, command):
 
 def test_jest_is_given_its_files_by_their_paths():
     assert make_command(TestSpec(runner="jest"), ["a.js"])[-1] == "--runTestsByPath"
+
+
+def test_the_error_of_a_failure_stays_in_a_long_report():
+    report = "x = 1\n" * 10 + "E   assert 1 == 2\n" + "local = 1\n" * 2000
+    assert shorten(report).startswith("E   assert 1 == 2\nlocal = 1\n")
+    assert len(shorten(report)) < 6000
+    assert shorten("x\nE   assert 1 == 2\n") == "x\nE   assert 1 == 2\n"

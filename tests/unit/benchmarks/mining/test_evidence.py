@@ -215,6 +215,8 @@ def test_a_test_that_a_loop_or_a_table_makes_is_shown_with_its_rows():
     assert find_code("a.test.js::doubles 2 to 4", {"a.test.js": LOOP}) == LOOP.rstrip()
     table = "test.each([[1, 2]])('%i makes %i', (a, b) => {\n  expect(double(a)).toBe(b);\n});"
     assert find_code("a.test.js::sums > 1 makes 2", {"a.test.js": table}) == table
+    long = table.replace("[[1, 2]]", "[\n  [1, 2],\n  [2, 4],\n  [3, 6],\n]")
+    assert find_code("a.test.js::sums > 3 makes 6", {"a.test.js": long}) == long
 
 
 def test_a_program_of_ctest_is_shown_whole():

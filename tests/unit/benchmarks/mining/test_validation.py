@@ -22,11 +22,12 @@ from dgm.domain import Entry
 
 pytestmark = pytest.mark.starts_processes
 
+KEPT = "def test_old():\n    assert sums.a\n"
 BEFORE = {
     "sums.py": "wrong\n",
     "CHANGES.md": "",
     "pyproject.toml": "a = 1\n",
-    "tests/test_sums.py": "old\n",
+    "tests/test_sums.py": KEPT + "\n\ndef test_changed():\n    assert sums.b == 1\n",
     "tests/test_gone.py": "gone\n",
     "tests/test_other.py": "import sums\n",
     "tests/test_far.py": "import os\n",
@@ -36,7 +37,7 @@ AFTER = {
     "new.py": "new\n",
     "CHANGES.md": "mended\n",
     "pyproject.toml": "a = 2\n",
-    "tests/test_sums.py": "new\n",
+    "tests/test_sums.py": KEPT + "\n\ndef test_changed():\n    assert sums.b == 2\n",
     "tests/test_other.py": "import sums\n",
     "tests/test_far.py": "import os\n",
 }
@@ -104,15 +105,21 @@ def test_tests_that_do_not_always_end_the_same_are_dropped(change):
 
 def test_tests_that_pass_in_the_old_file_are_not_counted_where_the_new_one_cannot_be_read(change):
     broken = {"tests/test_sums.py": "ImportError"}
-    found = find(change, [{"a": P, "old": P, "k": P}] * 2, [{"k": P}, {"old": P}, {"k": P}], broken)
+    found = find(change, [{"a": P, "test_old": P, "k": P}] * 2, [{"k": P}, {"test_old": P}, {"k": P}], broken)
     assert (found.fail_to_pass, found.failures) == ((T + "a",), {T + "a": "ImportError"})
 
 
 def test_tests_of_the_parent_must_go_on_passing_where_the_new_ones_do_not_build(change):
     broken = {"(build)": "undefined: f"}
-    found = find(change, [{"a": P, "old": P}] * 2, [{}, {"old": P}, {}], broken)
-    assert (found.fail_to_pass, found.pass_to_pass) == ((T + "a",), (T + "old",))
+    found = find(change, [{"a": P, "test_old": P}] * 2, [{}, {"test_old": P}, {}], broken)
+    assert (found.fail_to_pass, found.pass_to_pass) == ((T + "a",), (T + "test_old",))
     assert found.failures == {T + "a": "undefined: f"}
+
+
+def test_a_test_that_the_change_rewrote_does_not_go_on_as_that_of_the_parent(change):
+    both = {"test_old": P, "test_changed": P}
+    found = find(change, [both] * 2, [{}, both, {}], {"(build)": "undefined: f"})
+    assert (found.fail_to_pass, found.pass_to_pass) == ((T + "test_changed",), (T + "test_old",))
 
 
 @pytest.mark.parametrize(
