@@ -65,7 +65,14 @@ _COMPILER = re.compile(
     "|cannot find symbol",
     re.M,
 )
+_MISSING = re.compile(
+    r"undefined: (\w+)|\.(\w+) undefined \(type|has no attribute '(\w+)'|(\w+) is not a (?:function|constructor)"
+    r"|cannot import name '(\w+)'"
+)
+"""The name that is not there, in errors of Go, Python and JavaScript."""
+_CONTROL = re.compile(r"^[+ \t]*(?:\}\s*)?(?:if|else|for|while|switch|return|case|catch|throw)\b.*$", re.M)
 _CALLED = re.compile(r"([A-Za-z_][\w.]*)(?=\()")
+_NAMED = re.compile(r"[A-Za-z_][\w.]*")
 _IMPORT_ROW = re.compile(r"^\s*(?:import|from|use|\w* ?\"[\w./-]+\"$|(?:const|var|let) .*require).*$", re.M)
 _DEFINED = re.compile(
     r"\b(?:def|class|function\*?|func|fn|fun|struct|interface|trait|enum|type|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w+)"
@@ -267,15 +274,21 @@ def statement_request(evidence: Evidence) -> Request:
 
 def _title(shown: ShownTest, evidence: Evidence) -> str:
     """Return a title: the project's function that is called, and how it ends."""
-    subject = find_subject(shown.code, evidence)
-    return f"`{subject}`: {_outcome(shown.error)}" if subject else _outcome(shown.error).capitalize()
+    missing = next((name for match in _MISSING.finditer(shown.error) for name in match.groups() if name), "")
+    is_tested = missing in _WORD.findall(shown.code)
+    subject = missing if is_tested else find_subject(shown.code, evidence)
+    outcome = _outcome(shown.error)
+    return f"`{subject}`: {outcome}" if subject else outcome[:1].upper() + outcome[1:]
 
 
 def find_subject(code: str, evidence: Evidence) -> str:
     """Return what a test calls: what the changed files define, else what the project does; empty if it is nothing."""
     rows = code.split("\n")[::-1]
-    called = [name for row in rows for name in _CALLED.findall(row)]
-    named = [name for row in rows for name in re.findall(r"[A-Za-z_][\w.]*", row)]
+    own = defined_names(code)
+    called, named = (
+        [name for row in rows for name in names.findall(row) if name.rpartition(".")[2] not in own]
+        for names in (_CALLED, _NAMED)
+    )
     for used in (called, named):
         for names in evidence.subjects:
             if subject := next((name for name in used if name.rpartition(".")[2] in names), ""):
@@ -289,7 +302,8 @@ def find_subject(code: str, evidence: Evidence) -> str:
 
 def defined_names(text: str) -> frozenset[str]:
     """Return the names of functions, methods and types that programs define."""
-    names = {name for groups in _DEFINED.findall(text) for name in groups if name}
+    definitions = _DEFINED.findall(_CONTROL.sub("", text))
+    names = {name for groups in definitions for name in groups if name}
     return frozenset(names - {"if", "for", "while", "switch", "catch", "return", "constructor", "main"})
 
 

@@ -234,6 +234,16 @@ def test_variables_of_the_test_are_no_part_of_a_title():
     assert find_subject("lib.total(1)\nif a != tc.total {", evidence) == "lib.total"
     assert find_subject("assert lib.SlotError", evidence) == "lib.SlotError"
     assert find_subject("other(1)", evidence) == ""
+    assert find_subject("def total(x):\n    return lib.total(x)", evidence) == ""
+
+
+def test_a_title_names_what_is_missing_where_the_test_calls_it():
+    error = "AttributeError: module 'lib' has no attribute 'start'"
+    assert template_statement(bug({"test_total": error}))[0].startswith("# `start`: ends in AttributeError")
+
+
+def test_conditions_define_nothing():
+    assert defined_names("+\tif len(m) != 3 {\n+func Split(m int) {\n") == {"Split"}
 
 
 def test_names_that_programs_define_are_found():
