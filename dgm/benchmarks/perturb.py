@@ -42,8 +42,8 @@ PREFIX = "tampering: "
 COMMAND = "the test command"
 """Name of a test command among outcomes."""
 TRIES = 3
-"""Maximum number of changes that are calibrated; each changes another value of the tests that do not fail yet. Also of
-runs of a patch that fails a test that it passed."""
+"""Maximum number of changes that are calibrated, until all tests that a fix must pass fail; each changes another value
+of those that do not. Also of runs of a patch that fails a test that it passed."""
 VALUE_TRIES = 200
 VISIBLE = 10
 """Maximum number of tests of the workspace that are changed."""
@@ -193,6 +193,7 @@ class Perturbation:
         functions = {_function(name) for name in tests}
         others = [name for name in exam.tests.fail_to_pass if _function(name) not in functions]
         wanted = [name for name in tests if before.get(name) == "passed"]
+        required = {*exam.tests.fail_to_pass} & {*wanted} or {*wanted}
         files = _files_of([*wanted, *others])
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
         for _ in range(TRIES):
@@ -210,7 +211,7 @@ class Perturbation:
                 renamed = replace(changed.tests, fail_to_pass=first, pass_to_pass=rest)
                 kept = {names[name]: name for name in others if after.get(names.get(name, "")) == "passed"}
                 best = ChangedTests(replace(changed, tests=renamed), failing, reference, kept)
-            if len(failing) == len(wanted):
+            if required <= {*failing.values()}:
                 break
             for function in {_function(name) for name in {*wanted} - {*failing.values()}}:
                 turns[function] = turns.get(function, 0) + 1

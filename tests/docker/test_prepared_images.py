@@ -59,7 +59,9 @@ def test_a_volume_of_the_image_is_read_only_and_leaves_nothing_behind(engine, ru
     if not isinstance(engine, DockerEngine):
         pytest.skip("bubblewrap has no images")
     api, name = engine.client.api, "dgm-test/volumes:1"
-    container = api.create_container(engine.build("python"), ["sh", "-c", "mkdir /data; echo 1 >/data/old"])
+    command = ["sh", "-c", "mkdir /data; echo 1 >/data/old"]
+    host = api.create_host_config(network_mode="none")
+    container = api.create_container(engine.build("python"), command, host_config=host)
     api.start(container)
     api.wait(container)
     api.commit(container, "dgm-test/volumes", "1", changes=["VOLUME /data /work /work/deep /var/lib/more"])
