@@ -31,7 +31,7 @@ def complain(error: BaseException) -> int:
     return _complain(error)
 
 
-def _complain(error: BaseException) -> int:
+def _complain(error: BaseException) -> int:  # noqa: PLR0911
     match error:
         case SystemExit(code=code):
             return code if isinstance(code, int) else FAILED
@@ -48,7 +48,7 @@ def _complain(error: BaseException) -> int:
             _say(f"{error.format_message()} (see {where} --help)")
             return USAGE
         case UserError() | ArchiveCorrupt():
-            _say(str(error))
+            _say(error.in_shell() if isinstance(error, UserError) else str(error))
             return USAGE
         case DgmError():
             _say(str(error))
