@@ -48,6 +48,7 @@ def run_function(function: Callable[..., Any], words: Sequence[str], name: str) 
     app = App(
         name=name,
         default_command=function,
+        usage=_usage(function, name),
         help_format="plaintext",
         help_formatter=_HelpFormatter(),
         version_flags=[],
@@ -113,6 +114,7 @@ def derive(
         return code if code is not None else int(getattr(view, "exit_code", 0))
 
     command.__doc__ = function.__doc__
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
 
@@ -181,6 +183,17 @@ def print_json(view: BaseModel | Iterable[BaseModel]) -> None:
     sys.stdout.write(dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
+def _usage(function: Callable[..., Any], name: str) -> str:
+    words = ["Usage:", name]
+    for parameter in inspect.signature(function).parameters.values():
+        label = parameter.name.upper()
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            words.append(f"[{label}...]")
+        elif parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            words.append(label if parameter.default is inspect.Parameter.empty else f"[{label}]")
+    return " ".join([*words, "[OPTIONS]"])
+
+
 def _flag(name: str, text: str) -> inspect.Parameter:
     kind = Annotated[bool, Parameter(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
@@ -232,14 +245,19 @@ class _HelpFormatter:
         sys.stdout.write(f"{str(usage).strip()}\n\n")
 
     def render_description(self, console: Any, options: Any, description: Any) -> None:  # noqa: ARG002
-        for number, paragraph in enumerate(str(description).strip().split("\n\n")):
+        for number, paragraph in enumerate(_plain(description).split("\n\n")):
             sys.stdout.write("\n" * bool(number) + textwrap.fill(" ".join(paragraph.split()), WIDTH) + "\n")
 
 
 def _describe(entry: HelpEntry) -> str:
-    parts = [str(entry.description or "").strip()]
+    parts = [_plain(entry.description)]
     if entry.choices:
         parts.append(f"[{', '.join(entry.choices)}]")
     if entry.default not in (None, "False", "()", "[]", "None"):
         parts.append(f"[default: {entry.default}]")
     return " ".join(part for part in parts if part)
+
+
+def _plain(text: Any) -> str:
+    text = getattr(text, "primary_renderable", text)
+    return str(getattr(text, "plain", text) or "").strip()

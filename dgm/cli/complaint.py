@@ -31,7 +31,7 @@ def complain(error: BaseException) -> int:
     return _complain(error)
 
 
-def _complain(error: BaseException) -> int:  # noqa: PLR0911
+def _complain(error: BaseException) -> int:
     match error:
         case SystemExit(code=code):
             return code if isinstance(code, int) else FAILED
