@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Self
 
 from dgm.analysis.best import find_best
+from dgm.archive.container import SUFFIX
+from dgm.archive.finding import archive_folders
 from dgm.archive.overview import Overview, read_overview
 from dgm.archive.run import Run
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS
-from dgm.publish.container import SUFFIX
-from dgm.publish.finding import archive_folders
 from dgm.views.progress import BudgetUse, budget_uses
 from dgm.views.run import kind_of_run
 from dgm.views.values import TallyView, View
