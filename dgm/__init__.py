@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
-    from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
+    from dgm.api.cleaning import clean
     from dgm.api.comparing import ComparisonView, compare
     from dgm.api.evaluating import (
         EvaluateArguments,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         evaluate_async,
         grade_predictions,
     )
+    from dgm.api.exporting import export
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
@@ -93,6 +94,7 @@ __all__ = [
     "evaluate_async",
     "evolve",
     "evolve_async",
+    "export",
     "families",
     "filter_suite",
     "grade_predictions",
@@ -104,7 +106,6 @@ __all__ = [
     "open",
     "plan_sweep",
     "record_trial",
-    "remove",
     "replay",
     "runs",
     "seed_agents",
@@ -117,14 +118,13 @@ __all__ = [
     "suites",
     "sweep",
     "trust",
-    "unpack",
     "variables",
-    "verify",
 ]
 
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
-    "archive": ("clean", "remove", "unpack", "verify"),
+    "cleaning": ("clean",),
+    "exporting": ("export",),
     "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (

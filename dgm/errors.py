@@ -51,7 +51,7 @@ class Hint:
         return f"{self.purpose}: dgm.{name}({', '.join([*arguments, *options])})"
 
 
-METHODS = ("resume", "report", "replay", "approve", "export")
+METHODS = ("resume", "report", "replay", "approve")
 """Commands that are methods of an open run in Python."""
 
 

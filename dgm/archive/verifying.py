@@ -1,6 +1,5 @@
 """Check that a run agrees with its log: every trace's name, every git object, every ref and every descent."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,17 +12,15 @@ from dgm.archive.events import (
     Recorded,
     TaskGraded,
 )
-from dgm.archive.finding import locate_run
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
-from dgm.archive.unpacking import unpack
 from dgm.domain import Agent, Born, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
 
 
 def verify(folder: Path) -> Mapping[str, int]:
-    """Check a run and the examination in it; return the number of checked items by kind.
+    """Check a run and its holdout evaluation; return the number of checked items by kind.
 
     Raises:
         ArchiveCorrupt: there is a fault; names the first one.
@@ -33,22 +30,6 @@ def verify(folder: Path) -> Mapping[str, int]:
         examined = _verify_folder(folder / "holdout")
         return {**counts, **{f"holdout_{name}": count for name, count in examined.items()}}
     return counts
-
-
-def verify_file(file: Path) -> Mapping[str, int]:
-    """Check each checksum in the manifest of a packed run, then ``verify`` it; raises like both and ``unpack``."""
-    with tempfile.TemporaryDirectory(prefix="dgm-") as scratch:
-        manifest = unpack(file, Path(scratch, "run"))
-        try:
-            return {"members": len(manifest.members), **verify(Path(scratch, "run"))}
-        except ArchiveCorrupt as error:
-            raise ArchiveCorrupt(str(error).replace(str(Path(scratch, "run")), str(file))) from error
-
-
-def verify_named(name: str) -> Mapping[str, int]:
-    """Check a run or a packed run by its name or path; raises like ``locate_run``, ``verify`` and ``verify_file``."""
-    place = locate_run(name)
-    return verify(place) if place.is_dir() else verify_file(place)
 
 
 def _verify_folder(folder: Path) -> Mapping[str, int]:

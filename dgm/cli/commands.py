@@ -78,7 +78,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),
             CommandSpec(
-                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
+                "archive gc", "dgm.cli.cleaning:clean_command", "Show, or remove, what runs no longer need."
             ),
         ),
     ),
@@ -111,7 +111,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "archive rm": "dgm archive gc RUN --whole --delete",
+    "archive pack": "dgm export RUN FILE.dgm",
+    "archive unpack": "dgm export FILE.dgm FOLDER/",
+    "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+}
 """Former command → its form of today."""
 
 

@@ -8,8 +8,7 @@ from math import ceil
 from statistics import fmean
 
 from dgm.comparison.subjects import ComparedRun
-from dgm.export.table_files import write_csv
-from dgm.export.tables import Cell, ColumnKind
+from dgm.exports.tables import Cell, ColumnKind, write_csv
 from dgm.report.curve import CurvePoint
 from dgm.report.drawing import Axes, SvgDrawing, stairs_path
 from dgm.show.safe import one_line

@@ -187,7 +187,7 @@ def grader_notes(run: Run) -> Sequence[str]:
 
 
 def missing_traces(run: Run) -> Sequence[str]:
-    """Return a sentence if traces are missing; their content is not read (``dgm archive verify`` reads it)."""
+    """Return a sentence if traces are missing; their content is not read."""
     named = {digest for (digest,) in run.store.query(_NAMED, (run.tree.seq,))}
     there = len(named & _list_traces(run.folder / "traces"))
     if there == len(named):

@@ -16,8 +16,8 @@ from typing import Any
 from dgm.bounded_reading import parse_json
 from dgm.domain import Entry
 from dgm.errors import UserError
+from dgm.exports.scrub import LocalIdentity, Scrubber
 from dgm.folders import FILE, PROGRAM, read_file
-from dgm.publish.scrubbing import LocalIdentity, Scrubber
 from dgm.sessions.agent_setups import AgentSetup, Kind
 from dgm.toml_files import format_key, format_value, parse_toml
 
@@ -91,7 +91,7 @@ class _Importer:
     def __init__(self, root: Path, setup: AgentSetup) -> None:
         self._root = root
         self._setup = setup
-        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).needles(()))
+        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).patterns(()))
         self._result = ImportedSetup()
 
     def run(self) -> ImportedSetup:

@@ -101,7 +101,7 @@ def test_agents_leave_the_same_patches_again(dgm, searched):
 
 
 def test_a_packed_run_replays_too(dgm, searched, tmp_path):
-    dgm("archive", "pack", "small", tmp_path / "small.dgm")
+    dgm("export", "small", tmp_path / "small.dgm")
     assert dgm.json("replay", tmp_path / "small.dgm", "decisions")["identical"]
     assert dgm.json("replay", tmp_path / "small.dgm", "lineage", "1")["identical"]
     done = dgm("replay", tmp_path / "small.dgm", "lineage", "1", "--live", "offline", code=2)

@@ -143,4 +143,4 @@ def test_commands_work_on_the_run(dgm, searched):
     dgm("tree", NAME)
     dgm("show", NAME, "seed")
     dgm("replay", NAME, "decisions")
-    dgm("archive", "verify", NAME)
+    dgm("export", NAME, dgm.archive / "verified.dgm")

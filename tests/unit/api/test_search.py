@@ -95,7 +95,6 @@ def test_flags_and_commands_become_arguments():
     ("said", "words"),
     [
         ("--max-usd 3: the evaluation has cost 4 USD", "max_usd 3: the evaluation has cost 4 USD"),
-        ("unpack it first: dgm archive unpack a.dgm", 'unpack it first: dgm.unpack("a.dgm")'),
         ("(see dgm benchmark show mine)", '(see dgm.suite("mine"))'),
         ("see which there are with: dgm list", "see which there are with: dgm.runs()"),
         ("dgm replay archive/a decisions", 'dgm.open("archive/a").replay.decisions()'),
