@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dgm import __version__, references
+from dgm import __version__, plugins
 from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
@@ -321,16 +321,21 @@ def record_of(folder: Path, settings: Settings, parts: RunParts) -> Mapping[str,
         },
         run_settings.NATIVE_NAMES: True,
         PROMPTS: load_shipped(),
-        **({OBJECTS: objects} if (objects := references.record_versions(_find_references(settings))) else {}),
+        **({OBJECTS: objects} if (objects := _object_versions(settings)) else {}),
     }
 
 
-def _find_references(settings: Settings) -> Mapping[str, Sequence[str]]:
-    """Return the names in the settings that may be references, by kind."""
-    return {
+def _object_versions(settings: Settings) -> Mapping[str, Mapping[str, str | None]]:
+    """Return the version of each object that the settings name by reference, by kind."""
+    names = {
         "policies": [settings.policy.name],
         "operators": settings.operator_names,
         "benchmarks": benchmark_parts(settings.benchmark),
+    }
+    return {
+        group: {name: plugins.digest_of(group, name) for name in group_names if plugins.is_reference(name)}
+        for group, group_names in names.items()
+        if any(map(plugins.is_reference, group_names))
     }
 
 
@@ -342,7 +347,7 @@ def warn_changed_objects(run: Run) -> None:
     """
     for group, versions in run.config.get(OBJECTS, {}).items():
         for name, version in versions.items():
-            if references.digest_of(group, name) != version:
+            if plugins.digest_of(group, name) != version:
                 log.warning("%s: %s, one of its %s, has changed since the run began", run.name, name, group)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dgm import references
+from dgm import plugins
 from dgm.errors import UserError
 from dgm.models.scripted import Script, lend_script
 
@@ -20,7 +20,7 @@ def name_of(group: str, given: Any) -> str | None:  # noqa: ANN401  (a name, a p
     """
     if given is None or isinstance(given, str):
         return given
-    return str(given) if isinstance(given, Path) else references.lend_object(group, given)
+    return str(given) if isinstance(given, Path) else plugins.lend_object(group, given)
 
 
 def model_of(given: str | Script | None) -> str | None:

@@ -7,7 +7,7 @@ from dgm.archive.tree import Tree
 from dgm.config import PolicySettings, Settings
 from dgm.domain import AgentId
 from dgm.errors import UserError
-from dgm.plugins import check_shape, find_plugin, make_plugin
+from dgm.plugins import check_shape, find_plugin, is_lent, is_reference, make_plugin
 from dgm.policies.composed import Composed, Composition
 from dgm.policies.operators import operator_rule, whole
 from dgm.policies.rules import (
@@ -21,7 +21,6 @@ from dgm.policies.rules import (
 )
 from dgm.policies.seed_share import FirstChildInTime
 from dgm.protocols import Needs, Policy
-from dgm.references import is_lent, is_reference
 
 POLICIES = {
     "lineage": "dgm.policies.lineage:LINEAGE",

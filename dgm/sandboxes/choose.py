@@ -12,7 +12,7 @@ from dgm.archive.live_nodes import NodeState, remove_live_nodes, write_live_node
 from dgm.config import Settings
 from dgm.errors import Infrastructure, UserError
 from dgm.live_telling import TELL_S, tell_changes
-from dgm.plugins import open_plugin
+from dgm.plugins import make_plugin
 from dgm.protocols import SandboxEngine
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.context import SandboxContext
@@ -91,7 +91,7 @@ def choose(name: str = "auto", settings: Settings | None = None) -> SandboxEngin
 def open_kind(kind: str, settings: Settings | None = None) -> SandboxEngine:
     """Return the engine of a kind of sandbox, whatever engine a command names; raise as ``choose``."""
     context = SandboxContext(kind, settings or Settings())
-    return cast("SandboxEngine", open_plugin("sandboxes", kind, context, BUILTIN, SHAPE))
+    return cast("SandboxEngine", make_plugin("sandboxes", kind, context, BUILTIN, SHAPE))
 
 
 def choose_auto() -> AutoChoice:
