@@ -20,6 +20,7 @@ from dgm.analysis.goals import open_goals, refuse_unreachable
 from dgm.archive.events import Control, Event, Recorded, RunStarted
 from dgm.archive.live_calls import remove_live_calls, write_live_calls
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
@@ -32,7 +33,6 @@ from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
 from dgm.gateway.server import Gateway, LendingRules
-from dgm.live_telling import tell_changes
 from dgm.meta import registry
 from dgm.meta.editors import freeze_editor, load_editor
 from dgm.meta.prompts import KEY as PROMPTS
@@ -44,7 +44,7 @@ from dgm.models.builtin import DryRun
 from dgm.models.choose import OFFLINE, OFFLINE_VERSION, all_names, drawing_of, open_models
 from dgm.policies.registry import POLICIES, open_policy, refuse_idle
 from dgm.protocols import Benchmark, LentModel, Needs, Operator, SandboxEngine, WireModel
-from dgm.sandboxes.choose import choose, tell_nodes
+from dgm.sandboxes.choose import choose, publish_changes, tell_nodes
 from dgm.sandboxes.engine_address import note_engine
 from dgm.sandboxes.threads import allow_threads
 from dgm.search import run_settings
@@ -54,7 +54,6 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
 from dgm.search.stopping import perform_until_stopped
-from dgm.this_machine import machine_name
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
 
@@ -389,7 +388,7 @@ async def open_worker(
         rules = LendingRules(settings.models.aliases, drawing_of(settings), run_settings.fixed_name_of(run))
         async with (
             Gateway(folder, journal, models, ledger, limits, rules) as gateway,
-            tell_changes(
+            publish_changes(
                 gateway.caller.count_live,
                 partial(write_live_calls, run.folder),
                 partial(remove_live_calls, run.folder),

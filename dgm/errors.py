@@ -94,7 +94,7 @@ class Infrastructure(DgmError, OSError):
 
 
 class StoodStill(Infrastructure):
-    """Work failed while dgm itself was stopped or suspended (``dgm.standstill``); nothing is wrong otherwise."""
+    """Work failed while dgm itself was stopped or suspended (``dgm.processes``); nothing is wrong otherwise."""
 
 
 class ProviderRefuses(Infrastructure):

@@ -13,10 +13,10 @@ from pathlib import Path
 from dgm.archive.repository import tree_id
 from dgm.benchmarks.suite_files import TaskRecord
 from dgm.bounded_reading import parse_json
+from dgm.config.toml_files import parse_toml
 from dgm.domain import TaskId
 from dgm.errors import UserError
 from dgm.folders import read_folder
-from dgm.toml_files import parse_toml
 
 FILE = "calibration.jsonl"
 LINE_BYTES = 20_000

@@ -9,9 +9,9 @@ from dgm import assemble
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
 from dgm.config.resolving import leaves, resolve_layers
+from dgm.config.toml_files import format_key, format_value
 from dgm.errors import UserError
 from dgm.experiments.sweep_file import NAME, SweepFile, Variant
-from dgm.toml_files import format_key, format_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.opening import find_suite_folder, is_local, open_suite, parts
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts, list_facts
+from dgm.config.toml_files import LIMIT_BYTES
 from dgm.domain import SEED, AgentId, Tally, TaskId, Verdict
 from dgm.errors import DgmError
 from dgm.folders import read_file
@@ -24,7 +25,6 @@ from dgm.sessions.suites import NoSandboxEngine
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import count_text, tally_text
-from dgm.toml_files import LIMIT_BYTES
 
 MODULES = 12
 """Maximum number of modules that are listed."""

@@ -9,11 +9,11 @@ from dgm.analysis.summary import changes_of
 from dgm.archive.changes import format_assignments
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
+from dgm.config.toml_files import format_key, format_value
 from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
 from dgm.simulate import PLAN as SIMULATION
-from dgm.toml_files import format_key, format_value
 
 FLAGS: Mapping[str, str] = {
     "benchmark": "--benchmark",

@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dgm.bounded_reading import parse_json
+from dgm.config.toml_files import format_key, format_value, parse_toml
 from dgm.domain import Entry
 from dgm.errors import UserError
 from dgm.exports.scrub import LocalIdentity, Scrubber
 from dgm.folders import FILE, PROGRAM, read_file
 from dgm.sessions.agent_setups import AgentSetup, Kind
-from dgm.toml_files import format_key, format_value, parse_toml
 
 FILE_BYTES, MAX_BYTES, MAX_FILES, MAX_DEPTH = 1_000_000, 3_000_000, 400, 10
 SERVER_FILES = 50

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from dgm.toml_files import read_toml
+from dgm.config.toml_files import read_toml
 
 
 class Kind(StrEnum):

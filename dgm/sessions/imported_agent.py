@@ -13,14 +13,14 @@ from typing import Any
 
 from dgm.archive.snapshots import write_folder
 from dgm.bounded_reading import parse_json
+from dgm.config.toml_files import format_value, parse_toml
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.meta.contract import FILE, read_contract
-from dgm.npm_locks import LOCK, MANIFEST, check_lock, first_error
 from dgm.paths import asset
+from dgm.sandboxes.npm_locks import LOCK, MANIFEST, check_lock, first_error
 from dgm.sessions.agent_import import ImportedSetup, Remark, import_setup
 from dgm.sessions.agent_setups import ON_REQUEST, AgentSetup, Kind, load_setups
-from dgm.toml_files import format_value, parse_toml
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
 NPM_S, VERSION_S = 180.0, 20.0

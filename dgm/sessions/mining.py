@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import Environment, ask_tool
 from dgm.benchmarks.grade import Survey
@@ -42,7 +43,6 @@ from dgm.protocols import SandboxEngine
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sessions.mining_checks import check_counts, check_folders, check_reports, parse_since
 from dgm.sessions.mining_options import USUAL_BUGS, Funnel, MiningOptions, Tell
-from dgm.this_machine import machine_name
 
 P = ParamSpec("P")
 T = TypeVar("T")

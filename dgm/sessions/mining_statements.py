@@ -4,13 +4,13 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.mining.statements import Ask
 from dgm.config import Settings
 from dgm.domain import Budget
 from dgm.messages import Request
 from dgm.meta.answers import ask_until_readable, read_object
 from dgm.protocols import SandboxEngine, SandboxSpec
-from dgm.this_machine import machine_name
 from dgm.worker.solving import SolveContext, UsageJournal, open_bench
 from dgm.worker.supplies import USUAL
 

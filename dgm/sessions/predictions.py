@@ -13,6 +13,7 @@ from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Split, Task, TaskId
@@ -25,7 +26,6 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.sessions.evaluation_folder import EvaluationSession, OpenSearch, make_slug, open_evaluation
 from dgm.show.evaluate_rows import EvaluationReport
-from dgm.this_machine import machine_name
 
 NOBODY = "none"
 """Placeholder for a model's name."""

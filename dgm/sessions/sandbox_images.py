@@ -5,13 +5,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dgm.archive.this_machine import machine_name
 from dgm.errors import Infrastructure
 from dgm.sandboxes import recipes
 from dgm.sandboxes.bubblewrap import BubblewrapEngine
 from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.sandboxes.image_store import AGENT
-from dgm.this_machine import machine_name
 
 USUAL = ("python",)
 """Recipes that are built where none is named."""

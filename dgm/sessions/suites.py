@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks import verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -18,11 +19,10 @@ from dgm.config import BenchmarksSettings, resolve
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed
+from dgm.processes import repeat_after_standstill
 from dgm.protocols import Benchmark, InImage, SandboxEngine, SandboxSpec
 from dgm.sandboxes import recipes
 from dgm.sessions.image_states import find_image_states
-from dgm.standstill import repeat_after_standstill
-from dgm.this_machine import machine_name
 
 FOLDER = ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)")
 SEVERAL = ("A+B", "several of these as one")

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from dgm.analysis.lookups import read_births
+from dgm.archive.conversations import Thread, Turn
 from dgm.archive.events import AgentBorn, ModelCalled
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.archive.traces import Traces
-from dgm.conversations import Thread, Turn
 from dgm.domain import ActionId, AgentId
 from dgm.messages import Role, ToolCall
 from dgm.show.agents import root_text

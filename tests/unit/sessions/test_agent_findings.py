@@ -9,8 +9,8 @@ from dgm.config import LimitSettings
 from dgm.domain import Entry
 from dgm.messages import WireProtocol
 from dgm.meta.contract import Contract
-from dgm.npm_locks import find_install_scripts
 from dgm.protocols import Completed, DryCalls, Work
+from dgm.sandboxes.npm_locks import find_install_scripts
 from dgm.sessions.agent_findings import Level, judge_files, judge_inspection
 from dgm.worker.inspection import Inspection, PackagesInstalled
 

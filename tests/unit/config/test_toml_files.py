@@ -7,10 +7,10 @@ import pytest
 
 from dgm.benchmarks.toml_table import Table
 from dgm.config import resolve
+from dgm.config.toml_files import NotToml, parse_toml, read_toml
 from dgm.domain import Entry
 from dgm.errors import AgentFault, UserError
 from dgm.meta.contract import read_contract
-from dgm.toml_files import NotToml, parse_toml, read_toml
 
 BOM = codecs.BOM_UTF8
 

@@ -4,9 +4,9 @@ import pytest
 
 from dgm.benchmarks.dockerfiles import read_dockerfile
 from dgm.benchmarks.task_images import TaskImage
-from dgm.dockerignore import MOST_PATTERNS, docker_context
 from dgm.domain import Entry
 from dgm.errors import UserError
+from dgm.folders import MOST_PATTERNS, docker_context
 
 FILES = (
     "Dockerfile", "a.md", "b.py", "#c", "app/a.md", "app/answers/fix.txt", "app/deep/answers/x/y.txt", "app/tempa",

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dgm.conversations import collect_threads, main_conversation
+from dgm.archive.conversations import collect_threads, main_conversation
 from dgm.domain import Usage
 from dgm.messages import Message, Reply, Request, Role, Tool, ToolCall, WireProtocol, WireReply
 from dgm.wires import WIRES, whole_of
 
-RECORDED = Path(__file__).parent / "gateway" / "conversations"
+RECORDED = Path(__file__).parents[1] / "gateway" / "conversations"
 BASH = Tool("bash", "runs a command", {"type": "object", "properties": {"command": {"type": "string"}}})
 TASK = Tool("task", "starts a helper", {"type": "object", "properties": {"prompt": {"type": "string"}}})
 MAIN, HELPER, TITLE = "You are a coding agent.", "You are a helper.", "Write a title."

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from dgm.volatile_text import Conditions, Masks, check_patterns, mask_text
+from dgm.archive.volatile_text import Conditions, Masks, check_patterns, mask_text
 
 THEN, NOW = date(2026, 11, 28), date(2026, 12, 1)
 BOTH = Conditions(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, boot, machine_name, pid_space
+from dgm.archive.this_machine import _FIRST_PID_NAMESPACE, _find_linux_id, boot, machine_name, pid_space
 
 ONE, TWO = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 CONTAINER = _FIRST_PID_NAMESPACE + 7
@@ -87,9 +87,7 @@ def test_without_a_boot_pids_count_on_one_machine_only(monkeypatch):
     assert pid_space().startswith("a-mac/")
 
 
-LOOK = (
-    "from dgm.this_machine import pid_space, machine_name, boot; print(pid_space(), machine_name(), boot())"
-)
+LOOK = "from dgm.archive.this_machine import pid_space, machine_name, boot; print(pid_space(), machine_name(), boot())"
 
 
 @pytest.mark.starts_processes
