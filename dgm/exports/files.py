@@ -1,12 +1,14 @@
 """New files and folders that appear whole or not at all, and never replace an existing one."""
 
 import contextlib
+import errno
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dgm.archive.lock import error_of_write
 from dgm.errors import DgmError, UserError
 
 
@@ -57,6 +59,8 @@ def _draft(target: Path) -> Iterator[Path]:
     except DgmError:
         raise
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise error_of_write(target, error) from error
         raise UserError(f"{target}: cannot be written: {error.strerror or error}") from error
 
 

@@ -51,7 +51,7 @@ class _Step:
     """Paths that differ from the previous step."""
 
 
-def write_source(run: Run, agent: Agent, target: Path) -> Mapping[str, int]:
+def write_source(run: Run, agent: Agent, target: Path) -> dict[str, int]:
     """Make a new folder with an agent's files, as a git repository; return the numbers of files and of its steps.
 
     The branch ``agents/N`` ends with the step that made agent N of the lineage; ``main`` is the agent itself. Where the

@@ -3,7 +3,7 @@
 The log is append-only, and an event's data is on disk before the event. So all events up to any one are a consistent
 run, and a run can be packed while it is written. Traces that no such event names are left out. The log is rewritten
 instead of copied. Its bodies change where something is replaced, and a copy's pages would reveal the writer's history.
-``container`` defines the file format.
+``dgm.archive.packed`` defines the file format.
 """
 
 import hashlib

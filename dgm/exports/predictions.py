@@ -1,7 +1,6 @@
 """An agent's patches as predictions in SWE-bench's format, of the search or of an evaluation."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.analysis.summary import models_of
@@ -9,25 +8,16 @@ from dgm.archive.run import Run
 from dgm.domain import Agent, TaskId
 from dgm.errors import UserError
 from dgm.evaluation.exam import find_candidate
-from dgm.evaluation.predictions import ExportCounts, export_patches
+from dgm.evaluation.predictions import export_patches
 
 SWEBENCH = "swebench:"
 IN_MIXED = "swebench-"
 """Prefix of the ids of SWE-bench's tasks in a mixed benchmark, before the slash."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPredictions:
-    """A file of predictions that was written."""
-
-    model: str
-    """``model_name_or_path`` of the predictions."""
-    counts: ExportCounts
-
-
 def write_predictions(
     run: Run, agent: Agent, file: Path, evaluation: str | None = None
-) -> WrittenPredictions:
+) -> tuple[str, dict[str, int]]:
     """Write the patches of an agent's graded first attempts, all of them or nothing.
 
     Args:
@@ -35,6 +25,9 @@ def write_predictions(
         agent: the agent.
         file: a new ``.jsonl`` or ``.json`` file.
         evaluation: the name of an evaluation's folder in the run's, or its path; None: those of the search.
+
+    Returns:
+        ``model_name_or_path`` of the predictions, and the numbers of what was written and left out.
 
     Raises:
         UserError: there is no such evaluation or nothing to write, or it cannot be written there.
@@ -46,9 +39,16 @@ def write_predictions(
         if candidate is None:
             raise UserError(f"{source.folder}: agent {agent.id} was not evaluated there")
         model = f"dgm/{run.name}/{agent.id}+{models_of(source)['solve']}"
-        mixed = _is_mixed(source.settings()["benchmark"])
-        counts = export_patches(source, candidate, model, file, _inner_task if mixed else lambda task: task)
-    return WrittenPredictions(model, counts)
+        parts = source.settings()["benchmark"].split("+")
+        is_mixed = len(parts) > 1 and any(part.startswith(SWEBENCH) for part in parts)
+        counts = export_patches(
+            source, candidate, model, file, _inner_task if is_mixed else lambda task: task
+        )
+    return model, {
+        "predictions": counts.written,
+        "other_benchmarks": counts.elsewhere,
+        "not_text": counts.not_text,
+    }
 
 
 def _open_evaluation(run: Run, name: str) -> Run:
@@ -57,11 +57,6 @@ def _open_evaluation(run: Run, name: str) -> Run:
             return Run.open(folder)
     known = ", ".join(sorted(path.parent.name for path in run.folder.glob("*/run.json")))
     raise UserError(f"no evaluation {name!r} (in {run.folder}: {known or 'none'})", argument="evaluation")
-
-
-def _is_mixed(benchmark: str) -> bool:
-    parts = benchmark.split("+")
-    return len(parts) > 1 and any(part.startswith(SWEBENCH) for part in parts)
 
 
 def _inner_task(task: TaskId) -> str | None:

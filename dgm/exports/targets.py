@@ -9,9 +9,17 @@ from pydantic import BaseModel, ConfigDict
 
 from dgm.analysis.agent_names import find_agent
 from dgm.archive.finding import SUFFIX
+from dgm.archive.packed import find_addresses, unpack
 from dgm.archive.run import Run
 from dgm.domain import Agent
 from dgm.errors import UserError
+from dgm.exports.git import write_patch, write_source
+from dgm.exports.graph import write_graph
+from dgm.exports.pack import pack
+from dgm.exports.predictions import write_predictions
+from dgm.exports.scrub import LocalIdentity
+from dgm.exports.tables import EVALUATIONS, SPEND, write_table
+from dgm.exports.trajectories import write_trajectories
 
 
 class Content(StrEnum):
@@ -114,80 +122,48 @@ def export_content(
         ArchiveCorrupt: something in the run is damaged.
     """
     if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES):
-        raise UserError(
-            f"{target}: the {content} of the whole run is exported; leave out {agent!r}", argument="agent"
-        )
+        raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}", argument="agent")
     if evaluation is not None and content is not Content.PREDICTIONS:
         raise UserError(f"{target}: only predictions are of an evaluation", argument="evaluation")
     wanted = find_agent(run, agent or "best") if agent is not None or content in _OF_AGENT else None
-    more: dict[str, object] = {}
+    replaced: dict[str, int] = {}
+    model = None
     match content, wanted:
         case Content.RUN, _:
-            counts, more = _write_run(run, target, force_agents)
+            if target.suffix.lower() != SUFFIX:
+                raise UserError(
+                    f"{target}: {run.name} is not packed; copy its folder, or name a {SUFFIX} file"
+                )
+            manifest = pack(run.folder, target, LocalIdentity.here(), force_agents=force_agents)
+            counts, replaced = {**manifest.counts, "bytes": target.stat().st_size}, manifest.replaced
         case Content.TRAJECTORIES, _:
-            from dgm.exports.scrub import LocalIdentity
-            from dgm.exports.trajectories import write_trajectories
-
             counts = write_trajectories(run, wanted, target, LocalIdentity.here())
-        case _, Agent():
-            counts, more = _write_agent(run, content, wanted, target, evaluation)
         case Content.GENEALOGY, _:
-            from dgm.exports.graph import write_graph
-
             counts = {"agents": write_graph(run, target)}
+        case ((Content.EVALUATIONS | Content.SPEND), _):
+            table = SPEND if content is Content.SPEND else EVALUATIONS
+            counts = {"rows": write_table(run, table, target)}
+        case Content.SOURCE, Agent():
+            counts = write_source(run, wanted, target)
+        case Content.PATCH, Agent():
+            counts = {"commits": write_patch(run, wanted, target)}
+        case _, Agent():
+            model, counts = write_predictions(run, wanted, target, evaluation)
         case _:
-            from dgm.exports import tables
-
-            table = tables.SPEND if content is Content.SPEND else tables.EVALUATIONS
-            counts = {"rows": tables.write_table(run, table, target)}
-    return Exported.model_validate(
-        {
-            "run": run.name,
-            "agent": wanted.id if wanted else None,
-            "what": content,
-            "target": str(target),
-            "counts": dict(counts),
-            **more,
-        }
+            raise AssertionError("an agent is found or refused")
+    return Exported(
+        run=run.name,
+        agent=wanted.id if wanted else None,
+        what=content,
+        target=str(target),
+        counts=counts,
+        replaced=replaced,
+        model_name_or_path=model,
     )
 
 
-def _write_run(run: Run, target: Path, force_agents: bool) -> tuple[Mapping[str, int], dict[str, object]]:
-    from dgm.exports.pack import pack
-    from dgm.exports.scrub import LocalIdentity
-
-    if target.suffix.lower() != SUFFIX:
-        raise UserError(f"{target}: {run.name} is not packed; copy its folder, or name a {SUFFIX} file")
-    manifest = pack(run.folder, target, LocalIdentity.here(), force_agents=force_agents)
-    counts = {**manifest.counts, "bytes": target.stat().st_size}
-    return counts, {"replaced": manifest.replaced}
-
-
-def _write_agent(
-    run: Run, content: Content, agent: Agent, target: Path, evaluation: str | None
-) -> tuple[Mapping[str, int], dict[str, object]]:
-    from dgm.exports import git
-    from dgm.exports.predictions import write_predictions
-
-    if content is Content.SOURCE:
-        return git.write_source(run, agent, target), {}
-    if content is Content.PATCH:
-        return {"commits": git.write_patch(run, agent, target)}, {}
-    written = write_predictions(run, agent, target, evaluation)
-    counts = written.counts
-    names = {"predictions": counts.written, "other_benchmarks": counts.elsewhere, "not_text": counts.not_text}
-    return names, {"model_name_or_path": written.model}
-
-
 def unpack_to(file: Path, target: Path) -> Exported:
-    """Make an ordinary run of a packed one.
-
-    Raises:
-        UserError: the folder exists, or the file is no packed run or is made by a newer dgm.
-        ArchiveCorrupt: the file is damaged.
-    """
-    from dgm.archive.packed import find_addresses, unpack
-
+    """Make an ordinary run of a packed one; raises like ``unpack``."""
     manifest = unpack(file, target)
     with Run.open(target) as run:
         addresses = tuple(sorted(find_addresses(run.config)))

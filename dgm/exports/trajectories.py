@@ -54,7 +54,7 @@ class _File:
 
 def write_trajectories(
     run: Run, agent: Agent | None, target: Path, identity: LocalIdentity
-) -> Mapping[str, int]:
+) -> dict[str, int]:
     """Write the trajectories of all evaluations of a run, or of one agent's, into a new folder.
 
     Args:
