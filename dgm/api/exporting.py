@@ -38,7 +38,7 @@ def export(
     name = None if target is None else agent
     path = agent if target is None else target
     if path is None or isinstance(path, int):
-        raise UserError("name the new file or folder", argument="target")
+        raise UserError("name the new file or folder, for example best/ or spend.csv")
     file = locate_run(str(run))
     unpacks = file.is_file() and name is None
     content = choose_content(str(path), what, Content.RUN if unpacks else None)

@@ -122,7 +122,7 @@ def export_content(
         ArchiveCorrupt: something in the run is damaged.
     """
     if agent is not None and content not in (*_OF_AGENT, Content.TRAJECTORIES):
-        raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}", argument="agent")
+        raise UserError(f"{target}: {content} is of the whole run; leave out {agent!r}")
     if evaluation is not None and content is not Content.PREDICTIONS:
         raise UserError(f"{target}: only predictions are of an evaluation", argument="evaluation")
     wanted = find_agent(run, agent or "best") if agent is not None or content in _OF_AGENT else None
