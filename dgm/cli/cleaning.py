@@ -4,8 +4,8 @@ import sys
 
 from dgm.api.cleaning import Cleanup, clean
 from dgm.cli.app import derive
-from dgm.show.runs import size_text
-from dgm.show.safe import one_line
+from dgm.render.fmt import size as size_text
+from dgm.render.safe import one_line
 
 
 def show_cleanup(cleanup: Cleanup) -> None:

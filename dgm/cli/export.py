@@ -10,8 +10,8 @@ from dgm.api.exporting import export as export_run
 from dgm.cli.app import derive
 from dgm.errors import UserError
 from dgm.exports.targets import Content, Exported
-from dgm.show.safe import one_line
-from dgm.show.words import count_text
+from dgm.render.fmt import count as count_text
+from dgm.render.safe import one_line
 
 _NOUNS = {
     "rows": "row",

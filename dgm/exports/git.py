@@ -22,7 +22,7 @@ from dgm.domain import Agent, CommitId, Snapshot
 from dgm.errors import UserError
 from dgm.exports.files import new_file, new_folder
 from dgm.meta.seed_origin import load_origin
-from dgm.show.safe import neutralise, one_line
+from dgm.render.safe import neutralise, one_line
 
 TITLE_CHARS = 72
 NAME_CHARS = 30

@@ -15,7 +15,7 @@ from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.exports.files import new_file
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 if TYPE_CHECKING:
     from networkx import DiGraph

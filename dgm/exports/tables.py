@@ -21,7 +21,7 @@ from dgm.archive.spend import CHECK_ROLE
 from dgm.domain import NO_ACTION
 from dgm.errors import UserError
 from dgm.exports.files import new_file
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 PIECE = 50_000
 """Maximum number of rows that are held at once."""

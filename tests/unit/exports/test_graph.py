@@ -11,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.domain import AgentId
 from dgm.errors import UserError
 from dgm.exports.graph import write_graph
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 pytestmark = pytest.mark.starts_processes
 

@@ -12,7 +12,7 @@ from dgm.domain import Verdict
 from dgm.errors import UserError
 from dgm.exports import tables
 from dgm.exports.tables import EVALUATIONS, SPEND, write_table
-from dgm.show.safe import neutralise
+from dgm.render.safe import neutralise
 
 pytestmark = pytest.mark.slow
 
