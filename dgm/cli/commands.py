@@ -100,10 +100,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
             ),
-            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            CommandSpec(
-                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
-            ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
     ),
@@ -111,7 +107,20 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "agent list": "dgm run --help",
+    "archive gc": "dgm doctor --clean",
+    "archive rm": "dgm doctor --clean RUN",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "sandbox": "dgm doctor --build",
+    "sandbox build": "dgm doctor --build",
+    "sandbox gc": "dgm doctor --clean",
+    "sandbox list": "dgm doctor",
+    "settings": "dgm doctor --settings",
+}
 """Former command → its form of today."""
 
 

@@ -85,7 +85,7 @@ class PolicySettings(Section):
     """Rules that choose the next step."""
 
     name: str = "lineage"
-    """One of those that ``dgm docs policies`` describes, or the name of an installed plug-in, or ``module:Class`` of
+    """A built-in policy, such as ``hgm``, or the name of an installed plug-in, or ``module:Class`` of
     your own."""
     gate: str | None = None
     """Expand or evaluate; default: the policy's own. So with each of the following."""

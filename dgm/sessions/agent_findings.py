@@ -200,7 +200,7 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
     for code, refusal in calls.refusals.items():
         if code != "model_not_found":
-            write = "the agent: leave it out, or ask for what is offered (dgm docs models)"
+            write = "the agent: leave it out, or ask for what is offered"
             yield Finding(Level.WARNING, "refused", f"{code}: {refusal}", write)
     lists = {"": calls.left_out, "behind another protocol: ": calls.lost_in_translation}
     if message := "; ".join(title + ", ".join(names) for title, names in lists.items() if names):

@@ -24,7 +24,7 @@ from dgm.sessions.image_states import find_image_states
 from dgm.standstill import repeat_after_standstill
 from dgm.this_machine import machine_name
 
-FOLDER = ("FOLDER", "a folder with a suite.toml (dgm docs suites says how to make one)")
+FOLDER = ("FOLDER", "a folder with a suite.toml")
 SEVERAL = ("A+B", "several of these as one")
 Tick = Callable[[TaskId, Sequence[str]], None]
 """Callback that takes a task and what is wrong with it."""
