@@ -19,9 +19,8 @@ if TYPE_CHECKING:
         evaluate_async,
         grade_predictions,
     )
-    from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.machine import build_images, doctor, settings
     from dgm.api.runs import runs
-    from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import (
         Budget,
         Evolution,
@@ -69,7 +68,6 @@ __all__ = [
     "Evolution",
     "EvolveArguments",
     "GradeArguments",
-    "MachineView",
     "MiningOptions",
     "PartEffect",
     "ResumeArguments",
@@ -86,7 +84,6 @@ __all__ = [
     "calibrate_suite",
     "check_agent",
     "clean",
-    "clean_sandboxes",
     "compare",
     "doctor",
     "evaluate",
@@ -96,7 +93,6 @@ __all__ = [
     "families",
     "filter_suite",
     "grade_predictions",
-    "images",
     "import_suite",
     "init_agent",
     "merge_suites",
@@ -118,7 +114,6 @@ __all__ = [
     "sweep",
     "trust",
     "unpack",
-    "variables",
     "verify",
 ]
 
@@ -136,12 +131,11 @@ _PLACES = {
         "grade_predictions",
     ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
-    "machine": ("MachineView", "doctor", "settings", "variables"),
+    "machine": ("build_images", "doctor", "settings"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
-    "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
         "MiningOptions",
         "SuiteView",

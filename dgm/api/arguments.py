@@ -32,8 +32,10 @@ def model_of(given: str | Script | None) -> str | None:
     return given if given is None or isinstance(given, str) else lend_script(given)
 
 
-def assignments_of(settings: Mapping[str, Any] | None) -> Sequence[str]:
-    """Return settings as ``--set`` takes them."""
+def assignments_of(settings: Mapping[str, Any] | Sequence[str] | None) -> Sequence[str]:
+    """Return settings as ``--set`` takes them; the command line gives such texts already."""
+    if settings is not None and not isinstance(settings, Mapping):
+        return settings
     return [f"{key}={json.dumps(value)}" for key, value in (settings or {}).items()]
 
 

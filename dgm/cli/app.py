@@ -5,6 +5,7 @@
 * positional parameters become arguments, keyword-only ones options (``max_usd`` → ``--max-usd``);
 * a parameter keeps only the types that a command line can give (``str | Policy`` → ``str``); one without any, and
   the callbacks ``watcher`` and ``on_event``, is left out and has its default;
+* ``on_step`` shows the steps of the work on standard error;
 * ``settings`` becomes ``--set KEY=VALUE``, repeatable, and arrives as a list of such texts;
 * ``--json`` prints the returned view as JSON; without it, a renderer prints it.
 
@@ -28,7 +29,7 @@ from dgm.errors import UserError
 from dgm.show.safe import one_line
 
 T = TypeVar("T")
-CALLBACKS = ("watcher", "on_event")
+CALLBACKS = ("watcher", "on_event", "on_step")
 QUESTION_CELLS = 2_000
 WIDTH = 80
 """Columns of help texts."""
@@ -106,7 +107,16 @@ def derive(
     def command(*arguments: Any, json: bool = False, trust: bool = False, **options: Any) -> int:
         if watcher and "watcher" in source.parameters:
             options["watcher"] = watcher()
-        view = call_with_consent(lambda: function(*arguments, **options), agree=trust)
+
+        def call() -> Any:
+            if "on_step" not in source.parameters:
+                return function(*arguments, **options)
+            from dgm.cli.steps import show_steps
+
+            with show_steps() as on_step:
+                return function(*arguments, on_step=on_step, **options)
+
+        view = call_with_consent(call, agree=trust)
         if json:
             print_json(view)
             return int(getattr(view, "exit_code", 0))

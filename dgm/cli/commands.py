@@ -96,10 +96,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
             ),
-            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            CommandSpec(
-                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
-            ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
     ),

@@ -46,10 +46,6 @@ CALLS = {
     "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
     "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),
     "suite.fetch": lambda run, engine: dgm.suite("tiny").fetch(engine=engine),
-    "images": lambda run, engine: dgm.images(engine=engine),
-    "build_images": lambda run, engine: dgm.build_images(engine=engine),
-    "clean_sandboxes": lambda run, engine: dgm.clean_sandboxes(engine=engine),
-    "doctor": lambda run, engine: dgm.doctor(engine=engine),
 }
 
 
