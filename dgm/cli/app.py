@@ -6,6 +6,7 @@
 * a parameter keeps only the types that a command line can give (``str | Policy`` → ``str``); one without any, and
   the callbacks ``watcher`` and ``on_event``, is left out and has its default;
 * ``on_step`` shows the steps of the work on standard error;
+* ``confirm`` asks at the terminal, and ``--yes`` answers in advance;
 * ``settings`` becomes ``--set KEY=VALUE``, repeatable, and arrives as a list of such texts;
 * ``--json`` prints the returned view as JSON; without it, a renderer prints it.
 
@@ -16,6 +17,7 @@ import inspect
 import sys
 import textwrap
 import types
+from functools import partial
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -29,7 +31,7 @@ from dgm.errors import UserError
 from dgm.show.safe import one_line
 
 T = TypeVar("T")
-CALLBACKS = ("watcher", "on_event", "on_step")
+CALLBACKS = ("watcher", "on_event", "on_step", "confirm")
 QUESTION_CELLS = 2_000
 WIDTH = 80
 """Columns of help texts."""
@@ -102,11 +104,17 @@ def derive(
         parameters.append(
             _flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
         )
+    if "confirm" in source.parameters:
+        parameters.append(_flag("yes", "Do not ask."))
     parameters.append(_flag("json", "Print JSON."))
 
-    def command(*arguments: Any, json: bool = False, trust: bool = False, **options: Any) -> int:
+    def command(
+        *arguments: Any, json: bool = False, trust: bool = False, yes: bool = False, **options: Any
+    ) -> int:
         if watcher and "watcher" in source.parameters:
             options["watcher"] = watcher()
+        if "confirm" in source.parameters:
+            options["confirm"] = partial(_confirm, yes=yes)
 
         def call() -> Any:
             if "on_step" not in source.parameters:
@@ -179,6 +187,17 @@ def confirm(question: str) -> bool:
             raise KeyboardInterrupt
         if answer.strip().lower() in ("y", "yes", "n", "no", ""):
             return answer.strip().lower().startswith("y")
+
+
+def _confirm(question: str, *, yes: bool) -> bool:
+    """Ask unless the answer is given; nobody can be asked without a terminal."""
+    line = one_line(question, QUESTION_CELLS)
+    if yes:
+        sys.stderr.write(f"{line}\n")
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(f"{line}; nobody can be asked here: add --yes to go on")
+    return confirm(f"{line}; go on?")
 
 
 def print_json(view: BaseModel | Iterable[BaseModel]) -> None:

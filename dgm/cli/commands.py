@@ -90,9 +90,13 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
                 "dgm.cli.agent:agent",
                 "Make, check and ablate an agent of yours; list the shipped ones.",
             ),
-            CommandSpec(
-                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
-            ),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark_mine:mine", "Turn a repository into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
+            CommandSpec("benchmark calibrate", "dgm.cli.benchmark_calibrate:calibrate", "Calibrate a suite."),
             CommandSpec(
                 "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
             ),
@@ -130,7 +134,7 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<11} {command.summary}" for command in group]
+        lines += [f"  {command.name:<16} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",

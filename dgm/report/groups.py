@@ -20,7 +20,7 @@ from dgm.folders import read_file
 from dgm.protocols import Benchmark
 from dgm.report.section import PageSection, html_table, interval_bar, lead_paragraph
 from dgm.search.run_settings import settings_of
-from dgm.sessions.suites import NoSandboxEngine
+from dgm.benchmarks.opening import NoSandboxEngine
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import count_text, tally_text

@@ -6,7 +6,7 @@ from pathlib import Path
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.opening import is_local, open_suite
+from dgm.benchmarks.opening import NoSandboxEngine, is_local, open_suite
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.config.resolving import read_settings_file
 from dgm.consents import Subject
@@ -15,7 +15,6 @@ from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_plan import plan_runs
 from dgm.models.reach import file_models, list_reach
 from dgm.search.run_settings import settings_of
-from dgm.sessions.suites import NoSandboxEngine
 
 
 def list_subjects(name: str, *, network: bool) -> Sequence[Subject]:
