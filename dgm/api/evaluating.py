@@ -175,7 +175,7 @@ async def _evaluate(
 
 
 @contextmanager
-def choose_conditions(  # noqa: PLR0913  (all have their usual value)
+def choose_conditions(
     session: ProgramWatcher,
     *,
     benchmark: str | Path | Benchmark | None = None,
@@ -215,7 +215,7 @@ def choose_conditions(  # noqa: PLR0913  (all have their usual value)
         )
 
 
-async def _grade(  # noqa: PLR0913  (all have their usual value)
+async def _grade(
     session: ProgramWatcher,
     file: Path,
     benchmark: str | Path | Benchmark,

@@ -121,7 +121,7 @@ class Evolution(Results):
         with in_python():
             return await self._resume(ProgramWatcher(on_event), **changes)
 
-    async def _resume(  # noqa: PLR0913  (all have their usual value)
+    async def _resume(
         self,
         session: ProgramWatcher,
         *,
@@ -151,7 +151,7 @@ class Evolution(Results):
             ending = await launch.perform(run, ready, session)
         return type(self).open(self.folder, ending)
 
-    def report(  # noqa: PLR0913  (all have their usual value)
+    def report(
         self,
         *,
         holdout: bool = False,
@@ -243,7 +243,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
     return Evolution.open(name)
 
 
-async def _evolve(  # noqa: PLR0913  (all have their usual value)
+async def _evolve(
     session: ProgramWatcher,
     *,
     config: str | Path | None = None,

@@ -125,7 +125,7 @@ async def solve_async(
         return await _solve(ProgramWatcher(None), agent, Path(repo), problem, **given)
 
 
-async def _solve(  # noqa: PLR0913  (all have their usual value)
+async def _solve(
     session: ProgramWatcher,
     agent: AgentView,
     repo: Path,

@@ -103,9 +103,7 @@ def benchmark_show(
     Raises:
         UserError: there is no such benchmark or task, or a task in it is wrong.
     """
-    opened = open_suite(
-        str(name), NoSandboxEngine(), resolve(None, assignments_of(settings), {}).benchmarks
-    )
+    opened = open_suite(str(name), NoSandboxEngine(), resolve(None, assignments_of(settings), {}).benchmarks)
     if task is not None:
         return _task_view(opened, opened.task(TaskId(task)), hidden=hidden)
     if hidden:
@@ -151,7 +149,9 @@ def benchmark_fetch(
     chosen = resolve(None, assignments_of(settings), {})
     engine = DockerEngine()
     opened = open_suite(str(name), engine, chosen.benchmarks)
-    plans = list(_plan_fetch(opened, [TaskId(task) for task in tasks], engine, chosen.benchmarks, chosen.workers))
+    plans = list(
+        _plan_fetch(opened, [TaskId(task) for task in tasks], engine, chosen.benchmarks, chosen.workers)
+    )
     questions = [plan.question for plan in plans if plan.question]
     if questions and not confirm("; ".join(questions)):
         raise UserError("nothing was fetched")
@@ -199,13 +199,17 @@ def benchmark_verify(
     chosen = resolve(None, assignments_of(settings), {})
     engine = choose(chosen.sandbox, chosen)
     opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
-    wanted = [TaskId(task) for task in dict.fromkeys(tasks)] or [task.id for _, task in list_all_tasks(opened)]
+    wanted = [TaskId(task) for task in dict.fromkeys(tasks)] or [
+        task.id for _, task in list_all_tasks(opened)
+    ]
     if not wanted:
         raise UserError(f"benchmark {opened.name!r} has no task to verify")
     for task in wanted:
         opened.task(task)
     results = call_beside_loop(lambda: asyncio.run(_verify_tasks(opened, engine, wanted, workers, on_step)))
-    problems = {task: tuple(result.defects) for task, result in results.items() if result.defects}
+    problems: dict[str, tuple[str, ...]] = {
+        task: tuple(result.defects) for task, result in results.items() if result.defects
+    }
     return VerificationView(
         benchmark=opened.name,
         version=opened.version,
@@ -226,7 +230,7 @@ def benchmark_make(
     promotion: float = 0.0,
     by: Literal["time", "repo", "random"] = "random",
     seed: int = 0,
-    image: str = "",
+    image: str | None = None,
 ) -> MadeSuiteView:
     """Make a suite of the tasks of others: merged, filtered, split anew.
 
@@ -342,7 +346,7 @@ def _summary(name: str, opened: Benchmark) -> dict[str, Any]:
 
 def _task_view(opened: Benchmark, task: Task, *, hidden: bool) -> TaskView:
     workspace = _read_workspace(opened, task)
-    in_image = isinstance(workspace, InImage)
+    files = {} if isinstance(workspace, InImage) else workspace
     return TaskView(
         task=task.id,
         benchmark=task.benchmark,
@@ -351,8 +355,8 @@ def _task_view(opened: Benchmark, task: Task, *, hidden: bool) -> TaskView:
         timeout_s=task.timeout_s,
         tags=task.tags,
         prompt=task.prompt,
-        workspace=IN_IMAGE if in_image else tuple(workspace),
-        workspace_bytes=0 if in_image else sum(len(entry.data) for entry in workspace.values()),
+        workspace=IN_IMAGE if isinstance(workspace, InImage) else tuple(files),
+        workspace_bytes=sum(len(entry.data) for entry in files.values()),
         origin=_origin_view(opened, task.id) if isinstance(opened, SuiteBenchmark) else None,
         hidden=_hidden_view(opened, task.id) if hidden else None,
     )
@@ -389,9 +393,7 @@ def _hidden_view(opened: Benchmark, task: TaskId) -> HiddenView:
         solution = opened.reference(task).decode("utf-8", "replace")
     except UserError:
         solution = ""
-    tests = {
-        name: entry.data.decode("utf-8", "replace") for name, entry in opened.hidden_tests(task).items()
-    }
+    tests = {name: entry.data.decode("utf-8", "replace") for name, entry in opened.hidden_tests(task).items()}
     return HiddenView(tests=tests, solution=solution)
 
 
@@ -434,12 +436,12 @@ def _is_foreign(source: str) -> bool:
     return find_suite_folder(source) is None and Path(source).is_dir()
 
 
-def _import_tasks(source: Path, target: Path, draft: Path, image: str, report: ImportReport) -> Path:
+def _import_tasks(source: Path, target: Path, draft: Path, image: str | None, report: ImportReport) -> Path:
     """Write tasks of another program as a suite, add the outcome to the report, and return the suite's folder."""
     if target.resolve().is_relative_to(source.resolve()):
         raise UserError(f"{target}: lies in the folder that is imported; give another one")
     folder = draft / source.resolve().name
-    done = import_harbor(source, folder, image, IMPORT_HOLDOUT)
+    done = import_harbor(source, folder, image or "", IMPORT_HOLDOUT)
     report.remarks |= done.remarks
     report.skipped |= done.skipped
     return folder

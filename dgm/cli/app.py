@@ -17,8 +17,8 @@ import inspect
 import sys
 import textwrap
 import types
-from functools import partial
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -26,6 +26,7 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.help import HelpEntry, HelpPanel
 from pydantic import BaseModel
 
+from dgm.cli.steps import StepDisplay
 from dgm.consents import ConsentNeeded
 from dgm.errors import UserError
 from dgm.show.safe import one_line
@@ -86,20 +87,7 @@ def derive(
         names: parameter → another option name, such as ``{"tasks": "--task"}``.
     """
     source = inspect.signature(function, eval_str=True)
-    parameters = list[inspect.Parameter]()
-    for parameter in source.parameters.values():
-        kind = _simplify(parameter.annotation)
-        if kind is None or parameter.name in {*CALLBACKS, *omit}:
-            continue
-        position = parameter.kind
-        if position is inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            position = inspect.Parameter.POSITIONAL_ONLY
-        default = parameter.default
-        if parameter.name == "settings":
-            kind, default = Annotated[list[str] | None, SETTINGS], None
-        elif names and parameter.name in names:
-            kind = Annotated[kind, Parameter(name=names[parameter.name])]
-        parameters.append(parameter.replace(annotation=kind, kind=position, default=default))
+    parameters = _options_of(source, omit, names or {})
     if trust:
         parameters.append(
             _flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
@@ -113,16 +101,14 @@ def derive(
     ) -> int:
         if watcher and "watcher" in source.parameters:
             options["watcher"] = watcher()
-        if "confirm" in source.parameters:
-            options["confirm"] = partial(_confirm, yes=yes)
 
         def call() -> Any:
-            if "on_step" not in source.parameters:
+            with StepDisplay() as display:
+                callbacks = {"on_step": display, "confirm": partial(_confirm, yes=yes, pause=display.pause)}
+                options.update(
+                    (name, value) for name, value in callbacks.items() if name in source.parameters
+                )
                 return function(*arguments, **options)
-            from dgm.cli.steps import show_steps
-
-            with show_steps() as on_step:
-                return function(*arguments, on_step=on_step, **options)
 
         view = call_with_consent(call, agree=trust)
         if json:
@@ -135,6 +121,26 @@ def derive(
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
+
+
+def _options_of(
+    source: inspect.Signature, omit: Collection[str], names: Mapping[str, str]
+) -> list[inspect.Parameter]:
+    parameters = list[inspect.Parameter]()
+    for parameter in source.parameters.values():
+        kind = _simplify(parameter.annotation)
+        if kind is None or parameter.name in {*CALLBACKS, *omit}:
+            continue
+        position = parameter.kind
+        if position is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            position = inspect.Parameter.POSITIONAL_ONLY
+        default = parameter.default
+        if parameter.name == "settings":
+            kind, default = Annotated[list[str] | None, SETTINGS], None
+        elif parameter.name in names:
+            kind = Annotated[kind, Parameter(name=names[parameter.name])]
+        parameters.append(parameter.replace(annotation=kind, kind=position, default=default))
+    return parameters
 
 
 def call_with_consent(call: Callable[[], T], *, agree: bool) -> T:
@@ -189,9 +195,10 @@ def confirm(question: str) -> bool:
             return answer.strip().lower().startswith("y")
 
 
-def _confirm(question: str, *, yes: bool) -> bool:
+def _confirm(question: str, *, yes: bool, pause: Callable[[], None]) -> bool:
     """Ask unless the answer is given; nobody can be asked without a terminal."""
     line = one_line(question, QUESTION_CELLS)
+    pause()
     if yes:
         sys.stderr.write(f"{line}\n")
         return True

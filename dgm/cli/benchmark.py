@@ -171,7 +171,9 @@ def _origin_lines(origin: OriginView) -> Lines:
     if origin.provenance:
         facts = origin.provenance.model_dump() | {"modules": ", ".join(origin.provenance.modules)}
         yield "\norigin:"
-        yield from (f"  {key:<8} {one_line(str(value), LINE_CELLS)}" for key, value in facts.items() if value != "")
+        yield from (
+            f"  {key:<8} {one_line(str(value), LINE_CELLS)}" for key, value in facts.items() if value != ""
+        )
 
 
 def _limited(names: Sequence[str], limit: int) -> Lines:

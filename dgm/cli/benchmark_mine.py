@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dgm.cli.arguments import Amount, as_json, engine_option, sandbox_option
-from dgm.cli.arguments import config_option, set_option
+from dgm.cli.arguments import Amount, as_json, config_option, engine_option, sandbox_option, set_option
 from dgm.cli.output import emit_json, make_console
 from dgm.errors import UserError
 from dgm.show.safe import neutralise

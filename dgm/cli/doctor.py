@@ -14,7 +14,7 @@ from dgm.api import machine
 from dgm.cli.app import SETTINGS, confirm, print_json
 from dgm.cli.commands import FIRST
 from dgm.cli.consent import open_consent
-from dgm.cli.steps import show_steps
+from dgm.cli.steps import StepDisplay
 from dgm.errors import UserError
 from dgm.show.runs import size_text
 from dgm.show.safe import neutralise, one_line
@@ -62,7 +62,7 @@ def doctor(
     elif shown_settings is not None:
         view = machine.settings(" ".join(shown_settings))
     else:
-        with show_steps() as on_step:
+        with StepDisplay() as on_step:
             if clean:
                 view = machine.clean(on_step)
             elif build is not None:

@@ -3,26 +3,77 @@
 import logging
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-from dgm.cli.output import make_console
 from dgm.sandboxes.preparing import LOGGER
 from dgm.show.safe import one_line
-from dgm.steps import OnStep, Step
+from dgm.steps import Step
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 LINES = 10
 """Lines of a countable step where standard error is no terminal, about."""
 NAME_CELLS, NOTE_CELLS = 60, 60
 
 
-@contextmanager
-def show_steps() -> Iterator[OnStep]:
-    """Show steps until the end of the block."""
-    show_preparations()
-    if not sys.stderr.isatty():
-        yield _Lines().show
-        return
+class StepDisplay(AbstractContextManager["StepDisplay"]):
+    """Shows each step that it is called with; nothing before the first."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._printed: dict[str, int] = {}
+        self._progress: Progress | None = None
+        self._rows: dict[str, TaskID] = {}
+
+    def __call__(self, step: Step) -> None:
+        """Show a step."""
+        if not sys.stderr.isatty() and self._progress is None:
+            self._print(step)
+            return
+        if self._progress is None:
+            self._progress = _make_progress()
+            self._progress.start()
+        from rich.markup import escape
+
+        name = escape(one_line(step.name, NAME_CELLS))
+        if step.name not in self._rows:
+            self._rows[step.name] = self._progress.add_task(name, total=None, count="", note="")
+        self._progress.update(
+            self._rows[step.name],
+            completed=step.done,
+            total=step.total or None,
+            count=_count_text(step),
+            note=escape(one_line(step.note, NOTE_CELLS)),
+        )
+
+    def pause(self) -> None:
+        """Take the display away until the next step, as for a question."""
+        if self._progress is not None:
+            self._progress.stop()
+        self._progress, self._rows = None, {}
+
+    def __exit__(self, *_: object) -> None:
+        self.pause()
+
+    def _print(self, step: Step) -> None:
+        part = LINES * step.done // step.total if step.total else 0
+        if self._printed.get(step.name, -1) == part:
+            return
+        self._printed[step.name] = part
+        seconds = time.monotonic() - self._began
+        clock = f"({seconds / 60:.0f} min)" if seconds >= 60 else ""
+        words = (one_line(step.name, NAME_CELLS), _count_text(step), one_line(step.note, NOTE_CELLS), clock)
+        sys.stderr.write(f"{'  '.join(filter(None, words))}\n")
+
+
+def _count_text(step: Step) -> str:
+    return f"{step.done:,} of {step.total:,}" if step.total else ""
+
+
+def _make_progress() -> "Progress":
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -32,22 +83,7 @@ def show_steps() -> Iterator[OnStep]:
         TimeElapsedColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=make_console(stderr=True), transient=True) as progress:
-        rows = {}
-
-        def show(step: Step) -> None:
-            count = f"{step.done:,} of {step.total:,}" if step.total else ""
-            if step.name not in rows:
-                rows[step.name] = progress.add_task(_markup_free(step.name), total=None, count="", note="")
-            progress.update(
-                rows[step.name],
-                completed=step.done,
-                total=step.total or None,
-                count=count,
-                note=_markup_free(one_line(step.note, NOTE_CELLS)),
-            )
-
-        yield show
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def show_preparations() -> None:
@@ -64,26 +100,3 @@ class _StandardError(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{one_line(record.getMessage(), 1_000)}\n")
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._printed: dict[str, int] = {}
-
-    def show(self, step: Step) -> None:
-        tenth = LINES * step.done // step.total if step.total else 0
-        if self._printed.get(step.name, -1) == tenth:
-            return
-        self._printed[step.name] = tenth
-        count = f"{step.done:,} of {step.total:,}" if step.total else ""
-        seconds = time.monotonic() - self._began
-        clock = f"({seconds / 60:.0f} min)" if seconds >= 60 else ""
-        words = (one_line(step.name, NAME_CELLS), count, one_line(step.note, NOTE_CELLS), clock)
-        sys.stderr.write(f"{'  '.join(filter(None, words))}\n")
-
-
-def _markup_free(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(one_line(text, NAME_CELLS))

@@ -3,13 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-
-class View(BaseModel):
-    """A frozen record."""
-
-    model_config = ConfigDict(frozen=True)
+from dgm.views.values import View
 
 
 class CheckRow(View):

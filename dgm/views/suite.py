@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 from dgm.benchmarks.task_facts import TaskFacts
-from dgm.views.machine import View
+from dgm.views.values import View
 
 IN_IMAGE: Literal["in the image"] = "in the image"
 

@@ -43,9 +43,6 @@ CALLS = {
     "live_lineage": lambda run, engine: run.replay.live_lineage(1, "offline", engine=engine),
     "live_evaluations": lambda run, engine: run.replay.live_evaluations("offline", engine=engine),
     "sweep": lambda run, engine: dgm.sweep("sweep.toml", engine=engine),
-    "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
-    "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),
-    "suite.fetch": lambda run, engine: dgm.suite("tiny").fetch(engine=engine),
 }
 
 
@@ -69,4 +66,4 @@ def test_bubblewrap_takes_no_engine(folder):
     with pytest.raises(
         UserError, match=r"^engine=ssh://far: the sandbox is bubblewrap, .*: leave engine out"
     ):
-        dgm.suite("tiny").verify(sandbox="bubblewrap", engine="ssh://far")
+        dgm.evolve(model="offline", sandbox="bubblewrap", engine="ssh://far")
