@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         grade_predictions,
     )
     from dgm.api.machine import build_images, doctor, settings
+    from dgm.api.mining import benchmark_mine
     from dgm.api.runs import runs
     from dgm.api.search import (
         Budget,
@@ -77,6 +78,7 @@ __all__ = [
     "benchmark_fetch",
     "benchmark_list",
     "benchmark_make",
+    "benchmark_mine",
     "benchmark_show",
     "benchmark_verify",
     "build_images",
@@ -124,6 +126,7 @@ _PLACES = {
     ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
     "machine": ("build_images", "doctor", "settings"),
+    "mining": ("benchmark_mine",),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),

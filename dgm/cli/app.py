@@ -289,7 +289,7 @@ def _describe(entry: HelpEntry) -> str:
     parts = [_plain(entry.description)]
     if entry.choices:
         parts.append(f"[{', '.join(entry.choices)}]")
-    if entry.default not in (None, "False", "()", "[]", "None"):
+    if entry.default not in (None, "False", "()", "[]", "None", '""'):
         parts.append(f"[default: {entry.default}]")
     return " ".join(part for part in parts if part)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from dgm.api import suites
+from dgm.api import mining, suites
 from dgm.cli.app import derive
 from dgm.show.safe import neutralise, one_line
 from dgm.show.words import count_text
@@ -15,6 +15,7 @@ from dgm.views.suite import (
     CalibrationRow,
     FetchView,
     MadeSuiteView,
+    MiningView,
     OriginView,
     SuiteListView,
     SuiteView,
@@ -23,7 +24,7 @@ from dgm.views.suite import (
     VerificationView,
 )
 
-FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN, TESTS_SHOWN = 60, 12, 24, 12
+FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN, TESTS_SHOWN, REASONS_SHOWN = 60, 12, 24, 12, 12
 NAME_CELLS, MODULE_CELLS, LINE_CELLS = 60, 50, 300
 HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "solved", "module")
 NUMBERS = ("F2P", "P2P", "lines", "solved")
@@ -211,6 +212,21 @@ def _made_lines(view: MadeSuiteView) -> Lines:
     yield f"next: dgm benchmark verify {suite}"
 
 
+def _mining_lines(view: MiningView) -> Lines:
+    yield f"{view.units} changes of the history, {view.candidates} with code and tests"
+    reasons = [*view.left_out.items()]
+    yield from (f"  {count:>6}  {neutralise(reason)}" for reason, count in reasons[:REASONS_SHOWN])
+    if len(reasons) > REASONS_SHOWN:
+        yield f"          and {len(reasons) - REASONS_SHOWN} other reasons (mined.jsonl has all)"
+    yield from (f"packages: {neutralise(remark)}" for remark in view.packages[:REASONS_SHOWN])
+    suite, total = neutralise(str(view.suite)), count_text(sum(view.tasks.values()), "verified task")
+    yield f"{suite}: {total} ({_counts_text(view.tasks)}; {_counts_text(view.splits)})"
+    yield f"{view.processor_s / 60:.1f} minutes of processor time for tests in this session"
+    if not view.model:
+        yield "statements show the failing tests; better: let a model write them (--model, --max-usd, another --out)"
+    yield f"next: dgm benchmark show {suite}; dgm run --benchmark {suite}"
+
+
 def _counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
@@ -219,4 +235,5 @@ list_ = derive(suites.benchmark_list, _print(_list_lines))
 show = derive(suites.benchmark_show, _print(_show_lines))
 fetch = derive(suites.benchmark_fetch, _print(_fetch_lines), trust=True)
 verify = derive(suites.benchmark_verify, _print(_verification_lines), trust=True)
+mine = derive(mining.benchmark_mine, _print(_mining_lines))
 make = derive(suites.benchmark_make, _print(_made_lines))

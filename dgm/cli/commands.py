@@ -94,7 +94,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
             CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
             CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
-            CommandSpec("benchmark mine", "dgm.cli.benchmark_mine:mine", "Turn a repository into tasks."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
             CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
             CommandSpec("benchmark calibrate", "dgm.cli.benchmark_calibrate:calibrate", "Calibrate a suite."),
             CommandSpec(

@@ -1,4 +1,4 @@
-"""The end of a mining: its tasks divided by time, written, verified, and put in their place."""
+"""A suite of validated changes and of faults put in: divided by time, written, verified, and put in its place."""
 
 import asyncio
 import json
@@ -7,14 +7,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import FOLDER, Environment, read_environments
 from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.changes import read_change
 from dgm.benchmarks.mining.environment import CannotInstall, with_generated
 from dgm.benchmarks.mining.history import History, Unit
-from dgm.benchmarks.mining.statements import Ask, make_evidence
+from dgm.benchmarks.mining.session import (
+    HistoryTask,
+    Mining,
+    newest_environment,
+    read_splits,
+    scan_history,
+    state_task,
+    task_id,
+    validate_history,
+)
+from dgm.benchmarks.mining.statements import make_evidence
 from dgm.benchmarks.mining.validation import AGENT_TIMEOUT_S, TEST_TIMEOUT_S
 from dgm.benchmarks.mining.writing import MinedTask, SuiteFacts, read_license, write_suite
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -23,21 +33,6 @@ from dgm.benchmarks.verification import verify_with_notes
 from dgm.domain import TaskId
 from dgm.errors import UserError
 from dgm.protocols import SandboxEngine
-from dgm.sessions.mining import (
-    HistoryTask,
-    Mining,
-    holdout_count,
-    newest_environment,
-    open_mining,
-    read_splits,
-    replace_suite,
-    scan_history,
-    state_task,
-    suite_name,
-    task_id,
-    validate_history,
-)
-from dgm.sessions.mining_options import Funnel, MiningOptions, Tell
 
 HARD_LINES, EASY_LINES = 40, 8
 """Changed lines of a fix from which a task counts as hard, and up to which as easy."""
@@ -45,76 +40,53 @@ HARD_LINES, EASY_LINES = 40, 8
 
 @dataclass(frozen=True, slots=True)
 class MiningReport:
-    """Result of a mining."""
+    """The outcome of a mining, as ``dgm.views.suite.MiningView`` explains it."""
 
     suite: Path
     version: str
     tasks: Mapping[str, int]
-    """Kind of task → number."""
     splits: Mapping[str, int]
     units: int
     candidates: int
-    left: Mapping[str, int]
-    """Why units, bugs and tasks were left out → number, the most frequent first."""
+    left_out: Mapping[str, int]
     processor_s: float
-    packages: Sequence[str] = ()
-    """How the packages that were installed differ from what commits declare, a line each."""
-
-    def record(self) -> Mapping[str, Any]:
-        """Return the document that ``dgm benchmark mine --json`` prints."""
-        return {
-            "suite": str(self.suite),
-            "version": self.version,
-            "tasks": dict(self.tasks),
-            "splits": dict(self.splits),
-            "units": self.units,
-            "candidates": self.candidates,
-            "left_out": dict(self.left),
-            "processor_s": round(self.processor_s, 1),
-            "packages": list(self.packages),
-        }
+    packages: tuple[str, ...]
 
 
-async def mine(
-    options: MiningOptions, engine: SandboxEngine, tell: Tell, ask: Ask | None = None
-) -> MiningReport:
-    """Mine a suite out of a repository; the same call goes on where it was ended.
-
-    Args:
-        options: what is mined.
-        engine: opens the sandboxes.
-        tell: is called with the progress.
-        ask: asks a model for statements; None: they show the failing tests.
+async def mine_suite(mining: Mining, engine: SandboxEngine) -> MiningReport:
+    """Mine a suite out of an open repository.
 
     Raises:
         UserError: the repository cannot be mined, or nothing of it is a task.
         Infrastructure: a sandbox or the model failed.
     """
-    async with open_mining(options, engine, tell, ask) as mining:
-        found = await scan_history(mining)
-        newest = await newest_environment(mining)
-        tasks = await validate_history(mining, found, newest)
-        made = await asyncio.to_thread(_history_tasks, mining, tasks)
-        if mining.bugs:
-            made += await _bug_tasks(mining, newest, tasks, [task.split for task in made])
-        if not made:
-            reasons = ", ".join(f"{why} ({n})" for why, n in mining.reasons.most_common(3))
-            raise UserError(f"{options.repo}: no task was found: {reasons or 'it has no history'}")
-        return await _finish(mining, made, engine)
+    candidates = await scan_history(mining)
+    newest = await newest_environment(mining)
+    tasks = await validate_history(mining, candidates, newest)
+    mined = await asyncio.to_thread(_history_tasks, mining, tasks)
+    if mining.bugs:
+        mined += await _bug_tasks(mining, newest, tasks, [task.split for task in mined])
+    if not mined:
+        reasons = ", ".join(f"{reason} ({n})" for reason, n in mining.reasons.most_common(3))
+        raise UserError(f"{mining.options.repo}: no task was found: {reasons or 'it has no history'}")
+    return await _finish(mining, mined, engine)
 
 
 def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTask]:
     options, before = mining.options, read_splits(mining.options.out)
-    newest = holdout_count(options, len(tasks))
+    newest = round(options.settings.holdout * len(tasks))
     spdx = read_license(mining.history.files(mining.history.head))[0]
     environments = read_environments(options.work)
     made = []
     for number, task in enumerate(tasks):
-        unit, change = task.found.unit, read_change(mining.history, task.found.unit, task.found.code)
+        unit, change = (
+            task.candidate.unit,
+            read_change(mining.history, task.candidate.unit, task.candidate.code),
+        )
         name = task_id("history", unit.commit)
         # Files of a new task hold the fixes of all older ones, so that it may not be searched on.
         split = before.get(name, "holdout") if before else "holdout" if number < newest else "search"
-        lines = sum(one.lines for one in unit.changes if one.path in task.found.code)
+        lines = sum(file.lines for file in unit.changes if file.path in task.candidate.code)
         tests = replace(
             mining.bench.tests_of(change),
             fail_to_pass=task.statement.choose(task.validated.fail_to_pass),
@@ -133,8 +105,8 @@ def _history_tasks(mining: Mining, tasks: Sequence[HistoryTask]) -> list[MinedTa
                 statement=task.statement.text,
                 difficulty="hard" if lines >= HARD_LINES else "easy" if lines <= EASY_LINES else "medium",
                 provenance=Provenance(
-                    "history", unit.commit, unit.day, spdx, "a change of the repository's own", options.seed,
-                    task.found.code,
+                    "history", unit.commit, unit.day, spdx, "a change of the repository's own", options.settings.seed,
+                    task.candidate.code,
                 ),
             )
         )  # fmt: skip
@@ -146,9 +118,9 @@ async def _bug_tasks(
 ) -> list[MinedTask]:
     """Put bugs into the commit before the first holdout task, so that no workspace shows the fix of one."""
     held = [task for task, split in zip(tasks, splits, strict=True) if split == "holdout"]
-    base = held[-1].found.unit.parent if held else mining.history.head
+    base = held[-1].candidate.unit.parent if held else mining.history.head
     files = await asyncio.to_thread(mining.history.files, base)
-    unit = next(one for one in await asyncio.to_thread(mining.history.units) if one.commit == base)
+    unit = next(unit for unit in await asyncio.to_thread(mining.history.units) if unit.commit == base)
     ground: Ground | str = "no environment"
     for environment in await _environments(mining, newest, unit):
         place = mining.options.work / "coverage" / f"{base[:12]}-{environment.name}"
@@ -163,7 +135,7 @@ async def _bug_tasks(
     made: list[MinedTask] = []
     tried = 0
     async for bug, placed in place_bugs(
-        ground, mining.bugs, mining.bench, mining.journal, mining.options.seed
+        ground, mining.bugs, mining.bench, mining.journal, mining.options.settings.seed
     ):
         tried += 1
         task = await _bug_task(mining, ground, (bug, placed), unit)
@@ -175,7 +147,7 @@ async def _bug_tasks(
             mining.lines[f"zbug {tried:06}"] = json.dumps(line)
             mining.reasons[f"bugs: {task.partition(':')[0]}"] += 1
         total = TRIES * mining.bugs
-        mining.tell(Funnel("bugs", tried, total, len(made), mining.bench.processor_s))
+        mining.report("bugs", tried, total, len(made))
     return made
 
 
@@ -226,7 +198,7 @@ async def _bug_task(
             unit.day,
             spdx,
             recipe,
-            mining.options.seed,
+            mining.options.settings.seed,
             tuple(sorted({site.path for site in bug.sites})),
         ),
     )
@@ -238,7 +210,7 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
     facts = await asyncio.to_thread(_suite_facts, mining.history, mining.bench.image)
     kept = list(made)
     while True:
-        mining.tell(Funnel("write", 0, 1, len(kept), mining.bench.processor_s))
+        mining.report("write")
         shutil.rmtree(draft, ignore_errors=True)
         await asyncio.to_thread(write_suite, draft, facts, kept, options.work / FOLDER, mining.lines)
         suite = SuiteBenchmark(draft, engine)
@@ -251,18 +223,30 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
         kept = [task for task in kept if task.id not in unsound]
         if not kept:
             raise UserError(f"{options.repo}: no task is sound: {next(iter(unsound.values()))}")
-    await asyncio.to_thread(replace_suite, draft, options.out)
+    await asyncio.to_thread(_replace_suite, draft, options.out)
     return MiningReport(
-        options.out,
-        suite.version,
-        dict(sorted(Counter(task.provenance.kind for task in kept).items())),
-        dict(sorted(Counter(task.split for task in kept).items())),
-        mining.units,
-        mining.candidates,
-        dict(mining.reasons.most_common()),
-        mining.bench.processor_s,
-        sorted({*mining.environments.remarks.values()} - {""}),
+        suite=options.out,
+        version=suite.version,
+        tasks=dict(sorted(Counter(task.provenance.kind for task in kept).items())),
+        splits=dict(sorted(Counter(task.split for task in kept).items())),
+        units=mining.units,
+        candidates=mining.candidates,
+        left_out=dict(mining.reasons.most_common()),
+        processor_s=round(mining.bench.processor_s, 1),
+        packages=tuple(sorted({*mining.environments.remarks.values()} - {""})),
     )
+
+
+def _replace_suite(draft: Path, out: Path) -> None:
+    """Put a finished suite in the place of the one that stands there, if any, whose calibration is kept."""
+    if (out / CALIBRATION).is_file():
+        shutil.copy2(out / CALIBRATION, draft / CALIBRATION)
+    old = out.with_name(f"{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    draft.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _leave_task(lines: dict[str, str], name: str, defect: str) -> None:
@@ -277,36 +261,32 @@ async def _verify(mining: Mining, suite: SuiteBenchmark, names: Sequence[str]) -
     """Return the tasks that are not sound, with a defect; each task is verified once."""
     slots, done, sound = asyncio.Semaphore(mining.options.workers), 0, 0
 
-    async def one(name: str) -> str:
+    async def verify(name: str) -> str:
         nonlocal done, sound
         key = f"verify {name}"
         async with slots:
             defect = mining.journal.get(key)
             if defect is None:
-                said = await verify_with_notes(suite, TaskId(name), mining.bench.labels)
-                defect = next(iter(said.defects), "")
+                result = await verify_with_notes(suite, TaskId(name), mining.bench.labels)
+                defect = next(iter(result.defects), "")
                 mining.journal.put(key, defect)
         done += 1
         sound += not defect
-        mining.tell(Funnel("verify", done, len(names), sound, mining.bench.processor_s))
+        mining.report("verify", done, len(names), sound)
         return str(defect)
 
     async with asyncio.TaskGroup() as group:
-        running = {name: group.create_task(one(name)) for name in names}
+        running = {name: group.create_task(verify(name)) for name in names}
     return {name: task.result() for name, task in running.items() if task.result()}
 
 
 def _suite_facts(history: History, image: str) -> SuiteFacts:
     newest = history.units()[0]
-    name = suite_name(history)
+    folder = history.folder.resolve()
+    name = (folder.parent.name if folder.name in (".git", "repo") else folder.name).removesuffix(".git")
+    name = "".join("-" if letter in "/+: " else letter for letter in name)
     spdx, text = read_license(history.files(newest.commit))
     return SuiteFacts(
         name, f"tasks mined out of the history and the code of {name}", spdx or "unknown", text, AGENT_TIMEOUT_S,
         TEST_TIMEOUT_S, image,
     )  # fmt: skip
-
-
-def default_out(repo: Path) -> Path:
-    """Return the suite's folder where none is named: beside the user, under the repository's name."""
-    name = repo.resolve().name.removesuffix(".git") or "repository"
-    return Path(f"{name}-suite")
