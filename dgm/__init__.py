@@ -9,16 +9,8 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
+    from dgm.api.evaluating import evaluate
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
@@ -32,7 +24,7 @@ if TYPE_CHECKING:
         open,  # noqa: A004  (as gzip.open)
     )
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
         StudyView,
@@ -54,27 +46,23 @@ if TYPE_CHECKING:
     )
     from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
     "Budget",
-    "CalibrateArguments",
-    "CalibratedSuite",
     "ComparisonView",
     "Effect",
-    "EvaluateArguments",
     "EvaluationView",
     "Evolution",
     "EvolveArguments",
-    "GradeArguments",
     "MachineView",
     "MiningOptions",
     "PartEffect",
     "ResumeArguments",
     "Solution",
-    "SolveArguments",
     "StudyArguments",
     "StudyView",
     "SuiteView",
@@ -83,19 +71,16 @@ __all__ = [
     "__version__",
     "ablate",
     "build_images",
-    "calibrate_suite",
     "check_agent",
     "clean",
     "clean_sandboxes",
     "compare",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
     "evolve_async",
     "families",
     "filter_suite",
-    "grade_predictions",
     "images",
     "import_suite",
     "init_agent",
@@ -110,7 +95,6 @@ __all__ = [
     "seed_agents",
     "settings",
     "solve",
-    "solve_async",
     "split_suite",
     "study",
     "suite",
@@ -125,21 +109,16 @@ __all__ = [
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
     "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (

@@ -13,7 +13,7 @@ from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.analysis.summary import agent_record, run_summary
 from dgm.api.agents import AgentView, number_of
 from dgm.api.records import Records, records_of
-from dgm.api.replaying import RunReplay
+from dgm.api.replaying import replay
 from dgm.archive.container import Manifest
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
@@ -177,10 +177,7 @@ class Results:
         """A row for each operator: children, tallies, what they took."""
         return records_of(operator_records(self._operators()))
 
-    @property
-    def replay(self) -> RunReplay:
-        """Do again what the run did, and compare: decisions, lineages, evaluations."""
-        return RunReplay(self.run)
+    replay = replay
 
     def status(self) -> Mapping[str, Any]:
         """Return the document that ``dgm status --json`` prints."""

@@ -51,7 +51,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "replay",
-                "dgm.cli.replay:replay",
+                "dgm.cli.judging:replay",
                 "Do a run's decisions, lineages or evaluations again and compare.",
             ),
         ),
@@ -70,10 +70,10 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "evaluate",
-                "dgm.cli.evaluate:evaluate",
+                "dgm.cli.judging:evaluate",
                 "Let agents work on every task of a benchmark's split.",
             ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),

@@ -203,7 +203,7 @@ def apply_assignments(
 
     Args:
         base: the settings to start from, as JSON.
-        assignments: as given to ``--set``.
+        assignments: texts ``a.b=c``.
         allowed: top-level names of settings that may be set.
         who: the subject of the message, for example "a live replay".
 
@@ -214,5 +214,7 @@ def apply_assignments(
     other = sorted(set(given) - set(allowed))
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
-        raise UserError(f"--set {other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only")
+        raise UserError(
+            f"{other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only", argument="settings"
+        )
     return validate_settings(merge_tables(base, given), {"": "--set" if assignments else who})
