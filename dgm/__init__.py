@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
+    from dgm.api.control import approve, stop
     from dgm.api.evaluating import (
         EvaluateArguments,
         EvaluationView,
@@ -22,15 +24,7 @@ if TYPE_CHECKING:
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.search import (
-        Budget,
-        Evolution,
-        EvolveArguments,
-        ResumeArguments,
-        evolve,
-        evolve_async,
-        open,  # noqa: A004  (as gzip.open)
-    )
+    from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
     from dgm.api.solving import Solution, SolveArguments, solve, solve_async
     from dgm.api.studies import (
@@ -52,14 +46,13 @@ if TYPE_CHECKING:
         suite,
         suites,
     )
-    from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
 
 __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
-    "Budget",
+    "BatchView",
     "CalibrateArguments",
     "CalibratedSuite",
     "ComparisonView",
@@ -67,21 +60,19 @@ __all__ = [
     "EvaluateArguments",
     "EvaluationView",
     "Evolution",
-    "EvolveArguments",
     "GradeArguments",
     "MachineView",
     "MiningOptions",
     "PartEffect",
-    "ResumeArguments",
     "Solution",
     "SolveArguments",
     "StudyArguments",
     "StudyView",
     "SuiteView",
-    "SweepView",
     "TrialArguments",
     "__version__",
     "ablate",
+    "approve",
     "build_images",
     "calibrate_suite",
     "check_agent",
@@ -92,7 +83,7 @@ __all__ = [
     "evaluate",
     "evaluate_async",
     "evolve",
-    "evolve_async",
+    "evolve_batch",
     "families",
     "filter_suite",
     "grade_predictions",
@@ -102,7 +93,6 @@ __all__ = [
     "merge_suites",
     "mine_benchmark",
     "open",
-    "plan_sweep",
     "record_trial",
     "remove",
     "replay",
@@ -112,10 +102,10 @@ __all__ = [
     "solve",
     "solve_async",
     "split_suite",
+    "stop",
     "study",
     "suite",
     "suites",
-    "sweep",
     "trust",
     "unpack",
     "variables",
@@ -125,7 +115,9 @@ __all__ = [
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
+    "batching": ("BatchView", "evolve_batch"),
     "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
+    "control": ("approve", "stop"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
         "EvaluateArguments",
@@ -135,7 +127,7 @@ _PLACES = {
         "evaluate_async",
         "grade_predictions",
     ),
-    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "search": ("Evolution", "evolve", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
@@ -153,7 +145,6 @@ _PLACES = {
         "suite",
         "suites",
     ),
-    "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""
