@@ -9,20 +9,14 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
+    from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.comparing import ComparisonView, compare
+    from dgm.api.control import approve, stop
     from dgm.api.evaluating import evaluate
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
-    from dgm.api.search import (
-        Budget,
-        Evolution,
-        EvolveArguments,
-        ResumeArguments,
-        evolve,
-        evolve_async,
-        open,  # noqa: A004  (as gzip.open)
-    )
+    from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
     from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
         suite,
         suites,
     )
-    from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
     from dgm.views.evaluation import EvaluationView
 
@@ -52,24 +45,22 @@ __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
-    "Budget",
+    "BatchView",
     "ComparisonView",
     "Effect",
     "EvaluationView",
     "Evolution",
-    "EvolveArguments",
     "MachineView",
     "MiningOptions",
     "PartEffect",
-    "ResumeArguments",
     "Solution",
     "StudyArguments",
     "StudyView",
     "SuiteView",
-    "SweepView",
     "TrialArguments",
     "__version__",
     "ablate",
+    "approve",
     "build_images",
     "check_agent",
     "clean",
@@ -78,7 +69,7 @@ __all__ = [
     "doctor",
     "evaluate",
     "evolve",
-    "evolve_async",
+    "evolve_batch",
     "families",
     "filter_suite",
     "images",
@@ -87,7 +78,6 @@ __all__ = [
     "merge_suites",
     "mine_benchmark",
     "open",
-    "plan_sweep",
     "record_trial",
     "remove",
     "replay",
@@ -96,10 +86,10 @@ __all__ = [
     "settings",
     "solve",
     "split_suite",
+    "stop",
     "study",
     "suite",
     "suites",
-    "sweep",
     "trust",
     "unpack",
     "variables",
@@ -109,12 +99,14 @@ __all__ = [
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
+    "batching": ("BatchView", "evolve_batch"),
+    "control": ("approve", "stop"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
         "EvaluationView",
         "evaluate",
     ),
-    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "search": ("Evolution", "evolve", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
@@ -132,7 +124,6 @@ _PLACES = {
         "suite",
         "suites",
     ),
-    "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
@@ -12,6 +12,7 @@ from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.analysis.summary import agent_record, run_summary
 from dgm.api.agents import AgentView, number_of
+from dgm.api.control import ApprovalView, WaitingChildView, approve_child
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
 from dgm.archive.container import Manifest
@@ -40,7 +41,6 @@ from dgm.report.figures import write_figures
 from dgm.report.headline import read_findings
 from dgm.report.page import render_page
 from dgm.report.record import report_record
-from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
 from dgm.show.operators import operator_records
 
 
@@ -222,25 +222,23 @@ class Results:
 
     @property
     def waiting(self) -> Records:
-        """A row for each child that waits for a person (``gates.approve``), with an answer that is not read yet."""
-        return records_of(waiting_records(self.run))
+        """A row for each child that waits for approval (``gates.approve``), with an answer that is not read yet."""
+        run = self.run
+        children = (WaitingChildView.load(run, action, child) for action, child in run.tree.waiting.items())
+        return records_of([child.model_dump() for child in children])
 
-    def approve(self, child: int, yes: bool = True, *, reason: str = "") -> GivenAnswer:
-        """Say yes or no to a child that waits; a running search takes the answer within a second.
+    def approve(self, child: int, answer: Literal["yes", "no"] = "yes", *, reason: str = "") -> ApprovalView:
+        """Answer for a child that waits; a running search takes the answer within a second.
 
         Args:
             child: its number, as ``waiting`` gives it.
-            yes: whether it may live.
+            answer: whether it may live.
             reason: why, in one line; of a no it becomes the reason of the stillbirth.
 
         Raises:
             UserError: it does not wait, children of this run never do, or the folder is read-only.
         """
-        run = self.run
-        with in_python():
-            check_gate(run)
-            (given,) = answer_children(run, {str(child): yes}, reason)
-        return given
+        return approve_child(self.run, child, answer, reason)
 
     def export(
         self,

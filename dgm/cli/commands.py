@@ -20,14 +20,13 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
             CommandSpec(
                 "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
             ),
             CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
         ),
     ),
     (
@@ -111,7 +110,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {"sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B"}
 """Former command → its form of today."""
 
 

@@ -1,4 +1,4 @@
-"""Words that a person types for several runs: names and paths, names of sweeps, and patterns such as ``policies-*``."""
+"""Words for several runs: names, paths, and patterns such as ``policies-*``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dgm.archive.finding import archive_folders, find_run, find_runs_in, locate_run
 from dgm.errors import UserError
-from dgm.experiments.sweep_folder import SweepFolder, find_sweep
 
 _WILD = frozenset("*?[")
 
@@ -51,8 +50,6 @@ def find_runs(words: Sequence[str]) -> NamedRuns:
 def _find_by_word(word: str) -> Iterator[NamedRun]:
     if _is_run(word):
         yield NamedRun(find_run(word))
-    elif sweep := find_sweep(word):
-        yield from _find_in_sweep(sweep)
     elif _WILD & {*word}:
         yield from _find_by_pattern(word)
     else:
@@ -68,11 +65,6 @@ def _is_run(word: str) -> bool:
     return True
 
 
-def _find_in_sweep(sweep: SweepFolder) -> Iterator[NamedRun]:
-    for member in sweep.members():
-        yield NamedRun(sweep.run(member.run), sweep.name, member.variant)
-
-
 def _find_by_pattern(word: str) -> Iterator[NamedRun]:
     fitting = {
         path.name: path
@@ -81,5 +73,5 @@ def _find_by_pattern(word: str) -> Iterator[NamedRun]:
         if fnmatchcase(path.name, word)
     }
     if not fitting:
-        raise UserError(f"no run fits {word!r}; see which there are with: dgm list")
+        raise UserError(f"no run fits {word!r}")
     yield from (NamedRun(fitting[name]) for name in sorted(fitting))
