@@ -251,6 +251,12 @@ def _operator(operator: str, aim: str | None) -> str:
     return f"{name}:{one_line(aim, 40)}" if aim else name
 
 
+def _making(row: AgentRow) -> str:
+    """Return the operator, and both parents of a crossover."""
+    parents = f" of {' and '.join(map(str, row.parents))}" if len(row.parents) > 1 else ""
+    return _operator(row.operator, row.aim) + parents
+
+
 def _forecast_text(limit: str, use: BudgetUse, view: RunView) -> Text:
     text = Text(f"{_LIMITS.get(limit, limit)} {fmt.use_of_limit(limit, use.used, use.limit)}: ")
     if use.left_s is None:
@@ -382,7 +388,7 @@ def render_tree(view: TreeView, width: int | None = None) -> Iterator[Text]:
         line.append_text(bar(row)).append(f"  {fmt.tally(row.own):<{tally}} ")
         line.append(f"{fmt.interval(row.own.interval) if row.own.n else '':<8}  ", "dim")
         line.append(f"clade {fmt.tally(row.clade) if row.children else fmt.DASH:<{clade}}  ", "dim")
-        line.append(_operator(row.operator, row.aim), "cyan").append(f"  {one_line(row.rationale, 200)}")
+        line.append(_making(row), "cyan").append(f"  {one_line(row.rationale, 200)}")
         if width is not None:
             line.truncate(width, overflow="ellipsis")
         yield line
@@ -435,13 +441,10 @@ def bar(row: AgentRow) -> Text:
 def render_lineage(view: LineageView, *, patches: bool = False) -> Iterator[Text]:
     """Yield a line for each step from the seed to the agent, with its diff if ``patches`` is set."""
     for step in view.lineage:
-        others = f" with {', '.join(map(str, step.parents[1:]))}" if step.parents[1:] else ""
         line = Text.assemble((f"{step.agent:>4}", "bold"), " ", marks(step))
         line.pad_right(max(0, 8 - line.cell_len))
         line.append_text(bar(step)).append(f"  {fmt.tally_interval(step.own):<22}  ")
-        line.append(_operator(step.operator, step.aim) + others, "cyan").append(
-            f"  {one_line(step.rationale, 200)}"
-        )
+        line.append(_making(step), "cyan").append(f"  {one_line(step.rationale, 200)}")
         yield line
         if patches and step.patch:
             yield from render_patch(step.patch)
