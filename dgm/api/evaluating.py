@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dgm import assemble
 from dgm.analysis.agent_names import find_agent
-from dgm.api.agents import AgentView
+from dgm.api.agents import RunAgent
 from dgm.api.arguments import (
     SettingValues,
     assignments_of,
@@ -137,7 +137,7 @@ class EvaluationRequest:
 
 
 def evaluate(  # noqa: PLR0913
-    *targets: AgentView | str | Path,
+    *targets: RunAgent | str | Path,
     benchmark: str | Path | Benchmark | None = None,
     split: SplitName | None = None,
     tasks: Sequence[str] = (),
@@ -202,7 +202,7 @@ def evaluate(  # noqa: PLR0913
 
 
 async def _evaluate(
-    targets: Sequence[AgentView | str | Path], chosen: EvaluationChoice, watcher: Watcher
+    targets: Sequence[RunAgent | str | Path], chosen: EvaluationChoice, watcher: Watcher
 ) -> EvaluationView:
     with ExitStack() as opened:
         runs: dict[Path, Run] = {}
@@ -222,9 +222,9 @@ async def _evaluate(
             return session.view(await session.perform(watcher))
 
 
-def _read_target(target: AgentView | str | Path, runs: dict[Path, Run], opened: ExitStack) -> Contestant:
+def _read_target(target: RunAgent | str | Path, runs: dict[Path, Run], opened: ExitStack) -> Contestant:
     """Return the agent of a target; add its run to ``runs``."""
-    if isinstance(target, AgentView):
+    if isinstance(target, RunAgent):
         runs.setdefault(target.run.folder.resolve(), target.run)
         return contestant_of(target.run, target.agent)
     name, _, agent = str(target).rpartition(":")
@@ -455,7 +455,7 @@ def _find_usd_limit(run: Run, max_usd: float | None) -> float | None:
 # Predictions
 
 
-def _predictions_file(targets: Sequence[AgentView | str | Path]) -> Path | None:
+def _predictions_file(targets: Sequence[RunAgent | str | Path]) -> Path | None:
     """Return the file of predictions, if that is what is to be evaluated."""
     files = [
         Path(target)

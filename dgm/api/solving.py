@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dgm import assemble
 from dgm.analysis.agent_names import find_agent
-from dgm.api.agents import AgentView
+from dgm.api.agents import RunAgent
 from dgm.api.arguments import SettingValues, assignments_of, check_amount, model_of, split_engine
 from dgm.api.running import run_session
 from dgm.api.watcher import Watcher
@@ -114,7 +114,7 @@ class Solution(View):
 
 
 def solve(  # noqa: PLR0913
-    agent: AgentView | str,
+    agent: RunAgent | str,
     repository: str | Path,
     problem: str,
     *,
@@ -161,7 +161,7 @@ def solve(  # noqa: PLR0913
         return await _perform(run, member, folder, problem, chosen, report)
 
     with use_engine(engines):
-        if isinstance(agent, AgentView):
+        if isinstance(agent, RunAgent):
             handle = agent
             solution = run_session(lambda: work(handle.run, handle.agent), watcher)
         else:

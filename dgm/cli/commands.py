@@ -23,9 +23,8 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
             CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
             CommandSpec(
-                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
+                "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
             ),
-            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
             CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
         ),
     ),
@@ -35,11 +34,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
             ),
-            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
+            CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
                 "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
             ),
@@ -110,7 +105,14 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {"sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B"}
+MOVED: dict[str, str] = {
+    "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
+    "list": "dgm status",
+    "tree": "dgm show RUN",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "log": "dgm show RUN --events",
+}
 """Former command → its form of today."""
 
 

@@ -8,7 +8,7 @@ from dgm.api.replaying import replay as replay_run
 from dgm.api.solving import Solution
 from dgm.api.solving import solve as solve_problem
 from dgm.cli.app import confirm, derive
-from dgm.cli.output import make_console, show_patch
+from dgm.cli.output import print_view, show_patch
 from dgm.cli.watching import TerminalWatcher
 from dgm.render import fmt
 from dgm.render.evaluation_text import incomplete_text, render_evaluation, render_replay
@@ -21,20 +21,20 @@ PYTHON_ONLY = ("allow_paid", "task", "into")
 
 
 def _show_evaluation(view: EvaluationView) -> None:
-    make_console().print(render_evaluation(view))
+    print_view(render_evaluation(view))
     if text := incomplete_text(view):
         sys.stderr.write(f"{text}\n")
 
 
 def _show_replay(view: ReplayView) -> None:
-    make_console().print(render_replay(view))
+    print_view(render_replay(view))
     if isinstance(view, LiveReplay) and view.missing:
         message = one_line(view.message, 1_000)
         sys.stderr.write(f"{message}; {view.missing} missing; repeat the command to continue\n")
 
 
 def _show_solution(solution: Solution) -> None:
-    show_patch(solution.patch.encode())
+    show_patch(solution.patch)
     applied = solution.applied
     if solution.patch and not applied and _wants(solution):
         solution.apply()
