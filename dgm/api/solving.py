@@ -292,7 +292,8 @@ def _explain_empty(result: solving.SolveResult, usage: Usage) -> str:
 
 def _report_output(output: bytes, report: OnProgress) -> None:
     text = plain_log(output[-4 * OUTPUT_BYTES :]).decode("utf-8", "replace").strip()[-OUTPUT_BYTES:]
-    if lines := text.split("\n")[-OUTPUT_LINES:]:
+    lines = text.split("\n")[-OUTPUT_LINES:]
+    if any(lines):
         report("the end of the agent's output:")
         for line in lines:
             report(f"  {line}")

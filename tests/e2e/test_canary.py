@@ -90,7 +90,15 @@ def test_mining_a_hostile_repository_tells_it_nothing(machine, name):
     if fix is FIX:
         assert machine.dgm("benchmark", "verify", "suite", "--sandbox", "bubblewrap").returncode == 0
     subprocess.run(["git", "clone", "-q", repo, machine.folder / "checkout"], check=True)
-    words = ("example:best", "checkout", "half(4) must be 2", "--model", "offline", "--set", "sandbox=bubblewrap")
+    words = (
+        "example:best",
+        "checkout",
+        "half(4) must be 2",
+        "--model",
+        "offline",
+        "--set",
+        "sandbox=bubblewrap",
+    )
     assert machine.dgm("solve", *words).returncode in (0, 1)
     machine.check()
 

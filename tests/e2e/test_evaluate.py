@@ -20,7 +20,16 @@ def run(dgm):
     """The folder of a search that has only its seed."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    words = ["--name", "evaluated", "--model", "offline", "--set", "sandbox=bubblewrap", "--max-evaluations", 1]
+    words = [
+        "--name",
+        "evaluated",
+        "--model",
+        "offline",
+        "--set",
+        "sandbox=bubblewrap",
+        "--max-evaluations",
+        1,
+    ]
     dgm.json("run", *words)
     return dgm.archive / "evaluated"
 

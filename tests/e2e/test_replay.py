@@ -13,7 +13,6 @@ from dgm.archive.exchange import encode_reply
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
 from dgm.domain import Verdict
-from dgm.paths import asset
 from tests.e2e.conftest import EVALUATIONS
 from tests.support.program import copy_of_run
 
@@ -69,10 +68,7 @@ def test_another_seed_names_the_first_decision_that_differs(dgm, copy):
     first = found["first"]
     assert first["seq"] >= 3
     assert first["did"] != first["says"]
-    assert (
-        f"event {first['seq']}, action {first['action']}"
-        in dgm("replay", "tampered", code=1).stdout
-    )
+    assert f"event {first['seq']}, action {first['action']}" in dgm("replay", "tampered", code=1).stdout
 
 
 def test_a_lineage_is_made_again_commit_by_commit_and_nothing_is_written(dgm, searched):
