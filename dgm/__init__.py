@@ -9,30 +9,16 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
+    from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.comparing import ComparisonView, compare
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
+    from dgm.api.control import approve, stop
+    from dgm.api.evaluating import evaluate
     from dgm.api.machine import build_images, doctor, settings
     from dgm.api.mining import benchmark_mine
     from dgm.api.runs import runs
-    from dgm.api.search import (
-        Budget,
-        Evolution,
-        EvolveArguments,
-        ResumeArguments,
-        evolve,
-        evolve_async,
-        open,  # noqa: A004  (as gzip.open)
-    )
+    from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
         StudyView,
@@ -48,33 +34,26 @@ if TYPE_CHECKING:
         benchmark_show,
         benchmark_verify,
     )
-    from dgm.api.sweeping import SweepView, plan_sweep, sweep
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
-    "Budget",
-    "CalibrateArguments",
-    "CalibratedSuite",
+    "BatchView",
     "ComparisonView",
     "Effect",
-    "EvaluateArguments",
     "EvaluationView",
     "Evolution",
-    "EvolveArguments",
-    "GradeArguments",
     "PartEffect",
-    "ResumeArguments",
     "Solution",
-    "SolveArguments",
     "StudyArguments",
     "StudyView",
-    "SweepView",
     "TrialArguments",
     "__version__",
     "ablate",
+    "approve",
     "benchmark_fetch",
     "benchmark_list",
     "benchmark_make",
@@ -82,20 +61,16 @@ __all__ = [
     "benchmark_show",
     "benchmark_verify",
     "build_images",
-    "calibrate_suite",
     "check_agent",
     "clean",
     "compare",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
-    "evolve_async",
+    "evolve_batch",
     "families",
-    "grade_predictions",
     "init_agent",
     "open",
-    "plan_sweep",
     "record_trial",
     "remove",
     "replay",
@@ -103,9 +78,8 @@ __all__ = [
     "seed_agents",
     "settings",
     "solve",
-    "solve_async",
+    "stop",
     "study",
-    "sweep",
     "trust",
     "unpack",
     "verify",
@@ -114,22 +88,19 @@ __all__ = [
 _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
+    "batching": ("BatchView", "evolve_batch"),
+    "control": ("approve", "stop"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
-    "search": ("Budget", "Evolution", "EvolveArguments", "ResumeArguments", "evolve", "evolve_async", "open"),
+    "search": ("Evolution", "evolve", "open"),
     "machine": ("build_images", "doctor", "settings"),
     "mining": ("benchmark_mine",),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "suites": (
         "benchmark_fetch",
@@ -138,7 +109,6 @@ _PLACES = {
         "benchmark_show",
         "benchmark_verify",
     ),
-    "sweeping": ("SweepView", "plan_sweep", "sweep"),
     "trusting": ("trust",),
 }
 """Modules of ``dgm.api`` and the public names in them."""

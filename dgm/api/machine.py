@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from dgm.api.arguments import assignments_of
-from dgm.blocking import call_beside_loop
+from dgm.api.arguments import SettingValues, assignments_of, split_engine
+from dgm.api.running import run_session
+from dgm.api.watcher import consent_to_pay
 from dgm.config import Settings, resolve
 from dgm.config.listing import ListedSetting, Variable, list_sections
 from dgm.errors import DgmError, Infrastructure, UserError
@@ -63,29 +63,30 @@ CHOSEN = "sandbox chosen by auto"
 def doctor(
     model: str | None = None,
     *,
-    settings: Mapping[str, Any] | Sequence[str] | None = None,
-    known: Callable[[str], bool | None] = lambda _: None,
+    settings: SettingValues | None = None,
     on_step: OnStep = ignore,
 ) -> MachineView:
     """Check Python, git, disk, models and sandboxes; each sandbox is opened and probed from the inside.
 
     Args:
         model: Also make one small real call to this model; it may cost money.
-        settings: A setting of the model, such as providers.openai-compatible.base_url.
-        known: the user's answer about a provider that costs money; None if not asked yet.
+        settings: A setting of the model, such as providers.NAME.base_url, or engine=ADDRESS.
         on_step: is called with each part that takes time.
     """
+    others, engines = split_engine(settings)
 
     async def check() -> MachineView:
-        rows = [_check_python(), _check_git(), _check_disk(), *check_providers(local_servers.probe, known)]
-        rows += await _check_sandboxes(on_step)
+        rows = [_check_python(), _check_git(), _check_disk()]
+        rows += check_providers(local_servers.probe, _known_answer)
+        with use_engine(engines):
+            rows += await _check_sandboxes(on_step)
         if model:
             on_step(Step(f"asking {model}"))
-            rows += await _check_model(model, settings)
+            rows += await _check_model(model, others)
         ok = all(row.ok for row in rows if row.required)
         return MachineView(ok=ok, checks=tuple(rows), model=model)
 
-    return call_beside_loop(lambda: asyncio.run(check()))
+    return run_session(check)
 
 
 def settings(pattern: str = "") -> SettingsView:
@@ -144,7 +145,7 @@ def clean(on_step: OnStep = ignore) -> CleaningView:
     on_step(Step("looking through the runs"))
     cleanup = clean_runs((), delete=True)
     on_step(Step("removing sandboxes and images"))
-    images, sandboxes = call_beside_loop(lambda: asyncio.run(_clean_sandboxes()))
+    images, sandboxes = run_session(_clean_sandboxes)
     runs = [
         CleanedRun(
             run=one.folder.name,
@@ -201,6 +202,10 @@ async def _clean_sandboxes() -> tuple[int, int]:
     for engine in engines:
         sandboxes += await engine.reap_left(labels)
     return images, sandboxes
+
+
+def _known_answer(provider: str) -> bool | None:
+    return consent_to_pay(provider).answer
 
 
 def _matches(pattern: str, row: ListedSetting | Variable, by_meaning: bool) -> bool:
@@ -291,7 +296,7 @@ def _capacity(address: EngineAddress, idents: dict[str, str]) -> CheckRow | None
     return CheckRow(check=check, ok=True, detail=f"{facts.cpus} parallel sandboxes of one processor")
 
 
-async def _check_model(model: str, settings: Mapping[str, Any] | Sequence[str] | None) -> Sequence[CheckRow]:
+async def _check_model(model: str, settings: SettingValues) -> Sequence[CheckRow]:
     """Make one small real call to a model; report its cost and what it revealed."""
     name = f"model {model}"
     try:

@@ -1,19 +1,17 @@
 """A git repository as a suite of verified tasks (``dgm benchmark mine``)."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from dgm.api.arguments import assignments_of, check_amount
-from dgm.api.suites import Assignments
+from dgm.api.arguments import SettingValues, assignments_of, check_amount, use_settings
+from dgm.api.running import run_session
 from dgm.benchmarks.mining.finishing import mine_suite
 from dgm.benchmarks.mining.session import MiningOptions, open_mining
 from dgm.benchmarks.mining.statements import Ask
-from dgm.blocking import call_beside_loop
-from dgm.config import Settings, resolve, resolve_mining
+from dgm.config import Settings, resolve_mining
 from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.messages import Request
@@ -42,7 +40,7 @@ def benchmark_mine(
     model: str | None = None,
     max_usd: float | None = None,
     update: bool = False,
-    settings: Assignments = None,
+    settings: SettingValues | None = None,
     on_step: OnStep = ignore,
 ) -> MiningView:
     """Make a suite of verified tasks out of a git repository: its own changes, and faults put into its code.
@@ -73,35 +71,36 @@ def benchmark_mine(
             raise UserError(f"{count} is less than 0", argument=name)
     if max_usd is not None and not model:
         raise UserError("nothing is paid without a model; name one", argument="max_usd")
-    mining_settings, others = resolve_mining(assignments_of(settings))
-    resolved = resolve(None, others, {"models.solve": model})
+    chosen, others = resolve_mining(assignments_of(settings))
     repo = Path(repo)
-    options = MiningOptions(
-        repo=repo,
-        # Beside the user, under the repository's name.
-        out=Path(out) if out else Path(f"{repo.resolve().name.removesuffix('.git') or 'repository'}-suite"),
-        history=history,
-        bugs=bugs,
-        setup=setup,
-        test=test,
-        model=model or "",
-        update=update,
-        workers=resolved.workers,
-        settings=mining_settings,
-    )
-    engine = choose(resolved.sandbox, resolved)
+    # Beside the user, under the repository's name.
+    folder = Path(out) if out else Path(f"{repo.resolve().name.removesuffix('.git') or 'repository'}-suite")
+    with use_settings(others, {"models.solve": model}) as resolved:
+        engine = choose(resolved.sandbox, resolved)
+        options = MiningOptions(
+            repo=repo,
+            out=folder,
+            history=history,
+            bugs=bugs,
+            setup=setup,
+            test=test,
+            model=model or "",
+            update=update,
+            workers=resolved.workers,
+            settings=chosen,
+        )
 
-    def make_builder(labels: Mapping[str, str], image: str, passwords: bool) -> SandboxBuilder:
-        return SandboxBuilder(engine, labels, image, passwords=passwords)
+        def make_builder(labels: Mapping[str, str], image: str, passwords: bool) -> SandboxBuilder:
+            return SandboxBuilder(engine, labels, image, passwords=passwords)
 
-    async def mine() -> MiningView:
-        async with (
-            _open_asking(model, resolved, engine, max_usd) as ask,
-            open_mining(options, engine, make_builder, on_step, ask) as mining,
-        ):
-            return MiningView(**asdict(await mine_suite(mining, engine)), model=model or "")
+        async def mine() -> MiningView:
+            async with (
+                _open_asking(model, resolved, engine, max_usd) as ask,
+                open_mining(options, engine, make_builder, on_step, ask) as mining,
+            ):
+                return MiningView(**asdict(await mine_suite(mining, engine)), model=model or "")
 
-    return call_beside_loop(lambda: asyncio.run(mine()))
+        return run_session(mine)
 
 
 @asynccontextmanager

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dgm.api.arguments import assignments_of
+from dgm.api.arguments import SettingValues, use_settings
+from dgm.api.running import run_session
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -30,8 +31,7 @@ from dgm.benchmarks.swebench import SwebenchBenchmark
 from dgm.benchmarks.task_facts import list_facts, read_facts
 from dgm.benchmarks.toml_table import suggestion
 from dgm.benchmarks.verification import TaskVerification
-from dgm.blocking import call_beside_loop
-from dgm.config import BenchmarksSettings, resolve
+from dgm.config import BenchmarksSettings
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed
@@ -71,7 +71,6 @@ HERE, MISSING, UNKNOWN = "here", "not here", "not known: no Docker engine answer
 IN_ENGINE = "docker:"
 """Prefix of an image that is no recipe."""
 IMPORT_HOLDOUT = 1 / 3
-Assignments = Mapping[str, Any] | Sequence[str] | None
 
 
 def benchmark_list() -> SuiteListView:
@@ -90,7 +89,7 @@ def benchmark_list() -> SuiteListView:
 
 
 def benchmark_show(
-    name: str | Path, task: str | None = None, *, hidden: bool = False, settings: Assignments = None
+    name: str | Path, task: str | None = None, *, hidden: bool = False, settings: SettingValues | None = None
 ) -> SuiteView | TaskView:
     """Show a benchmark, or one of its tasks: what an agent gets, names of tests, and the origin.
 
@@ -103,31 +102,19 @@ def benchmark_show(
     Raises:
         UserError: there is no such benchmark or task, or a task in it is wrong.
     """
-    opened = open_suite(str(name), NoSandboxEngine(), resolve(None, assignments_of(settings), {}).benchmarks)
-    if task is not None:
-        return _task_view(opened, opened.task(TaskId(task)), hidden=hidden)
-    if hidden:
-        raise UserError("name the task whose hidden tests to show", argument="hidden")
-    tasks = [task for _, task in list_all_tasks(opened)]
-    images = Counter(task.image for task in tasks)
-    states = find_image_states(list(images))
-    facts = list_facts(opened) if isinstance(opened, SuiteBenchmark) else ()
-    return SuiteView(
-        **_summary(str(name), opened),
-        tags=dict(Counter(tag for task in tasks for tag in task.tags).most_common()),
-        images=tuple(
-            ImageRow(image=image, tasks=count, state=states[image]) for image, count in images.most_common()
-        ),
-        left_out=tuple(verification.list_excluded_defects(opened)),
-        ids={split.value: tuple(task.id for task in opened.tasks(split)) for split in Split},
-        facts=tuple(map(TaskRow.of, facts)),
-    )
+    with use_settings(settings) as chosen:
+        opened = open_suite(str(name), NoSandboxEngine(), chosen.benchmarks)
+        if task is not None:
+            return _task_view(opened, opened.task(TaskId(task)), hidden=hidden)
+        if hidden:
+            raise UserError("name the task whose hidden tests to show", argument="hidden")
+        return _suite_view(str(name), opened)
 
 
 def benchmark_fetch(
     name: str | Path,
     *tasks: str,
-    settings: Assignments = None,
+    settings: SettingValues | None = None,
     confirm: Callable[[str], bool] = lambda _: True,
     on_step: OnStep = ignore,
 ) -> FetchView:
@@ -146,37 +133,37 @@ def benchmark_fetch(
         UserError: there is no such task.
         Infrastructure: no Docker engine answers.
     """
-    chosen = resolve(None, assignments_of(settings), {})
-    engine = DockerEngine()
-    opened = open_suite(str(name), engine, chosen.benchmarks)
-    plans = list(
-        _plan_fetch(opened, [TaskId(task) for task in tasks], engine, chosen.benchmarks, chosen.workers)
-    )
-    questions = [plan.question for plan in plans if plan.question]
-    if questions and not confirm("; ".join(questions)):
-        raise UserError("nothing was fetched")
-    outcome, states = _FetchOutcome(), dict[str, str]()
+    with use_settings(settings) as chosen:
+        engine = DockerEngine()
+        opened = open_suite(str(name), engine, chosen.benchmarks)
+        plans = list(
+            _plan_fetch(opened, [TaskId(task) for task in tasks], engine, chosen.benchmarks, chosen.workers)
+        )
+        questions = [plan.question for plan in plans if plan.question]
+        if questions and not confirm("; ".join(questions)):
+            raise UserError("nothing was fetched")
+        outcome, states = _FetchOutcome(), dict[str, str]()
 
-    def report(image: str, state: str) -> None:
-        states[image] = state
-        ended = sum(state == "ready" or state.startswith("failed") for state in states.values())
-        on_step(Step("images", ended, sum(plan.images for plan in plans), f"{image}: {state}"))
+        def report(image: str, state: str) -> None:
+            states[image] = state
+            ended = sum(state == "ready" or state.startswith("failed") for state in states.values())
+            on_step(Step("images", ended, sum(plan.images for plan in plans), f"{image}: {state}"))
 
-    for plan in plans:
-        plan.perform(report, outcome)
-    return FetchView(
-        before=tuple(plan.before for plan in plans),
-        ready=tuple(outcome.ready),
-        failed=outcome.failed,
-        removed=tuple(outcome.removed),
-    )
+        for plan in plans:
+            plan.perform(report, outcome)
+        return FetchView(
+            before=tuple(plan.before for plan in plans),
+            ready=tuple(outcome.ready),
+            failed=outcome.failed,
+            removed=tuple(outcome.removed),
+        )
 
 
 def benchmark_verify(
     name: str | Path,
     *tasks: str,
     workers: int = 2,
-    settings: Assignments = None,
+    settings: SettingValues | None = None,
     on_step: OnStep = ignore,
 ) -> VerificationView:
     """Check in sandboxes that doing nothing fails and the reference fix passes.
@@ -196,30 +183,30 @@ def benchmark_verify(
     """
     if workers < 1:
         raise UserError(f"{workers} is less than 1", argument="workers")
-    chosen = resolve(None, assignments_of(settings), {})
-    engine = choose(chosen.sandbox, chosen)
-    opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
-    wanted = [TaskId(task) for task in dict.fromkeys(tasks)] or [
-        task.id for _, task in list_all_tasks(opened)
-    ]
-    if not wanted:
-        raise UserError(f"benchmark {opened.name!r} has no task to verify")
-    for task in wanted:
-        opened.task(task)
-    results = call_beside_loop(lambda: asyncio.run(_verify_tasks(opened, engine, wanted, workers, on_step)))
-    problems: dict[str, tuple[str, ...]] = {
-        task: tuple(result.defects) for task, result in results.items() if result.defects
-    }
-    return VerificationView(
-        benchmark=opened.name,
-        version=opened.version,
-        verified=tuple(wanted),
-        sound=len(wanted) - len(problems),
-        problems=problems,
-        left_out=tuple(verification.list_excluded_defects(opened)),
-        notes={task: tuple(result.notes) for task, result in results.items() if result.notes},
-        outputs={task: result.output for task, result in results.items() if result.output},
-    )
+    with use_settings(settings) as chosen:
+        engine = choose(chosen.sandbox, chosen)
+        opened = open_suite(str(name), engine, chosen.benchmarks, chosen.grading)
+        wanted = [TaskId(task) for task in dict.fromkeys(tasks)] or [
+            task.id for _, task in list_all_tasks(opened)
+        ]
+        if not wanted:
+            raise UserError(f"benchmark {opened.name!r} has no task to verify")
+        for task in wanted:
+            opened.task(task)
+        results = run_session(lambda: _verify_tasks(opened, engine, wanted, workers, on_step))
+        problems: dict[str, tuple[str, ...]] = {
+            task: tuple(result.defects) for task, result in results.items() if result.defects
+        }
+        return VerificationView(
+            benchmark=opened.name,
+            version=opened.version,
+            verified=tuple(wanted),
+            sound=len(wanted) - len(problems),
+            problems=problems,
+            left_out=tuple(verification.list_excluded_defects(opened)),
+            notes={task: tuple(result.notes) for task, result in results.items() if result.notes},
+            outputs={task: result.output for task, result in results.items() if result.output},
+        )
 
 
 def benchmark_make(
@@ -291,6 +278,23 @@ def benchmark_make(
         repeated=tuple(composed.repeated),
         remarks=report.remarks,
         skipped=report.skipped,
+    )
+
+
+def _suite_view(name: str, opened: Benchmark) -> SuiteView:
+    tasks = [task for _, task in list_all_tasks(opened)]
+    images = Counter(task.image for task in tasks)
+    states = find_image_states(list(images))
+    facts = list_facts(opened) if isinstance(opened, SuiteBenchmark) else ()
+    return SuiteView(
+        **_summary(name, opened),
+        tags=dict(Counter(tag for task in tasks for tag in task.tags).most_common()),
+        images=tuple(
+            ImageRow(image=image, tasks=count, state=states[image]) for image, count in images.most_common()
+        ),
+        left_out=tuple(verification.list_excluded_defects(opened)),
+        ids={split.value: tuple(task.id for task in opened.tasks(split)) for split in Split},
+        facts=tuple(map(TaskRow.of, facts)),
     )
 
 

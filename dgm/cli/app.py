@@ -71,7 +71,7 @@ def derive(
     function: Callable[..., Any],
     show: Show,
     *,
-    watcher: Callable[[], object] | None = None,
+    watcher: Callable[[], Any] | None = None,
     trust: bool = False,
     omit: Collection[str] = (),
     names: Mapping[str, str] | None = None,
@@ -81,33 +81,25 @@ def derive(
     Args:
         function: its signature and Google docstring say everything about the command; it returns a pydantic view.
         show: prints the view without ``--json``.
-        watcher: makes the ``watcher`` argument, for a function that has one.
+        watcher: makes the ``watcher`` argument, for a function that has one; it is ``quiet`` with ``--json``.
         trust: whether the function may need the user's consent (``ConsentNeeded``): adds ``--trust``, which gives it.
         omit: parameters that are no options.
         names: parameter → another option name, such as ``{"tasks": "--task"}``.
     """
-    source = inspect.signature(function, eval_str=True)
-    parameters = _options_of(source, omit, names or {})
-    if trust:
-        parameters.append(
-            _flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
-        )
-    if "confirm" in source.parameters:
-        parameters.append(_flag("yes", "Do not ask."))
-    parameters.append(_flag("json", "Print JSON."))
+    parameters = derive_parameters(function, trust=trust, omit=omit, names=names)
+    accepted = inspect.signature(function).parameters
 
     def command(
         *arguments: Any, json: bool = False, trust: bool = False, yes: bool = False, **options: Any
     ) -> int:
-        if watcher and "watcher" in source.parameters:
+        if watcher and "watcher" in accepted:
             options["watcher"] = watcher()
+            options["watcher"].quiet = json
 
         def call() -> Any:
             with StepDisplay() as display:
                 callbacks = {"on_step": display, "confirm": partial(_confirm, yes=yes, pause=display.pause)}
-                options.update(
-                    (name, value) for name, value in callbacks.items() if name in source.parameters
-                )
+                options.update((name, value) for name, value in callbacks.items() if name in accepted)
                 return function(*arguments, **options)
 
         view = call_with_consent(call, agree=trust)
@@ -123,9 +115,15 @@ def derive(
     return command
 
 
-def _options_of(
-    source: inspect.Signature, omit: Collection[str], names: Mapping[str, str]
+def derive_parameters(
+    function: Callable[..., Any],
+    *,
+    trust: bool = False,
+    omit: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
 ) -> list[inspect.Parameter]:
+    """Return the parameters of a function's command, ``--trust`` and ``--json`` last; arguments as in ``derive``."""
+    source = inspect.signature(function, eval_str=True)
     parameters = list[inspect.Parameter]()
     for parameter in source.parameters.values():
         kind = _simplify(parameter.annotation)
@@ -137,10 +135,16 @@ def _options_of(
         default = parameter.default
         if parameter.name == "settings":
             kind, default = Annotated[list[str] | None, SETTINGS], None
-        elif parameter.name in names:
+        elif names and parameter.name in names:
             kind = Annotated[kind, Parameter(name=names[parameter.name])]
         parameters.append(parameter.replace(annotation=kind, kind=position, default=default))
-    return parameters
+    if trust:
+        parameters.append(
+            make_flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
+        )
+    if "confirm" in source.parameters:
+        parameters.append(make_flag("yes", "Do not ask."))
+    return [*parameters, make_flag("json", "Print JSON.")]
 
 
 def call_with_consent(call: Callable[[], T], *, agree: bool) -> T:
@@ -230,7 +234,8 @@ def _usage(function: Callable[..., Any], name: str) -> str:
     return " ".join([*words, "[OPTIONS]"])
 
 
-def _flag(name: str, text: str) -> inspect.Parameter:
+def make_flag(name: str, text: str) -> inspect.Parameter:
+    """Return the parameter of an option without a value."""
     kind = Annotated[bool, Parameter(help=text)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
 

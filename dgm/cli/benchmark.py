@@ -8,8 +8,8 @@ from typing import Any
 
 from dgm.api import mining, suites
 from dgm.cli.app import derive
-from dgm.show.safe import neutralise, one_line
-from dgm.show.words import count_text
+from dgm.render import fmt
+from dgm.render.safe import neutralise, one_line
 from dgm.views.suite import (
     IN_IMAGE,
     CalibrationRow,
@@ -58,7 +58,7 @@ def _suite_lines(view: SuiteView) -> Lines:
         yield neutralise(view.description)
     has_origins = any(row.date or row.fail_to_pass for row in view.facts)
     for split, ids in view.ids.items():
-        yield f"\n{split}: {count_text(len(ids), 'task')}"
+        yield f"\n{split}: {fmt.count(len(ids), 'task')}"
         rows = [row for row in view.facts if row.split == split]
         lines = _table(rows) if rows and has_origins else map(neutralise, ids)
         yield from (f"  {line}" for line in lines)
@@ -69,7 +69,7 @@ def _suite_lines(view: SuiteView) -> Lines:
         yield "\ncalibrated, solved in all attempts, some or none:"
         yield from (f"  {line}" for line in _calibration_lines(tried))
     yield from _count_lines("tags", [(tag, f"{count}") for tag, count in view.tags.items()], TAGS_SHOWN)
-    images = [(row.image, f"{count_text(row.tasks, 'task')}, {row.state}") for row in view.images]
+    images = [(row.image, f"{fmt.count(row.tasks, 'task')}, {row.state}") for row in view.images]
     yield from _count_lines("images", images, IMAGES_SHOWN)
     for problem in view.left_out:
         yield f"left out: {one_line(problem, LINE_CELLS)}"
@@ -143,7 +143,7 @@ def _task_lines(view: TaskView) -> Lines:
     if view.workspace == IN_IMAGE:
         yield f"workspace: the files of the image in {neutralise(view.workdir)}"
     else:
-        yield f"workspace: {count_text(len(view.workspace), 'file')}, {view.workspace_bytes:,} bytes"
+        yield f"workspace: {fmt.count(len(view.workspace), 'file')}, {view.workspace_bytes:,} bytes"
         yield from _limited(view.workspace, FILES_SHOWN)
     if view.hidden:
         for name, text in view.hidden.tests.items():
@@ -187,7 +187,7 @@ def _fetch_lines(view: FetchView) -> Lines:
     for name, reason in view.failed.items():
         yield f"{neutralise(name)}: {one_line(reason, 600)}"
     removed = f", {len(view.removed)} others removed to make room" if view.removed else ""
-    yield f"{count_text(len(view.ready), 'image')} ready, {len(view.failed)} failed{removed}"
+    yield f"{fmt.count(len(view.ready), 'image')} ready, {len(view.failed)} failed{removed}"
 
 
 def _verification_lines(view: VerificationView) -> Lines:
@@ -197,7 +197,7 @@ def _verification_lines(view: VerificationView) -> Lines:
     for task, problems in view.problems.items():
         yield from (f"{neutralise(task)}: {neutralise(problem)}" for problem in problems)
         yield from (f"    | {neutralise(line)}" for line in view.outputs.get(task, "").splitlines())
-    yield f"{view.sound} of {count_text(len(view.verified), 'task')} sound"
+    yield f"{view.sound} of {fmt.count(len(view.verified), 'task')} sound"
 
 
 def _made_lines(view: MadeSuiteView) -> Lines:
@@ -219,7 +219,7 @@ def _mining_lines(view: MiningView) -> Lines:
     if len(reasons) > REASONS_SHOWN:
         yield f"          and {len(reasons) - REASONS_SHOWN} other reasons (mined.jsonl has all)"
     yield from (f"packages: {neutralise(remark)}" for remark in view.packages[:REASONS_SHOWN])
-    suite, total = neutralise(str(view.suite)), count_text(sum(view.tasks.values()), "verified task")
+    suite, total = neutralise(str(view.suite)), fmt.count(sum(view.tasks.values()), "verified task")
     yield f"{suite}: {total} ({_counts_text(view.tasks)}; {_counts_text(view.splits)})"
     yield f"{view.processor_s / 60:.1f} minutes of processor time for tests in this session"
     if not view.model:

@@ -13,12 +13,10 @@ from cyclopts import Parameter
 from dgm.api import machine
 from dgm.cli.app import SETTINGS, confirm, print_json
 from dgm.cli.commands import FIRST
-from dgm.cli.consent import open_consent
 from dgm.cli.steps import StepDisplay
 from dgm.errors import UserError
-from dgm.show.runs import size_text
-from dgm.show.safe import neutralise, one_line
-from dgm.show.words import count_text
+from dgm.render import fmt
+from dgm.render.safe import neutralise, one_line
 from dgm.views.machine import CheckRow, CleaningView, ImagesView, MachineView, SettingRow, SettingsView
 
 WIDTH = 100
@@ -68,9 +66,7 @@ def doctor(
             elif build is not None:
                 view = machine.build_images(build or machine.USUAL_IMAGES, on_step=on_step)
             else:
-                view = machine.doctor(
-                    model, settings=assignments, known=open_consent().known, on_step=on_step
-                )
+                view = machine.doctor(model, settings=assignments, on_step=on_step)
     if json:
         print_json(view)
     else:
@@ -164,19 +160,19 @@ def _cleaning_lines(view: CleaningView) -> Iterator[str]:
         yield (
             f"{name}: left alone: {one_line(run.skipped, 300)}"
             if run.skipped
-            else (f"{name}: {size_text(run.bytes)}")
+            else (f"{name}: {fmt.size(run.bytes)}")
         )
         if run.kept:
             yield f"  stays, with files that are not dgm's: {one_line(', '.join(run.kept), 300)}"
     for reason in view.failed:
         yield f"cannot be removed: {one_line(reason, 300)}"
-    images, sandboxes = count_text(view.images, "image"), count_text(view.sandboxes, "sandbox", "sandboxes")
-    yield f"freed {size_text(view.bytes)}; removed {images} and {sandboxes}"
+    images, sandboxes = fmt.count(view.images, "image"), fmt.count(view.sandboxes, "sandbox", "sandboxes")
+    yield f"freed {fmt.size(view.bytes)}; removed {images} and {sandboxes}"
 
 
 def _confirm_removal(sizes: Mapping[Path, int]) -> bool:
     for folder, size in sizes.items():
-        sys.stderr.write(f"{one_line(str(folder), 300)}: {size_text(size)}\n")
+        sys.stderr.write(f"{one_line(str(folder), 300)}: {fmt.size(size)}\n")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError("nothing was removed: removing a run asks at a terminal; a script removes its folder")
     return confirm("Remove for good?")

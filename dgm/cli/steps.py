@@ -6,8 +6,8 @@ import time
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from dgm.render.safe import one_line
 from dgm.sandboxes.preparing import LOGGER
-from dgm.show.safe import one_line
 from dgm.steps import Step
 
 if TYPE_CHECKING:
