@@ -20,14 +20,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
             CommandSpec(
-                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
+                "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
             ),
-            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
         ),
     ),
     (
@@ -36,11 +34,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
             ),
-            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
+            CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
                 "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
             ),
@@ -51,7 +45,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "replay",
-                "dgm.cli.replay:replay",
+                "dgm.cli.judging:replay",
                 "Do a run's decisions, lineages or evaluations again and compare.",
             ),
         ),
@@ -70,15 +64,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "evaluate",
-                "dgm.cli.evaluate:evaluate",
+                "dgm.cli.judging:evaluate",
                 "Let agents work on every task of a benchmark's split.",
             ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
-            ),
-            CommandSpec(
-                "archive gc", "dgm.cli.cleaning:clean_command", "Show, or remove, what runs no longer need."
             ),
         ),
     ),
@@ -90,19 +81,14 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
                 "dgm.cli.agent:agent",
                 "Make, check and ablate an agent of yours; list the shipped ones.",
             ),
-            CommandSpec(
-                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
-            ),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
             CommandSpec(
                 "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
-            ),
-            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            CommandSpec(
-                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
-            ),
-            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            CommandSpec(
-                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
             ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
@@ -112,10 +98,27 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
-    "archive rm": "dgm archive gc RUN --whole --delete",
     "archive pack": "dgm export RUN FILE.dgm",
     "archive unpack": "dgm export FILE.dgm FOLDER/",
     "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "agent list": "dgm run --help",
+    "archive gc": "dgm doctor --clean",
+    "archive rm": "dgm doctor --clean RUN",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "sandbox": "dgm doctor --build",
+    "sandbox build": "dgm doctor --build",
+    "sandbox gc": "dgm doctor --clean",
+    "sandbox list": "dgm doctor",
+    "settings": "dgm doctor --settings",
+    "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
+    "list": "dgm status",
+    "tree": "dgm show RUN",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "log": "dgm show RUN --events",
 }
 """Former command → its form of today."""
 
@@ -130,7 +133,7 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<11} {command.summary}" for command in group]
+        lines += [f"  {command.name:<16} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",

@@ -9,7 +9,6 @@ from dgm.domain import Tally
 from dgm.report.headline import difference_record
 from dgm.show.safe import Side, cell_width, fit, one_line
 from dgm.show.spans import Line, Span, Tone, make_line
-from dgm.show.sweep_rows import spent_usd_text
 from dgm.show.words import BEST, count_text, given_up_text, interval_text, mcnemar_text, tally_text
 
 _WIDEST = 40
@@ -68,7 +67,7 @@ def _run_rows(subjects: Sequence[ComparedRun]) -> Sequence[Sequence[str]]:
                 str(each.identity.seed),
                 str(facts["evaluations"]["graded"]),
                 str(facts["agents"]),
-                spent_usd_text(facts),
+                f"{facts['spend']['usd']:.4f}",
                 f"{best['id']}: {tally_text(own)}" + (f", {given_up}" if given_up else ""),
                 interval_text(own) or "–",
                 f"{best['lower_bound']:.2f}",

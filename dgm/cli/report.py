@@ -1,6 +1,5 @@
 """``dgm report``: compare the best agent with the seed, on tasks that the search never saw."""
 
-import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,21 +10,22 @@ from dgm import assemble, examinations
 from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
+from dgm.api.running import run_session
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control, Recorded
 from dgm.archive.finding import find_run
 from dgm.archive.run import Run
+from dgm.cli.app import confirm
 from dgm.cli.arguments import Amount, as_json, engine_option, refuse_engine, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
-from dgm.cli.model_check import check_and_tell
 from dgm.cli.output import emit_json
-from dgm.cli.progress import show_progress
-from dgm.cli.spending import confirm_control
+from dgm.cli.watching import TerminalWatcher, can_ask
 from dgm.config import Settings
 from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.evaluation.control import MOST, ExamProgress, name_candidates
+from dgm.evaluation.control import MOST, ControlCost, ExamProgress, name_candidates
 from dgm.evaluation.exam import FOLDER
+from dgm.render import fmt
 from dgm.report.facts import RunReport, gather_report, grader_notes, missing_traces
 from dgm.report.figures import write_figures
 from dgm.report.groups import find_groups, group_lines
@@ -35,6 +35,7 @@ from dgm.report.page import render_page
 from dgm.report.people import holdout_lines, note_line, search_lines
 from dgm.report.record import report_record
 from dgm.report.targets import check_file, check_folder
+from dgm.search.model_checks import check_models
 from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
@@ -224,16 +225,35 @@ def _perform_exam(
     if needed is None or isinstance(needed, Ending):
         return needed
     if needed.control_cost and needed.control_cost.attempts:
-        confirm_control(needed.control_cost, settings.workers, yes=yes)
-    checks = check_and_tell(settings, run)
-    with assemble.open_exam(run, settings, needed.parts) as exam:
-        examinations.begin_needed_exam(exam, run, needed, settings, checks)
-        names = name_candidates(exam, run, needed.agents[-1])
-        progress = ExamProgress(exam, names, needed.control_cost.attempts if needed.control_cost else 0)
-        with show_progress(exam, quiet=quiet, names=names, counts=progress.counts) as shown:
+        _confirm_control(needed.control_cost, settings.workers, yes=yes)
+    watcher = TerminalWatcher(quiet=quiet)
+
+    async def perform() -> Ending:
+        checks = await check_models(settings, run.tree.model_facts.abilities)
+        watcher.models_checked(settings, checks)
+        with assemble.open_exam(run, settings, needed.parts) as exam:
+            examinations.begin_needed_exam(exam, run, needed, settings, checks)
+            names = name_candidates(exam, run, needed.agents[-1])
+            progress = ExamProgress(exam, names, needed.control_cost.attempts if needed.control_cost else 0)
 
             def on_event(recorded: Recorded) -> None:
                 progress.observe(recorded)
-                shown.event(recorded)
+                watcher.event(recorded)
 
-            return asyncio.run(assemble.examine(exam, settings, needed.parts, on_event, begins=shown.attach))
+            with watcher.show(exam, None, names, progress.counts):
+                return await assemble.examine(exam, settings, needed.parts, on_event, begins=watcher.begins)
+
+    return run_session(perform, watcher)
+
+
+def _confirm_control(cost: ControlCost, workers: int, *, yes: bool) -> None:
+    price = (
+        f"the control gives the seed up to {fmt.count(cost.attempts, 'further attempt')}: about "
+        f"{fmt.money(cost.usd)}, {cost.tokens:,.0f} tokens and {fmt.duration(cost.seconds / workers)} at most"
+    )
+    if yes:
+        sys.stderr.write(f"{price}\n")
+    elif not can_ask():
+        raise UserError(f"{price}; add --yes to perform it")
+    elif not confirm(f"{price}; perform it?"):
+        raise UserError("not confirmed: nothing was performed, and nothing was spent")

@@ -7,12 +7,12 @@ from typing import Any
 from dgm.archive.run import Run
 from dgm.comparison.curves import CurveGroup, curve_csv, curve_picture
 from dgm.comparison.grouping import VARIANT, Grouping, group
+from dgm.comparison.naming import NamedRuns, find_runs
 from dgm.comparison.notes import comparison_notes
 from dgm.comparison.pairs import SeedPairs, TaskPairs, pair_seeds, pair_tasks
 from dgm.comparison.record import comparison_record
 from dgm.comparison.subjects import ComparedRun, check_comparable, read_subject
 from dgm.errors import UserError
-from dgm.experiments.naming import NamedRuns, find_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from dgm.archive.history import LIVING
 from dgm.comparison.grouping import Grouping, find_differing_settings
+from dgm.comparison.naming import NamedRuns
 from dgm.comparison.subjects import ComparedRun
-from dgm.experiments.naming import NamedRuns
 from dgm.show.safe import one_line
 
 _KEPT = 160

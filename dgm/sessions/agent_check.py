@@ -109,7 +109,7 @@ def _read_settings(choice: CheckChoice) -> Settings:
 def _judge_unreadable(folder: Path, fault: AgentFault) -> Finding:
     if fault.stage == "contract":
         missing = not (folder / FILE).is_file()
-        write = f"dgm agent init NEW, and copy its {FILE}" if missing else f"{FILE}: see dgm docs agents"
+        write = f"dgm agent init NEW, and copy its {FILE}" if missing else f"correct {FILE}"
         return Finding(Level.STOP, "manifest", str(fault), write)
     write = "take out what is not the agent's own: packages are named in requires, data is left outside"
     return Finding(Level.STOP, "sizes", str(fault), write)

@@ -10,7 +10,7 @@ from dgm.domain import Snapshot
 from dgm.messages import WireProtocol
 from dgm.meta.contract import OWN_EDITOR, Contract
 from dgm.protocols import Completed, DryCalls, Work
-from dgm.show.runs import size_text
+from dgm.render.fmt import size as size_text
 from dgm.show.words import count_text
 from dgm.worker.inspection import Inspection
 from dgm.worker.own_start import find_start_seconds
@@ -200,7 +200,7 @@ def _judge_calls(calls: DryCalls) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "alias", f"asks for {names}: the lent model answers", write)
     for code, refusal in calls.refusals.items():
         if code != "model_not_found":
-            write = "the agent: leave it out, or ask for what is offered (dgm docs models)"
+            write = "the agent: leave it out, or ask for what is offered"
             yield Finding(Level.WARNING, "refused", f"{code}: {refusal}", write)
     lists = {"": calls.left_out, "behind another protocol: ": calls.lost_in_translation}
     if message := "; ".join(title + ", ".join(names) for title, names in lists.items() if names):

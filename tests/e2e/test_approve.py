@@ -109,7 +109,7 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
         dgm("approve", "asked", "--yes", waiting[0], code=2)
     with dgm_open(dgm.archive / "asked") as run:
         run.verify()
-    assert dgm.json("replay", "asked", "decisions")["differing"] == 0
+    assert dgm.json("replay", "asked")["differing"] == 0
 
 
 def after(folder, seq):

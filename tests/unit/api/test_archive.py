@@ -1,7 +1,5 @@
 """Agents as documents from a program."""
 
-import json
-
 import pytest
 
 import dgm
@@ -22,12 +20,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_an_agent_is_a_document(folder):
     with dgm.open("made") as run:
-        record = run.agents[1].record()
-        assert (record["id"], record["parents"], len(record["evaluations"])) == (1, [0], 2)
-        json.dumps(record)
-        turns = run.agents[1].transcript("task-0")
-        assert (turns["verdict"], turns["attempt"], turns["turns"]) == ("resolved", 1, [])
-        with pytest.raises(UserError, match=r"^transcript 'task-9': agent 1 has no verdict"):
-            run.agents[1].transcript("task-9")
-        with pytest.raises(UserError, match=r"^attempt 2: agent 1 has no such attempt"):
-            run.agents[1].transcript("task-0", 2)
+        view = run.agents[1].view
+        assert (view.agent, view.parents, len(view.evaluations)) == (1, (0,), 2)
+        (attempt,) = run.agents[1].attempts("task-0").attempts
+        assert (attempt.verdict, attempt.attempt, attempt.transcript.threads) == ("resolved", 1, ())
+        with pytest.raises(UserError, match=r"^task 'task-9': agent 1 has no verdict"):
+            run.agents[1].attempts("task-9")

@@ -5,13 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from dgm.experiments.sweep_folder import SweepFolder
 
 import dgm
 from dgm.archive.approvals import ApprovalAnswer, read_answer
 from dgm.archive.codec import encode
 from dgm.archive.stop_request import read_stop_request
 from dgm.errors import UserError
-from dgm.experiments.sweep_folder import SweepFolder
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run
 

@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-import dgm
+from dgm.api.cleaning import clean_runs, remove_runs
 from dgm.archive.cleaning import clean_run, remove_run
 from dgm.archive.events import CallStarted
 from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
@@ -205,34 +206,33 @@ def here(dirty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.starts_processes
-def test_leftovers_are_shown_first_and_removed_when_told(here: Path) -> None:
+def test_leftovers_are_removed_and_counted(here: Path) -> None:
     with begin(here.parent / "busy") as run:
         run.traces.put(b"not named yet")
         shutil.copytree(here, here.parent / ".draft.new")
-        before = files(here)
-        cleanup = dgm.clean()
-        assert (cleanup.deleted, files(here)) == (False, before)
-        busy, dirty = cleanup.runs
-        assert busy.left_alone is not None and "is being written" in busy.left_alone
-        assert {kind.what: kind.count for kind in dirty.leftovers}[TRACE] == 1
-        assert cleanup.bytes == dirty.bytes + sum(kind.bytes for kind in cleanup.beside)
-        deleted = dgm.clean(delete=True)
-        assert (deleted.deleted, deleted.bytes, deleted.failed) == (True, cleanup.bytes, ())
+        os.utime(here.parent / ".draft.new", (LONG_AGO, LONG_AGO))
+        found = clean_run(here, delete=False).found
+        cleaned = clean_runs()
+        busy, dirty = cleaned.runs
+        assert "is being written" in busy.skipped
+        assert dirty.bytes == sum(left.size_bytes for left in found)
+        assert (cleaned.bytes >= dirty.bytes, cleaned.failed) == (True, ())
         assert len(list((here.parent / "busy" / "traces").glob("??/*.z"))) == 1
-    assert dgm.clean("dirty").bytes == 0
+    assert "dirty" not in [run.run for run in clean_runs().runs]
 
 
-def test_whole_runs_are_removed_only_when_told_and_named(here: Path) -> None:
-    with pytest.raises(UserError, match="name the runs"):
-        dgm.clean(whole=True)
-    (run,) = dgm.clean("dirty", whole=True).runs
+def test_whole_runs_are_removed_only_after_a_yes(here: Path) -> None:
+    asked: list[Mapping[Path, int]] = []
+
+    def answer(sizes: Mapping[Path, int]) -> bool:
+        asked.append(sizes)
+        return len(asked) > 1
+
+    assert remove_runs("dirty", confirm=answer).runs == ()
     assert here.exists()
-    assert run.bytes > 0
     with pytest.raises(UserError, match="no run 'dirt'"):
-        dgm.clean("dirty", "dirt", whole=True, delete=True)
+        remove_runs("dirty", "dirt", confirm=answer)
     assert here.exists()
-    (run,) = dgm.clean("dirty", whole=True, delete=True).runs
-    assert run.kept == ("notes.txt",)
+    (run,) = remove_runs("dirty", "dirty", confirm=answer).runs
+    assert (run.kept, run.bytes) == (("notes.txt",), *asked[-1].values())
     assert [path.name for path in here.iterdir()] == ["notes.txt"]
-    with pytest.raises(UserError, match="no run 'dirty'"):
-        dgm.clean("dirty", whole=True, delete=True)
