@@ -109,14 +109,14 @@ def refuse_odd_values(place: object) -> Iterator[None]:
 
 def _is_too_deep(text: str) -> bool:
     depth = 0
-    for found in _TOKENS.finditer(text):
-        first = text[found.start()]
+    for token in _TOKENS.finditer(text):
+        first = text[token.start()]
         if first in "[{":
-            depth += found.end() - found.start()
+            depth += token.end() - token.start()
             if depth > MAX_DEPTH:
                 return True
         elif first != '"':
-            depth -= found.end() - found.start()
+            depth -= token.end() - token.start()
     return False
 
 

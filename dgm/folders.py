@@ -1,7 +1,7 @@
 """Strangers' files and folders as data: nothing outside of the folder is opened, and what is read is bounded.
 
 Pipes, sockets and devices are never opened. Links are resolved step by step, so that not even the place that a link
-leads to is looked at before it is known to lie below the folder. Writing is left to ``dgm.archive.snapshots``.
+leads to is looked at before it is known to lie below the folder. Writing is remaining to ``dgm.archive.snapshots``.
 
 ``docker_context`` follows a ``.dockerignore`` by the rules of Docker's documentation. The last pattern that matches a
 file, or a folder above it, decides; ``!`` takes it in again. ``**`` stands for any number of folders.
@@ -73,27 +73,27 @@ def resolve_below(folder: Path, name: str) -> Path:
     Raises:
         UserError: the name or a link leads out of the folder, or the links have no end.
     """
-    found: list[str] = []
+    parts: list[str] = []
     if name.startswith("/") or "\0" in name:
         raise _outside(folder, name)
-    left = _parts(name)
+    remaining = _parts(name)
     links = 0
-    while left:
-        part = left.pop()
+    while remaining:
+        part = remaining.pop()
         if part == "..":
-            if not found:
+            if not parts:
                 raise _outside(folder, name)
-            found.pop()
+            parts.pop()
             continue
-        target = _link_target(folder.joinpath(*found, part))
+        target = _link_target(folder.joinpath(*parts, part))
         if target is None:
-            found.append(part)
+            parts.append(part)
             continue
         links += 1
         if target.startswith("/") or links > MAX_LINKS:
             raise _outside(folder, name)
-        left += _parts(target)
-    return folder.joinpath(*found)
+        remaining += _parts(target)
+    return folder.joinpath(*parts)
 
 
 def list_files(folder: Path) -> list[str]:
@@ -218,7 +218,7 @@ def _read_patterns(text: str) -> Sequence[Pattern]:
 def _translate(part: str) -> str:
     """Return a part of a pattern as ``fnmatch`` writes it."""
     negated = part.replace("[^", "[!")
-    return _ESCAPED.sub(lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], negated)
+    return _ESCAPED.sub(lambda match: f"[{match[1]}]" if match[1] in "*?[" else match[1], negated)
 
 
 def _is_ignored(name: str, patterns: Sequence[Pattern]) -> bool:

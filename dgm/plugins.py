@@ -148,8 +148,12 @@ def _parameters_of(factory: Callable[..., Any]) -> Sequence[Parameter]:
     hidden = vars(_Bare)["__init__"]
     if inits and inits[0] is hidden:
         # A class that inherits from a protocol hides its constructor until its first object is made.
-        own = next(init for init in inits if init is not hidden)
-        return [] if own is object.__init__ else list(inspect.signature(own).parameters.values())[1:]
+        constructor = next(init for init in inits if init is not hidden)
+        return (
+            []
+            if constructor is object.__init__
+            else [*inspect.signature(constructor).parameters.values()][1:]
+        )
     return list(inspect.signature(factory).parameters.values())
 
 
@@ -306,26 +310,26 @@ def find_object(group: str, reference: str) -> Any:  # noqa: ANN401  (whatever i
             f"{subject} was passed as an object: {UNRECORDED}; resume the run from Python, and pass the object again"
         )
     try:
-        found: Any = import_module(module)
+        thing: Any = import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            thing = getattr(thing, part)
     except (Exception, SystemExit) as error:  # a module may raise anything when it is imported
         raise UserError(
             f"{subject} cannot be imported here ({type(error).__name__}: {error}); put its folder on PYTHONPATH"
         ) from error
-    if _is_factory(found) and not isinstance(found, type):
+    if _is_factory(thing) and not isinstance(thing, type):
         raise UserError(f"{subject} is a function, which only the program that has it may pass; name a class")
     if not values:
-        return found
+        return thing
     try:
-        return _restore_object(found, ast.literal_eval(values[:MAX_VALUES]))
+        return _restore_object(thing, ast.literal_eval(values[:MAX_VALUES]))
     except (TypeError, ValueError, SyntaxError, AttributeError, RecursionError, MemoryError) as error:
         raise UserError(f"{subject} cannot be made with these values: {error}") from error
 
 
-def make_object(found: Any, context: "DataclassInstance") -> Any:  # noqa: ANN401  (whatever it makes)
+def make_object(thing: Any, context: "DataclassInstance") -> Any:  # noqa: ANN401  (whatever it makes)
     """Return a copy of a value, so that two users of it do not share its state, or a new object of a class."""
-    return call_factory(found, context) if _is_factory(found) else copy.deepcopy(found)
+    return call_factory(thing, context) if _is_factory(thing) else copy.deepcopy(thing)
 
 
 def digest_of(group: str, reference: str) -> str | None:
@@ -334,9 +338,9 @@ def digest_of(group: str, reference: str) -> str | None:
     Raises:
         UserError: as ``find_object``.
     """
-    found = find_object(group, reference)
+    thing = find_object(group, reference)
     try:
-        file = inspect.getsourcefile(found if _is_factory(found) else type(found))
+        file = inspect.getsourcefile(thing if _is_factory(thing) else type(thing))
         return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
     except (OSError, TypeError):
         return None

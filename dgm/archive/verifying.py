@@ -39,18 +39,18 @@ def _verify_folder(folder: Path) -> Mapping[str, int]:
         exchanges = 0
         for recorded in run.store.read():
             event = recorded.event
-            with _add_place(f"named by event {recorded.seq}"):
+            with _name_position(f"named by event {recorded.seq}"):
                 if isinstance(event, ModelCalled):
                     reader.request(event)
                     reader.reply(event)
                     exchanges += 1
             for name, digest in _cost_of(recorded).traces.items():
                 if digest not in checked:
-                    with _add_place(f"the {name} of event {recorded.seq}"):
+                    with _name_position(f"the {name} of event {recorded.seq}"):
                         run.traces.check(digest)
                     checked.add(digest)
         for cut in run.tree.model_calls.cut.values():
-            with _add_place("counted at its worst case"):
+            with _name_position("counted at its worst case"):
                 reader.request(cut)
         # Also check all other traces. A process that died may have left some that no event names; that is no fault.
         stored = sorted((folder / "traces").glob("??/*.z"))
@@ -79,11 +79,11 @@ def _cost_of(recorded: Recorded) -> Cost:
 
 
 @contextmanager
-def _add_place(place: str) -> Iterator[None]:
+def _name_position(position: str) -> Iterator[None]:
     try:
         yield
     except ArchiveCorrupt as error:
-        raise ArchiveCorrupt(f"{error} ({place})") from error
+        raise ArchiveCorrupt(f"{error} ({position})") from error
 
 
 def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
@@ -110,6 +110,6 @@ def check_descent(run: Run, agents: Sequence[Agent] | None = None) -> None:
             if ref != child.commit:
                 raise ArchiveCorrupt(f"{where}: its ref is {ref}, the log says {child.commit or 'no commit'}")
             expected = tuple(run.tree.agents[parent].commit for parent in child.parents)
-            found = objects.parents_of(child.commit)
-            if found != expected:
-                raise ArchiveCorrupt(f"{where}: its commit has parents {found}, the log says {expected}")
+            parents = objects.parents_of(child.commit)
+            if parents != expected:
+                raise ArchiveCorrupt(f"{where}: its commit has parents {parents}, the log says {expected}")

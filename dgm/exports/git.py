@@ -126,8 +126,8 @@ def _commit_message(run: Run, step: _Step) -> str:
 
     The agent's words are indented, so that ``git am`` and ``git apply`` read no header and no diff in them.
     """
-    agent, name, own = step.agent, one_line(run.name, NAME_CHARS), run.tree.own(step.agent.id)
-    facts = f"Evaluations resolved: {own.resolved} of {own.n}\nCommit of the archive: {agent.commit}\n"
+    agent, name, tally = step.agent, one_line(run.name, NAME_CHARS), run.tree.own(step.agent.id)
+    facts = f"Evaluations resolved: {tally.resolved} of {tally.n}\nCommit of the archive: {agent.commit}\n"
     if not agent.parents:
         return f"Agent {agent.id}, from which the run {name} started\n\n{facts}"
     rationale = " ".join(agent.rationale.split())

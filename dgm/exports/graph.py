@@ -55,9 +55,9 @@ def build_graph(run: Run) -> "DiGraph[int]":
     graph.graph.update({name: _safe(value) for name, value in identity_of(run).record().items()})
     for born in run.store.select("kind = 'agent_born' AND seq <= ?", (tree.seq,)):
         if isinstance(event := born.event, AgentBorn):
-            own = tree.own(event.id)
+            tally = tree.own(event.id)
             graph.nodes[int(event.id)].update(
-                label=f"{event.id} {event.operator} {own.resolved}/{own.n}",
+                label=f"{event.id} {event.operator} {tally.resolved}/{tally.n}",
                 children=len(tree.children(event.id)),
                 born_at=born.at,
                 decided=event.decided,

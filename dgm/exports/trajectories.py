@@ -107,9 +107,9 @@ def _files_of(run: Run, action: ActionId, evaluation: Evaluation) -> Iterator[_F
     """Yield the agent's own files, that of the last try last; else one of the recorded calls."""
     traces = evaluation.cost.traces
     tries = [int(name[len(TRACE) + 1 :]) for name in traces if re.fullmatch(rf"{TRACE}-[0-9]{{1,3}}", name)]
-    own = [(traces[f"{TRACE}-{number}"], number) for number in sorted(tries)]
-    own += [(traces[TRACE], _count_tries(evaluation))] if TRACE in traces else []
-    for digest, number in own:
+    files = [(traces[f"{TRACE}-{number}"], number) for number in sorted(tries)]
+    files += [(traces[TRACE], _count_tries(evaluation))] if TRACE in traces else []
+    for digest, number in files:
         data = run.traces.get(digest)
         form = form_of(data)
         yield _File("agent", form.name, data, form.is_lines, number)
