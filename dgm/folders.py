@@ -1,7 +1,7 @@
 """Strangers' files and folders as data: nothing outside of the folder is opened, and what is read is bounded.
 
 Pipes, sockets and devices are never opened. Links are resolved step by step, so that not even the place that a link
-leads to is looked at before it is known to lie below the folder. Writing is remaining to ``dgm.archive.snapshots``.
+leads to is looked at before it is known to lie below the folder. Writing is left to ``dgm.archive.snapshots``.
 
 ``docker_context`` follows a ``.dockerignore`` by the rules of Docker's documentation. The last pattern that matches a
 file, or a folder above it, decides; ``!`` takes it in again. ``**`` stands for any number of folders.

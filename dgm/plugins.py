@@ -200,25 +200,20 @@ def check_answer(answer: object, kind: type, call: str) -> None:
 
 
 def find_faulty_plugin(error: BaseException) -> str:
-    """Return the installed plug-in in which an error was raised, with file and line; empty if there is none."""
-    owners: dict[str, dict[str, str]] = {}
+    """Return the installed package of plug-ins in which an error was raised, with file and line; empty if none."""
     points = entry_points()
-    for group in (group for group in points.groups if group.startswith("dgm.")):
-        for point in points.select(group=group):
-            text = describe_plugin(group.removeprefix("dgm."), point.name)
-            owners.setdefault(point.module.partition(".")[0], {})[text] = point.attr.partition(".")[0]
-    owners.pop("dgm", None)
-    frames = [
-        (package, frame.f_code, line)
+    groups = [group for group in points.groups if group.startswith("dgm.")]
+    packages = {point.module.partition(".")[0] for group in groups for point in points.select(group=group)}
+    frames = [frame for frame in _frames(error) if frame[0] in packages - {"dgm"}]
+    return f"package '{frames[-1][0]}', {frames[-1][1]}" if frames else ""
+
+
+def _frames(error: BaseException) -> Sequence[tuple[str, str]]:
+    """Return package and ``file:line`` of each frame of an error, the innermost last."""
+    return [
+        (str(frame.f_globals.get("__name__", "")).partition(".")[0], f"{frame.f_code.co_filename}:{line}")
         for frame, line in walk_tb(error.__traceback__)
-        if (package := str(frame.f_globals.get("__name__", "")).partition(".")[0]) in owners
     ]
-    if not frames:
-        return ""
-    package, code, line = frames[-1]
-    called = {code.co_qualname.partition(".")[0] for _, code, _ in frames}
-    names = [text for text, attribute in owners[package].items() if attribute in called] or [*owners[package]]
-    return f"{' or '.join(sorted(names))}, {code.co_filename}:{line}"
 
 
 def describe_plugin(group: str, name: str) -> str:
@@ -233,12 +228,8 @@ def _error_text(error: BaseException) -> str:
     """Return the error with its type and the innermost place outside Python's import system and dgm."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: SyntaxError: {error.msg}"
-    places = [
-        f"{frame.f_code.co_filename}:{line}: "
-        for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in ("importlib", "dgm")
-    ]
-    return f"{places[-1] if places else ''}{type(error).__name__}: {error}"
+    places = [place for package, place in _frames(error) if package not in ("importlib", "dgm")]
+    return f"{f'{places[-1]}: ' if places else ''}{type(error).__name__}: {error}"
 
 
 def _source_place(thing: object) -> str:
