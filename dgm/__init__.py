@@ -7,7 +7,7 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
+    from dgm.api.ablating import agent_ablate
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.comparing import ComparisonView, compare
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from dgm.api.evaluating import evaluate
     from dgm.api.machine import build_images, doctor, settings
     from dgm.api.mining import benchmark_mine
+    from dgm.api.own_agent import agent_check, agent_init
     from dgm.api.runs import runs
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
-    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
     from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
@@ -39,20 +39,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Ablation",
-    "AgentCheckView",
     "BatchView",
     "ComparisonView",
-    "Effect",
     "EvaluationView",
     "Evolution",
-    "PartEffect",
     "Solution",
     "StudyArguments",
     "StudyView",
     "TrialArguments",
     "__version__",
-    "ablate",
+    "agent_ablate",
+    "agent_check",
+    "agent_init",
     "approve",
     "benchmark_fetch",
     "benchmark_list",
@@ -61,7 +59,6 @@ __all__ = [
     "benchmark_show",
     "benchmark_verify",
     "build_images",
-    "check_agent",
     "clean",
     "compare",
     "doctor",
@@ -69,13 +66,11 @@ __all__ = [
     "evolve",
     "evolve_batch",
     "families",
-    "init_agent",
     "open",
     "record_trial",
     "remove",
     "replay",
     "runs",
-    "seed_agents",
     "settings",
     "solve",
     "stop",
@@ -86,7 +81,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
+    "ablating": ("agent_ablate",),
     "archive": ("clean", "remove", "unpack", "verify"),
     "batching": ("BatchView", "evolve_batch"),
     "control": ("approve", "stop"),
@@ -99,7 +94,7 @@ _PLACES = {
     "machine": ("build_images", "doctor", "settings"),
     "mining": ("benchmark_mine",),
     "runs": ("runs",),
-    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
+    "own_agent": ("agent_check", "agent_init"),
     "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "suites": (

@@ -79,10 +79,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Machine",
         (
+            CommandSpec("agent init", "dgm.cli.agent:init", "Write a working agent, to be changed."),
             CommandSpec(
-                "agent",
-                "dgm.cli.agent:agent",
-                "Make, check and ablate an agent of yours; list the shipped ones.",
+                "agent check", "dgm.cli.agent:check", "Check what would stop a search with an agent."
+            ),
+            CommandSpec(
+                "agent ablate", "dgm.cli.agent:ablate", "Evaluate an agent without each of its parts."
             ),
             CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
             CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
@@ -101,7 +103,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
-    "agent list": "dgm run --help",
+    "agent list": "dgm agent init --help",
     "archive gc": "dgm doctor --clean",
     "archive rm": "dgm doctor --clean RUN",
     "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
