@@ -58,4 +58,4 @@ def test_parts_are_left_out_on_the_same_tasks_and_paid_once(dgm, tmp_path, monke
     assert list(turns.values()).count(None) == 1 and len(turns) == 3
     assert first["missing"] == 0
     again = json.loads(result.model_dump_json())
-    assert again == {**first, "ended": again["ended"]}
+    assert again == {**first, "ended": again["ended"], "message": again["message"]}
