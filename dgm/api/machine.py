@@ -8,11 +8,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from dgm.api.arguments import SettingValues, assignments_of, split_engine
+from dgm.api.cleaning import clean_runs
 from dgm.api.running import run_session
 from dgm.api.watcher import consent_to_pay
 from dgm.config import Settings, resolve
@@ -38,12 +38,10 @@ from dgm.sandboxes.engine_address import (
 from dgm.sandboxes.probes import DiagnosisRow, is_fit, probe, probe_images
 from dgm.sandboxes.ray_address import NAME as RAY
 from dgm.search.model_checks import check_models, prices_of
-from dgm.sessions.cleaning import clean_runs, find_removable
 from dgm.steps import OnStep, Step, ignore
 from dgm.this_machine import machine_name
 from dgm.views.machine import (
     CheckRow,
-    CleanedRun,
     CleaningView,
     ImagesView,
     MachineView,
@@ -137,52 +135,16 @@ def build_images(recipes: Sequence[str] = USUAL_IMAGES, *, on_step: OnStep = ign
     return ImagesView(images=built)
 
 
-def clean(on_step: OnStep = ignore) -> CleaningView:
+def clean(*, on_step: OnStep = ignore) -> CleaningView:
     """Remove what no run needs: what dead processes left, and images of changed recipes and unused agents.
 
     Runs that are being written, and those that cannot be read, are left alone.
     """
     on_step(Step("looking through the runs"))
-    cleanup = clean_runs((), delete=True)
+    view = clean_runs()
     on_step(Step("removing sandboxes and images"))
     images, sandboxes = run_session(_clean_sandboxes)
-    runs = [
-        CleanedRun(
-            run=one.folder.name,
-            folder=one.folder,
-            bytes=sum(leftover.size_bytes for leftover in one.found),
-            skipped=one.skipped,
-        )
-        for one in cleanup.cleaned
-        if one.found or one.skipped
-    ]
-    return CleaningView(
-        bytes=cleanup.total_bytes,
-        runs=tuple(runs),
-        images=images,
-        sandboxes=sandboxes,
-        failed=tuple(cleanup.failed),
-    )
-
-
-def remove_runs(*names: str, confirm: Callable[[Mapping[Path, int]], bool]) -> CleaningView:
-    """Remove whole runs; files that are not dgm's stay, with their folder.
-
-    Args:
-        names: of the runs.
-        confirm: is asked with the folders and their sizes in bytes.
-
-    Raises:
-        UserError: there is no such run, it is packed, or a process is writing it.
-    """
-    runs = find_removable(names)
-    if not confirm({run.folder: run.size_bytes for run in runs}):
-        return CleaningView(bytes=0, runs=())
-    removed = [
-        CleanedRun(run=run.folder.name, folder=run.folder, bytes=run.size_bytes, kept=tuple(run.remove()))
-        for run in runs
-    ]
-    return CleaningView(bytes=sum(run.bytes for run in removed), runs=tuple(removed))
+    return view.model_copy(update={"images": images, "sandboxes": sandboxes})
 
 
 async def _clean_sandboxes() -> tuple[int, int]:
