@@ -7,7 +7,7 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
+    from dgm.api.ablating import agent_ablate
     from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.comparing import ComparisonView, compare
     from dgm.api.control import approve, stop
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from dgm.api.exporting import export
     from dgm.api.machine import build_images, clean, doctor, settings
     from dgm.api.mining import benchmark_mine
+    from dgm.api.own_agent import agent_check, agent_init
     from dgm.api.runs import runs
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
-    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
     from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
@@ -39,20 +39,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Ablation",
-    "AgentCheckView",
     "BatchView",
     "ComparisonView",
-    "Effect",
     "EvaluationView",
     "Evolution",
-    "PartEffect",
     "Solution",
     "StudyArguments",
     "StudyView",
     "TrialArguments",
     "__version__",
-    "ablate",
+    "agent_ablate",
+    "agent_check",
+    "agent_init",
     "approve",
     "benchmark_fetch",
     "benchmark_list",
@@ -61,7 +59,6 @@ __all__ = [
     "benchmark_show",
     "benchmark_verify",
     "build_images",
-    "check_agent",
     "clean",
     "compare",
     "doctor",
@@ -70,12 +67,10 @@ __all__ = [
     "evolve_batch",
     "export",
     "families",
-    "init_agent",
     "open",
     "record_trial",
     "replay",
     "runs",
-    "seed_agents",
     "settings",
     "solve",
     "stop",
@@ -84,7 +79,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
+    "ablating": ("agent_ablate",),
     "exporting": ("export",),
     "batching": ("BatchView", "evolve_batch"),
     "control": ("approve", "stop"),
@@ -97,7 +92,7 @@ _PLACES = {
     "machine": ("build_images", "clean", "doctor", "settings"),
     "mining": ("benchmark_mine",),
     "runs": ("runs",),
-    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
+    "own_agent": ("agent_check", "agent_init"),
     "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "suites": (

@@ -135,7 +135,7 @@ def build_images(recipes: Sequence[str] = USUAL_IMAGES, *, on_step: OnStep = ign
     return ImagesView(images=built)
 
 
-def clean(on_step: OnStep = ignore) -> CleaningView:
+def clean(*, on_step: OnStep = ignore) -> CleaningView:
     """Remove what no run needs: what dead processes left, and images of changed recipes and unused agents.
 
     Runs that are being written, and those that cannot be read, are left alone.

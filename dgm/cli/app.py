@@ -98,7 +98,11 @@ def derive(
 
         def call() -> Any:
             with StepDisplay() as display:
-                callbacks = {"on_step": display, "confirm": partial(_confirm, yes=yes, pause=display.pause)}
+                answer = None if "confirm" in omit else yes
+                callbacks = {
+                    "on_step": display,
+                    "confirm": partial(_confirm, yes=answer, pause=display.pause),
+                }
                 options.update((name, value) for name, value in callbacks.items() if name in accepted)
                 return function(*arguments, **options)
 
@@ -142,7 +146,7 @@ def derive_parameters(
         parameters.append(
             make_flag("trust", "Approve the Dockerfiles or endpoints of a third-party suite or run.")
         )
-    if "confirm" in source.parameters:
+    if "confirm" in source.parameters and "confirm" not in omit:
         parameters.append(make_flag("yes", "Do not ask."))
     return [*parameters, make_flag("json", "Print JSON.")]
 
@@ -199,14 +203,16 @@ def confirm(question: str) -> bool:
             return answer.strip().lower().startswith("y")
 
 
-def _confirm(question: str, *, yes: bool, pause: Callable[[], None]) -> bool:
-    """Ask unless the answer is given; nobody can be asked without a terminal."""
+def _confirm(question: str, *, yes: bool | None, pause: Callable[[], None]) -> bool:
+    """Ask unless ``--yes`` answers; without a terminal, name that option, or say no if there is none (None)."""
     line = one_line(question, QUESTION_CELLS)
     pause()
     if yes:
         sys.stderr.write(f"{line}\n")
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if yes is None:
+            return False
         raise UserError(f"{line}; nobody can be asked here: add --yes to go on")
     return confirm(f"{line}; go on?")
 

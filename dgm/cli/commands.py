@@ -76,10 +76,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Machine",
         (
+            CommandSpec("agent init", "dgm.cli.agent:init", "Write a working agent, to be changed."),
             CommandSpec(
-                "agent",
-                "dgm.cli.agent:agent",
-                "Make, check and ablate an agent of yours; list the shipped ones.",
+                "agent check", "dgm.cli.agent:check", "Check what would stop a search with an agent."
+            ),
+            CommandSpec(
+                "agent ablate", "dgm.cli.agent:ablate", "Evaluate an agent without each of its parts."
             ),
             CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
             CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
@@ -101,7 +103,7 @@ MOVED: dict[str, str] = {
     "archive pack": "dgm export RUN FILE.dgm",
     "archive unpack": "dgm export FILE.dgm FOLDER/",
     "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
-    "agent list": "dgm run --help",
+    "agent list": "dgm agent init --help",
     "archive gc": "dgm doctor --clean",
     "archive rm": "dgm doctor --clean RUN",
     "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
@@ -137,8 +139,9 @@ def help_text() -> str:
     lines += [
         "",
         "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print this. Every command has a --help of its own.",
+        "  --version             Print the version.",
+        "  --install-completion  Let your shell complete commands and options.",
+        "  -h, --help            Print this. Every command has a --help of its own.",
         "",
         f"Start with: dgm doctor, then {FIRST}",
     ]

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from dgm.api import cleaning, machine
+from dgm.api import machine
+from dgm.api.cleaning import remove_runs
 from dgm.cli.app import SETTINGS, confirm, print_json
 from dgm.cli.commands import FIRST
 from dgm.cli.steps import StepDisplay
@@ -56,13 +57,13 @@ def doctor(
         raise UserError("--model, --build, --clean and --settings: give one of them")
     view: MachineView | SettingsView | ImagesView | CleaningView
     if clean and runs:
-        view = cleaning.remove_runs(*runs, confirm=_confirm_removal)
+        view = remove_runs(*runs, confirm=_confirm_removal)
     elif shown_settings is not None:
         view = machine.settings(" ".join(shown_settings))
     else:
         with StepDisplay() as on_step:
             if clean:
-                view = machine.clean(on_step)
+                view = machine.clean(on_step=on_step)
             elif build is not None:
                 view = machine.build_images(build or machine.USUAL_IMAGES, on_step=on_step)
             else:

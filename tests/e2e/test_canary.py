@@ -132,6 +132,6 @@ def test_a_hostile_agent_gets_nothing_by_its_packages(machine, name):
     for path, text in files.items():
         (agent / path).parent.mkdir(parents=True, exist_ok=True)
         (agent / path).write_text(machine.fill(text))
-    done = machine.dgm("agent", "check", "{agent}", "--sandbox", "bubblewrap")
+    done = machine.dgm("agent", "check", "{agent}", "--set", "sandbox=bubblewrap")
     assert done.returncode in (1, 2), done.stdout + done.stderr
     machine.check()

@@ -1,4 +1,4 @@
-"""``dgm agent init`` and the templates: each is an agent, small enough to be read, and documented."""
+"""``dgm.agent_init``, ``dgm.agent_check`` and the templates: each is an agent, small enough to be read."""
 
 import json
 import subprocess
@@ -7,12 +7,11 @@ import sys
 import pytest
 
 import dgm
-from dgm import errors as dgm_errors
+from dgm.api.own_agent import TEMPLATES
 from dgm.archive.snapshots import from_folder
 from dgm.cli.main import main
 from dgm.meta.contract import read_contract
 from dgm.paths import asset
-from dgm.sessions.agent_templates import TEMPLATES
 
 WRAPPER_LINES, PROGRAM_LINES = 40, 20
 NAMES = [template.name for template in TEMPLATES]
@@ -20,18 +19,17 @@ NAMES = [template.name for template in TEMPLATES]
 
 def run(*words, code=0):
     with pytest.raises(SystemExit) as ended:
-        main(["agent", "init", *map(str, words)])
+        main(["agent", *map(str, words)])
     assert (ended.value.code or 0) == code
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_template_is_an_agent_whose_first_files_may_change(name, tmp_path, capsys):
-    run(tmp_path / "mine", "--from", name, "--json")
-    made = json.loads(capsys.readouterr().out)
+def test_a_template_is_an_agent_whose_first_files_may_change(name, tmp_path):
+    view = dgm.agent_init(tmp_path / "mine", template=name)
     source = from_folder(tmp_path / "mine")
     contract = read_contract(source)
-    assert made["files"] == len(source)
-    assert all(path in source and contract.may_change(path) for path in made["edit"])
+    assert (view.files, view.imported) == (len(source), None)
+    assert all(path in source and contract.may_change(path) for path in view.edit)
 
 
 def test_every_folder_of_templates_is_offered():
@@ -47,10 +45,15 @@ def test_wrappers_are_short(template):
 
 
 def test_what_to_do_next_is_printed(tmp_path, capsys):
-    run(tmp_path / "mine", "--from", "shell")
-    said = capsys.readouterr().out
-    assert f"{tmp_path}/mine/run.sh and {tmp_path}/mine/prompt.md" in said
-    assert f"dgm agent check {tmp_path}/mine " in said
+    run("init", tmp_path / "mine", "--template", "shell")
+    folder = tmp_path / "mine"
+    assert capsys.readouterr().out == (
+        f"{folder}: any program of the command line, edited by solid (5 files)\n"
+        "Next:\n"
+        f"  change             {folder}/run.sh and {folder}/prompt.md\n"
+        f"  check it for free  dgm agent check {folder}\n"
+        f"  evolve it          dgm run --seed-agent {folder} --model MODEL --max-usd 5\n"
+    )
 
 
 @pytest.fixture
@@ -66,7 +69,8 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
-    run(tmp_path / "mine", "--from", "claude-code", "--import", repository, "--json")
+    words = ("--template", "claude-code", "--repository", repository)
+    run("init", tmp_path / "mine", *words, "--json")
     imported = json.loads(capsys.readouterr().out)["imported"]
     assert imported["taken"] == [
         {"path": "CLAUDE.md", "kind": "instructions"},
@@ -74,7 +78,7 @@ def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
     ]
     assert [remark["path"] for remark in imported["left_out"]] == [".claude/skills/.env"]
     assert "CLAUDE.md" in imported["evolves"]
-    run(tmp_path / "more", "--from", "claude-code", "--import", repository)
+    run("init", tmp_path / "more", *words)
     printed = capsys.readouterr().out
     assert "instructions 1, skills 1" in printed
     assert ".claude/skills/.env: " in printed
@@ -82,69 +86,52 @@ def test_an_imported_setup_is_summarised(repository, tmp_path, capsys):
     assert f"{imported['version']} ({imported['version_remark']})" in printed
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--import", "repository"),
-        ("--from", "claude-code", "--import", "none"),
-        ("--from", "codex", "--import", "repository"),
-        ("--from", "claude-code", "--evolve", "hooks"),
-        ("--from", "claude-code", "--import", "repository", "--evolve", "hooks,all"),
-    ],
-)
-def test_a_setup_that_cannot_be_imported_is_refused_in_one_line(repository, tmp_path, capsys, words):
-    run(
-        tmp_path / "mine",
-        *(tmp_path / word if word in ("repository", "none") else word for word in words),
-        code=2,
-    )
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (tmp_path / "mine").exists()
-
-
 def test_an_empty_folder_is_filled(tmp_path):
-    run(tmp_path)
+    dgm.agent_init(tmp_path)
     assert (tmp_path / "agent.toml").is_file()
 
 
 @pytest.mark.parametrize(
-    ("target", "words", "said"),
+    ("words", "message"),
     [
-        ("full", (), "full: not empty; name a new folder, or check the agent in it: dgm agent check "),
-        ("full/file", (), "file: not a folder; name a new one"),
-        ("none/mine", (), "none; make it first"),
         (
-            "mine",
-            ("--from", "antropic"),
-            "no template 'antropic' (did you mean 'anthropic'? there are: solid, shell, ",
+            ("init", "full"),
+            "full: not empty; name a new folder; to check the agent in it: dgm agent check full",
         ),
+        (("init", "full/file"), "file: not a folder; name a new one"),
+        (("init", "none/mine"), "none; make it first"),
+        (("init", "mine", "--template", "antropic"), "no template 'antropic' (did you mean 'anthropic'?"),
+        (("init", "mine", "--repository", "full"), "--repository: the template solid takes no setup"),
+        (("init", "mine", "--template", "codex", "--repository", "full"), "holds nothing of codex"),
+        (("init", "mine", "--evolve", "hooks"), "--evolve: only a setup"),
+        (("check", "full", "--max-usd", "2"), "--max-usd: nothing is paid without a model"),
+        (("check", "full", "--max-usd", "nan", "--model", "offline"), "--max-usd"),
+        (("check", "full", "--set", "limits.chek_s=1"), "did you mean 'limits.check_s'"),
+        (("check", "none"), "none: not a folder; to make an agent there: dgm agent init none"),
+        (("list",), "'dgm agent list' is now 'dgm agent init --help'"),
     ],
 )
-def test_what_cannot_be_made_is_refused_in_one_line(tmp_path, capsys, target, words, said):
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
-    run(tmp_path / target, *words, code=2)
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
-    assert not (tmp_path / "mine").exists()
+    run(*words, code=2)
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
 
 
-def test_money_without_a_model_is_refused(tmp_path, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["agent", "check", str(tmp_path), "--max-usd", "2"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "dgm: --max-usd: nothing is paid without a model; give --model, too\n"
-
-
-def test_a_program_makes_and_checks_an_agent(tmp_path):
-    assert dgm.init_agent(tmp_path / "mine", "shell") == tmp_path / "mine"
-    (tmp_path / "mine" / "agent.toml").unlink()
-    done = dgm.check_agent(tmp_path / "mine")
-    assert (done.fit, done.usd) == (False, 0.0)
-    assert [(row["level"], row["part"]) for row in done.findings] == [("stop", "manifest")]
-    with pytest.raises(dgm_errors.UserError, match="not a folder"):
-        dgm.check_agent(tmp_path / "none")
+def test_a_folder_without_a_manifest_is_no_agent(tmp_path, capsys):
+    view = dgm.agent_check(tmp_path)
+    assert (view.fit, view.usd) == (False, 0.0)
+    assert [(finding.level, finding.part) for finding in view.findings] == [("stop", "manifest")]
+    run("check", tmp_path, code=1)
+    assert capsys.readouterr().out == (
+        "NO  manifest  no agent.toml at the top of the agent's folder\n"
+        "              → copy agent.toml of a new agent\n"
+        "A search would stop at the lines with NO.\n"
+    )
 
 
 @pytest.mark.starts_processes

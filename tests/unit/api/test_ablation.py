@@ -2,19 +2,26 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from dgm.api.evaluating import EvaluationChoice
+from dgm.api import ablating
+from dgm.api.ablating import AblationPlan, choose_parts, plan_ablation
+from dgm.api.agent_import import CHECK, RECORD, load_check
+from dgm.api.evaluating import EvaluationChoice, EvaluationRequest
+from dgm.api.own_agent import agent_init
+from dgm.api.watcher import Watcher
 from dgm.archive.snapshots import from_folder, write_folder
+from dgm.cli.agent import _show_ablation
+from dgm.config import Settings
+from dgm.domain import Usage
 from dgm.errors import UserError
-from dgm.launch import Watcher
-from dgm.sessions import ablation
-from dgm.sessions.ablation import choose_parts, plan_ablation
-from dgm.sessions.agent_templates import create_agent
-from dgm.sessions.imported_agent import CHECK, RECORD, load_check
+from dgm.models.pricing import Price, TokenRates
+from dgm.views.own_agent import AblationView, PartView
+from dgm.views.values import UsageView
 
 MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
 
@@ -27,7 +34,7 @@ MANIFEST = '[agent]\ncommand = ["run"]\ncheck = ["check"]\n'
         (
             {"agent.toml": MANIFEST, "CLAUDE.md": "## One\na\n## Two\nb\n"},
             ("CLAUDE.md#Three",),
-            r"--part CLAUDE.md#Three: fits no part .*there are CLAUDE.md#One, CLAUDE.md#Two$",
+            r"CLAUDE.md#Three: fits no part .*there are CLAUDE.md#One, CLAUDE.md#Two$",
         ),
         (
             {"agent.toml": MANIFEST, ".mcp.json": "{"},
@@ -49,7 +56,7 @@ def test_nothing_is_paid_where_every_part_is_needed(tmp_path: Path, monkeypatch)
             raise UserError("it cannot start")
         return SimpleNamespace(turn_tokens=1)
 
-    monkeypatch.setattr(ablation, "rehearse", rehearse)
+    monkeypatch.setattr(ablating, "rehearse", rehearse)
     monkeypatch.setenv("DGM_ARCHIVE", str(tmp_path / "archive"))
     (tmp_path / "agent").mkdir()
     for name, text in {"agent.toml": MANIFEST, "CLAUDE.md": "## One\na\n"}.items():
@@ -64,7 +71,7 @@ def test_the_check_of_an_imported_agent_passes_without_a_hook(tmp_path: Path, mo
     file = tmp_path / "repository" / ".claude" / "settings.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(settings))
-    create_agent(tmp_path / "mine", "claude-code", tmp_path / "repository")
+    agent_init(tmp_path / "mine", template="claude-code", repository=tmp_path / "repository")
     source = from_folder(tmp_path / "mine")
     without = choose_parts("mine", source, ())[".claude/settings.json#Stop true"]
     write_folder(without, tmp_path / "without")
@@ -72,3 +79,45 @@ def test_the_check_of_an_imported_agent_passes_without_a_hook(tmp_path: Path, mo
     assert json.loads(without[".claude/settings.json"].data)["hooks"] == {}
     assert list(check.find_faults(tmp_path / "without", json.loads(without[RECORD].data))) == []
     assert list(check.find_faults(tmp_path / "without", json.loads(source[RECORD].data))) != []
+
+
+PRICE = Price(TokenRates(2.0, 2.0, 2.0, 8.0))
+
+
+def plan(*, tasks=12, price=PRICE, usd_limit=None, missing=36):
+    chosen = EvaluationChoice()
+    request = EvaluationRequest([None] * 3, Path(), "", "", Settings(), chosen)
+    turns = {"": 10_000, "a": 9_000, "b": 8_000, "c": None}
+    return AblationPlan(request, ["a", "b"], turns, {}, Path(), tasks, missing, price, usd_limit)
+
+
+def test_only_money_without_a_limit_needs_consent():
+    assert plan().is_unbounded
+    assert plan().most_usd > 1
+    assert not plan(usd_limit=5.0).is_unbounded
+    assert not plan(missing=0).is_unbounded
+    assert not plan(price=None).is_unbounded
+    assert plan(price=None).most_usd == 0
+
+
+def test_the_work_and_its_price_are_described():
+    assert plan().describe().startswith("3 agents × 12 tasks × 1 attempt = 36 evaluations, 36 still to do")
+    assert "USD" not in plan(price=None).describe()
+    assert "too few" in plan(tasks=6).describe()
+
+
+def test_every_part_has_a_row(capsys):
+    hurts = PartView(
+        part="CLAUDE.md#Tone", effect="hurts", tokens=12, pairs=20, tasks=20, with_part=5, without_part=15,
+        difference=-0.5, interval=(-0.7, -0.2), p=0.0123,
+    )  # fmt: skip
+    needed = hurts.model_copy(update={"part": "run.md", "effect": "needed to start"})
+    view = AblationView(
+        folder="f", benchmark="b", version="1", split="search", model=None, tasks=20, attempts=1, ended="", message="",
+        missing=0, agents=(), comparison=None, spend=UsageView.of(Usage()), parts=(hurts, needed), tasks_to_show=60,
+    )  # fmt: skip
+    _show_ablation(view)
+    heads, tone, run, *_ = (re.split(r"  +", line.strip()) for line in capsys.readouterr().out.splitlines())
+    assert tone == ["CLAUDE.md#Tone", "5/20", "15/20", "-50 (-70 to -20)", "0.012", "12", "hurts"]
+    assert run == ["run.md", *["–"] * 5, "needed to start"]
+    assert len(heads) == len(tone)

@@ -5,11 +5,11 @@ import os
 
 import pytest
 
+from dgm.api.agent_import import CHECK, RECORD, accept_settings, load_check
+from dgm.api.own_agent import agent_init
 from dgm.archive.snapshots import from_folder
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
-from dgm.sessions.agent_templates import create_agent
-from dgm.sessions.imported_agent import CHECK, RECORD, accept_settings, load_check
 
 SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "Edit"], "deny": ["Read(./secret)"], "defaultMode": "default"},
@@ -36,7 +36,9 @@ def mine(tmp_path, monkeypatch):
     for name, text in files.items():
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text(text)
-    create_agent(tmp_path / "mine", "claude-code", repository, ("permissions", "mcp"))
+    agent_init(
+        tmp_path / "mine", template="claude-code", repository=repository, evolve=("permissions", "mcp")
+    )
     return tmp_path / "mine"
 
 
@@ -182,7 +184,12 @@ def test_a_folder_with_the_name_of_a_file_is_not_read(mine):
 def test_settings_of_the_template_are_checked_where_the_user_has_none(tmp_path):
     (tmp_path / "repository").mkdir()
     (tmp_path / "repository/CLAUDE.md").write_text("x")
-    create_agent(tmp_path / "mine", "claude-code", tmp_path / "repository", ("permissions", "mcp"))
+    agent_init(
+        tmp_path / "mine",
+        template="claude-code",
+        repository=tmp_path / "repository",
+        evolve=("permissions", "mcp"),
+    )
     (tmp_path / "mine/.mcp.json").write_text(json.dumps(SERVERS))
     (tmp_path / "mine/.claude/settings.json").write_text(json.dumps(SETTINGS))
     assert faults_of(tmp_path / "mine") == [".claude/settings.json", ".mcp.json"]

@@ -1,6 +1,7 @@
-"""Import of a user's setup of a coding agent from a repository: what is taken, left out, and out of reach.
+"""A user's setup of a coding agent, taken from a repository into the template that wraps the agent's program.
 
 Only the repository is read, and nothing of it is run. Credentials and values of environment variables are left out.
+``agent_setups.toml`` says where each program keeps its setup.
 """
 
 import codecs
@@ -8,19 +9,32 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import Any
 
 from dgm.bounded_reading import parse_json
-from dgm.config.toml_files import format_key, format_value, parse_toml
-from dgm.domain import Entry
+from dgm.config.toml_files import format_key, format_value, parse_toml, read_toml
+from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
 from dgm.exports.scrub import LocalIdentity, Scrubber
 from dgm.folders import FILE, PROGRAM, read_file
-from dgm.sessions.agent_setups import AgentSetup, Kind
+from dgm.meta.contract import FILE as CONTRACT
+from dgm.meta.contract import read_contract
+from dgm.paths import asset
+from dgm.sandboxes.npm_locks import MANIFEST
+from dgm.views.own_agent import ImportedFile, ImportRemark, ImportView
 
+CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
+VERSION_S = 20.0
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
 FILE_BYTES, MAX_BYTES, MAX_FILES, MAX_DEPTH = 1_000_000, 3_000_000, 400, 10
 SERVER_FILES = 50
 """Maximum number of files in the folder of an MCP server's program; of a larger one the program alone is taken."""
@@ -47,12 +61,49 @@ _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _WEB = re.compile(rb"\bWeb(?:Search|Fetch)\b|\bweb_?(?:search|fetch)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """A thing that was left out, or that does not work in a sandbox."""
+class Kind(StrEnum):
+    """The purpose of a file of a setup."""
 
-    path: str
-    reason: str
+    INSTRUCTIONS = "instructions"
+    SKILLS = "skills"
+    AGENTS = "sub-agents"
+    COMMANDS = "commands"
+    HOOKS = "hooks"
+    PERMISSIONS = "permissions"
+    MCP = "mcp"
+
+
+ON_REQUEST = (Kind.HOOKS, Kind.PERMISSIONS, Kind.MCP)
+"""Kinds that evolution edits only where the user asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """One row of the table, whose head explains the fields."""
+
+    program: str
+    packages: str
+    paths: Mapping[Kind, tuple[str, ...]]
+    servers: str = ""
+    left_out: tuple[str, ...] = ()
+    project: tuple[str, ...] = ()
+
+    def has(self, name: str, *kinds: Kind) -> bool:
+        """Return whether a file is one of these kinds, or of any if none is named, by its path."""
+        paths = [path for kind in kinds or Kind for path in self.paths.get(kind, ())]
+        return any(name == path or name.startswith(f"{path}/") for path in paths)
+
+
+@cache
+def load_setups() -> Mapping[str, AgentSetup]:
+    """Return template → setup of its program."""
+    table = read_toml(Path(__file__).with_name("agent_setups.toml"))
+    return {
+        name: AgentSetup(
+            **row | {"paths": {Kind(kind): tuple(paths) for kind, paths in row["paths"].items()}}
+        )
+        for name, row in table.items()
+    }
 
 
 @dataclass(slots=True)
@@ -62,8 +113,8 @@ class ImportedSetup:
     files: dict[str, Entry] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     """Path of each file → its kind."""
-    left_out: list[Remark] = field(default_factory=list)
-    out_of_reach: list[Remark] = field(default_factory=list)
+    left_out: list[ImportRemark] = field(default_factory=list)
+    out_of_reach: list[ImportRemark] = field(default_factory=list)
     """What cannot work in a sandbox."""
 
 
@@ -115,10 +166,10 @@ class _Importer:
         return result
 
     def _leave_out(self, path: str, reason: str) -> None:
-        self._result.left_out.append(Remark(path, reason))
+        self._result.left_out.append(ImportRemark(path=path, reason=reason))
 
     def _warn(self, path: str, reason: str) -> None:
-        self._result.out_of_reach.append(Remark(path, reason))
+        self._result.out_of_reach.append(ImportRemark(path=path, reason=reason))
 
     def _list_files(self, name: str, depth: int = 0) -> Iterator[str]:
         path = self._root / name
@@ -305,3 +356,174 @@ def _write_settings(name: str, table: dict[str, Any], before: bytes) -> bytes:
         ).encode()
     indent = re.search(rb"\n([ \t]+)", before)
     return (json.dumps(table, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n").encode()
+
+
+def import_agent(
+    files: dict[str, Entry], template: str, repository: Path, evolve: Sequence[str]
+) -> ImportView:
+    """Put the setup of a repository in place of a template's own files.
+
+    Args:
+        files: of the template; changed in place.
+        template: its name.
+        repository: the user's.
+        evolve: kinds of ``ON_REQUEST`` that evolution may edit, too.
+
+    Raises:
+        UserError: the template wraps no program, a kind is unknown or has no files, or as ``import_setup``.
+    """
+    setups = load_setups()
+    if template not in setups:
+        raise UserError(
+            f"the template {template} takes no setup; these do: {', '.join(setups)}", argument="repository"
+        )
+    setup = setups[template]
+    imported = import_setup(repository, setup)
+    evolved = [kind for kind in Kind if kind not in ON_REQUEST]
+    for name in [name for name in files if setup.has(name, *evolved)]:
+        del files[name]
+    for name in [name for name in imported.files if name in files and not setup.has(name)]:
+        imported.left_out.append(ImportRemark(path=name, reason="the template has a file of its own there"))
+        del imported.files[name], imported.kinds[name]
+    files.update(imported.files)
+    patterns = _patterns_of(setup, imported)
+    evolved += _choose_kinds(evolve, patterns, template)
+    unclear = _add_check(files, setup)
+    contract = read_contract(files)
+    chosen = [path for kind in patterns if kind in evolved for path in patterns[kind] if path not in unclear]
+    used = [path for path in chosen if any(name.startswith(path) for name in files)]
+    evolves = (
+        *contract.editable,
+        *(path for path in used if not contract.may_change(re.sub("/$", "/new", path))),
+    )
+    fixed = [path for kind in patterns if kind not in evolved for path in patterns[kind]]
+    version, remark = _pin_version(files, setup, repository.resolve())
+    _write_manifest(files, evolves, ["settings/", *unclear, *fixed])
+    return ImportView(
+        taken=tuple(ImportedFile(path=path, kind=kind) for path, kind in imported.kinds.items()),
+        left_out=tuple(imported.left_out),
+        out_of_reach=tuple(imported.out_of_reach),
+        evolves=evolves,
+        version=version,
+        version_remark=remark,
+    )
+
+
+def _add_check(files: dict[str, Entry], setup: AgentSetup) -> list[str]:
+    """Add the check that nothing becomes weaker; return the files of which it cannot tell."""
+    settings = {
+        name: parse_json(entry.data)
+        for name, entry in files.items()
+        if name.endswith(".json") and setup.has(name, Kind.PERMISSIONS, Kind.MCP)
+    }
+    program = asset("archive", "templates", Path(CHECK).name)
+    read_front_matter = load_check(program).read_front_matter
+    front_matter: dict[str, Any] = {}
+    for name in [name for name in files if name.endswith((".md", ".mdc"))]:
+        try:
+            front_matter[name] = read_front_matter(files[name].data.decode("utf-8"))
+        except ValueError:
+            front_matter[name] = None
+    record = {"settings": settings, "front_matter": front_matter}
+    files[RECORD] = Entry(json.dumps(record, indent=1).encode())
+    files[CHECK] = Entry(program.read_bytes())
+    return [name for name, grants in front_matter.items() if grants is None]
+
+
+def accept_settings(files: Snapshot) -> Snapshot:
+    """Return an agent whose check takes its settings as they are now, such as one without a hook."""
+    if RECORD not in files:
+        return files
+    record = parse_json(files[RECORD].data)
+    settings = {name: parse_json(files[name].data) for name in record["settings"] if name in files}
+    if settings == record["settings"]:
+        return files
+    return {**files, RECORD: Entry(json.dumps({**record, "settings": settings}, indent=1).encode())}
+
+
+def _patterns_of(setup: AgentSetup, imported: ImportedSetup) -> Mapping[Kind, Sequence[str]]:
+    """Return kind → patterns of its files, those that are taken from other places by their paths."""
+    patterns: dict[Kind, list[str]] = {}
+    for kind, paths in setup.paths.items():
+        patterns[kind] = [path if "." in path.rpartition("/")[2][1:] else f"{path}/" for path in paths]
+    for name, kind in imported.kinds.items():
+        if not setup.has(name, kind):
+            patterns.setdefault(kind, []).append(name)
+    return patterns
+
+
+def _choose_kinds(
+    evolve: Sequence[str], patterns: Mapping[Kind, Sequence[str]], template: str
+) -> Sequence[Kind]:
+    """Return the kinds that the user asks for; of permissions only JSON can be checked."""
+    offered = [kind for kind in ON_REQUEST if patterns.get(kind)]
+    if not all(path.endswith(".json") for path in patterns.get(Kind.PERMISSIONS, ())):
+        offered.remove(Kind.PERMISSIONS)
+    for name in evolve:
+        if name not in offered:
+            known = ", ".join(offered) or "nothing"
+            raise UserError(f"{name!r}: for {template} evolution may edit, too: {known}", argument="evolve")
+    return [kind for kind in offered if kind in evolve]
+
+
+def load_check(program: Path) -> Any:  # noqa: ANN401  (a program for sandboxes, which is no module of dgm)
+    """Return the check of imported settings as a module."""
+    module = ModuleType("never_weaker")
+    exec(program.read_bytes(), vars(module))
+    return module
+
+
+def _write_manifest(files: dict[str, Entry], evolves: Sequence[str], fixed: Sequence[str]) -> None:
+    """Write to ``agent.toml`` what evolution edits, and let the check begin with that of the settings."""
+    text = files[CONTRACT].data.decode("utf-8")
+    agent = parse_toml(files[CONTRACT].data)["agent"]
+    kept = [path for path in agent.get("protected", []) if path.removesuffix("**") not in evolves]
+    values = {
+        "check": ["python3", "-I", CHECK, *agent["check"]],
+        "editable": list(evolves),
+        "protected": list(dict.fromkeys([*kept, *fixed])),
+    }
+    for key, value in values.items():
+        line = f"{key} = {format_value(value)}\n"
+        text = re.sub(rf"(?ms)^{key} = \[.*?\]\n", "", text)
+        text = text.replace("\n[agent]\n", "\n[agent]\n" + line, 1)
+    files[CONTRACT] = Entry(text.encode())
+
+
+def _pin_version(files: dict[str, Entry], setup: AgentSetup, repository: Path) -> tuple[str, str]:
+    """Let the agent run the version that the user has installed, if that is known and takes no lock of npm."""
+    place = MANIFEST if MANIFEST in files else CONTRACT
+    text = files[place].data.decode("utf-8")
+    # An entry of npm is "NAME": "VERSION" or "NAME": "npm:OTHER@VERSION-PLATFORM", one of Python is "NAME==VERSION".
+    entry = re.compile(rf'(?<=")({setup.packages})("\s*:\s*"(?:npm:[^"]*@)?|==)({_VERSION.pattern})')
+    versions = [match[-1] for match in entry.findall(text)]
+    pinned = max(versions, key=lambda version: [int(part) for part in version.split(".")], default="")
+    installed = find_version(setup, repository)
+    if not installed:
+        return pinned, f"{setup.program} is not installed here"
+    if installed != pinned and place == MANIFEST:
+        advice = f"write it into {MANIFEST} and run: npm install --package-lock-only"
+        return pinned, f"{installed} is installed here; to have it, {advice}"
+    files[place] = Entry(entry.sub(lambda match: match[0].removesuffix(match[3]) + installed, text).encode())
+    return installed, "as installed here"
+
+
+def find_version(setup: AgentSetup, repository: Path) -> str:
+    """Return the version that the program on ``PATH`` prints, or an empty text; nothing of the repository is run."""
+    program = Path(shutil.which(setup.program) or repository)
+    if any(path.is_relative_to(repository) for path in (program.absolute(), program.resolve())):
+        return ""
+    try:
+        with tempfile.TemporaryDirectory() as empty:
+            done = subprocess.run(
+                [program, "--version"],
+                cwd=empty,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=VERSION_S,
+                check=False,
+            )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    version = _VERSION.search(done.stdout.decode("utf-8", "replace"))
+    return version[0] if version else ""

@@ -4,12 +4,11 @@ import json
 
 import pytest
 
+from dgm.api.agent_import import ON_REQUEST, find_version, load_setups
+from dgm.api.own_agent import TEMPLATES, agent_init
 from dgm.archive.snapshots import from_folder
 from dgm.errors import UserError
 from dgm.meta.contract import read_contract
-from dgm.sessions.agent_setups import ON_REQUEST, load_setups
-from dgm.sessions.agent_templates import TEMPLATES, create_agent
-from dgm.sessions.imported_agent import find_version
 
 HOOKS = ".claude/hooks/a.sh"
 FILES = {
@@ -49,7 +48,7 @@ def write(folder, files):
     ],
 )
 def test_hooks_permissions_and_servers_evolve_only_on_request(repository, tmp_path, evolve, editable):
-    made = create_agent(tmp_path / "mine", "claude-code", repository, evolve)
+    made = agent_init(tmp_path / "mine", template="claude-code", repository=repository, evolve=evolve)
     contract = read_contract(from_folder(tmp_path / "mine"))
     asked = {HOOKS, ".claude/settings.json", ".mcp.json", "tools/notes.sh"}
     assert {path for path in asked if contract.may_change(path)} == editable
@@ -69,7 +68,9 @@ def test_each_program_is_imported_as_an_agent_with_the_users_files_alone(name, t
     setup = load_setups()[name]
     own = next(iter(setup.paths.values()))[0]
     path = own if "." in own[1:] else f"{own}/a.md"
-    create_agent(tmp_path / "mine", name, write(tmp_path / "repository", {path: "only this"}))
+    agent_init(
+        tmp_path / "mine", template=name, repository=write(tmp_path / "repository", {path: "only this"})
+    )
     source = from_folder(tmp_path / "mine")
     contract = read_contract(source)
     assert contract.may_change(path)
@@ -85,9 +86,9 @@ def test_every_template_of_a_program_can_be_imported():
 
 def test_a_file_of_the_template_is_not_replaced(repository, tmp_path):
     write(repository, {"CLAUDE.md": "See @run.sh and @check.py", "run.sh": "mine", "check.py": "mine"})
-    made = create_agent(tmp_path / "mine", "claude-code", repository).imported
+    made = agent_init(tmp_path / "mine", template="claude-code", repository=repository).imported
     assert (tmp_path / "mine" / "run.sh").read_text() != "mine"
-    assert {remark.path for remark in made.setup.left_out} == {"run.sh", "check.py"}
+    assert {remark.path for remark in made.left_out} == {"run.sh", "check.py"}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_a_file_of_the_template_is_not_replaced(repository, tmp_path):
             "'skills': for claude-code evolution may edit, too: hooks",
         ),
         ("codex", "codex", ("permissions",), "'permissions': for codex"),
-        ("claude-code", None, ("hooks",), "give --import"),
+        ("claude-code", None, ("hooks",), "name its repository"),
         ("claude-code", "broken", (), "settings.json: cannot be read"),
     ],
 )
@@ -110,7 +111,9 @@ def test_bad_input_is_refused_and_nothing_written(repository, tmp_path, template
     write(tmp_path / "codex", {"AGENTS.md": "x"})
     write(tmp_path / "broken", {".claude/settings.json": "{"})
     with pytest.raises(UserError, match=message) as refused:
-        create_agent(tmp_path / "mine", template, folder and tmp_path / folder, evolve)
+        agent_init(
+            tmp_path / "mine", template=template, repository=folder and tmp_path / folder, evolve=evolve
+        )
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "mine").exists()
 
@@ -120,7 +123,7 @@ def test_another_version_is_named_where_npm_is_missing(repository, tmp_path, mon
     program = write(tmp_path / "bin", {"claude": "#!/bin/sh\necho '2.1.99 (Claude Code)'\n"}) / "claude"
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    made = create_agent(tmp_path / "mine", "claude-code", repository).imported
+    made = agent_init(tmp_path / "mine", template="claude-code", repository=repository).imported
     assert made.version in (tmp_path / "mine" / "package.json").read_text()
     assert made.version != "2.1.99"
     assert "2.1.99 is installed here" in made.version_remark
@@ -133,7 +136,11 @@ def test_the_installed_version_of_a_python_package_is_required(tmp_path, monkeyp
     program = write(tmp_path / "bin", {"aider": "#!/bin/sh\necho aider 0.85.1\n"}) / "aider"
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/bin")
-    made = create_agent(tmp_path / "mine", "aider", write(tmp_path / "repository", {"CONVENTIONS.md": "x"}))
+    made = agent_init(
+        tmp_path / "mine",
+        template="aider",
+        repository=write(tmp_path / "repository", {"CONVENTIONS.md": "x"}),
+    )
     assert made.imported.version == "0.85.1"
     assert read_contract(from_folder(tmp_path / "mine")).requires == ("aider-chat==0.85.1",)
 
@@ -144,7 +151,7 @@ def test_a_file_whose_front_matter_cannot_be_checked_does_not_evolve(tmp_path):
         ".claude/agents/a.md": "---\n{name: a}\n---\nx",
         ".claude/agents/b.md": "---\nname: b\n---\nx",
     }
-    create_agent(tmp_path / "mine", "claude-code", write(tmp_path / "repository", files))
+    agent_init(tmp_path / "mine", template="claude-code", repository=write(tmp_path / "repository", files))
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert [contract.may_change(path) for path in files] == [True, False, True]
 
@@ -152,7 +159,12 @@ def test_a_file_whose_front_matter_cannot_be_checked_does_not_evolve(tmp_path):
 @pytest.mark.parametrize("evolve", [(), ("hooks",)])
 def test_hooks_below_an_editable_folder_evolve_only_on_request(tmp_path, evolve):
     hook = ".clinerules/hooks/PreToolUse"
-    create_agent(tmp_path / "mine", "cline", write(tmp_path / "repository", {hook: "x"}), evolve)
+    agent_init(
+        tmp_path / "mine",
+        template="cline",
+        repository=write(tmp_path / "repository", {hook: "x"}),
+        evolve=evolve,
+    )
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert contract.may_change(hook) == bool(evolve)
 
@@ -162,7 +174,12 @@ def test_a_program_of_a_hook_within_a_skill_evolves_only_on_request(tmp_path, ev
     program = ".claude/skills/s/hook.sh"
     settings = {"hooks": {"Stop": [{"hooks": [{"command": f"sh $CLAUDE_PROJECT_DIR/{program}"}]}]}}
     files = {program: "x", ".claude/settings.json": json.dumps(settings), ".claude/hooks/a.sh": "x"}
-    create_agent(tmp_path / "mine", "claude-code", write(tmp_path / "repository", files), evolve)
+    agent_init(
+        tmp_path / "mine",
+        template="claude-code",
+        repository=write(tmp_path / "repository", files),
+        evolve=evolve,
+    )
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert contract.may_change(program) == bool(evolve)
     assert contract.may_change(".claude/skills/s/SKILL.md")
@@ -170,7 +187,7 @@ def test_a_program_of_a_hook_within_a_skill_evolves_only_on_request(tmp_path, ev
 
 def test_a_skill_of_codex_gets_no_servers(tmp_path):
     skill = ".codex/skills/s/SKILL.md"
-    create_agent(tmp_path / "mine", "codex", write(tmp_path / "repository", {skill: "x"}))
+    agent_init(tmp_path / "mine", template="codex", repository=write(tmp_path / "repository", {skill: "x"}))
     contract = read_contract(from_folder(tmp_path / "mine"))
     assert contract.may_change(skill)
     assert not contract.may_change(".codex/skills/s/agents/openai.yaml")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dgm.api.agent_import import import_setup, load_setups
 from dgm.errors import UserError
-from dgm.sessions.agent_import import import_setup
-from dgm.sessions.agent_setups import load_setups
 
 KEY = "sk-proj-" + "a1B2" * 6
 
