@@ -8,18 +8,17 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from dgm.analysis.budgets import Reason
-from dgm.analysis.summary import run_summary
 from dgm.archive.history import LIVING, writer
 from dgm.archive.run import Run
 from dgm.batch.plan import PlannedRun
 from dgm.errors import DgmError, Infrastructure
+from dgm.views.run import RunView
 
 LOGS = ".batch"
 """Folder of an archive for the output of the runs' processes."""
@@ -50,8 +49,8 @@ class RunState:
     stage: Stage
     message: str = ""
     """The run's own state, or what failed. A program wrote it: not neutralised."""
-    summary: Mapping[str, Any] | None = None
-    """The document of ``run_summary``; None if there is none."""
+    run: RunView | None = None
+    """None if there is no run, or it cannot be read."""
 
     @property
     def is_over(self) -> bool:
@@ -141,7 +140,7 @@ class Batch:
             del self._stops[run.name]
         state = read_state(folder)
         if not self.stopping and not (state.is_over and code in OVER):
-            state = RunState(Stage.FAILED, _failure(code, log) or state.message, state.summary)
+            state = RunState(Stage.FAILED, _failure(code, log) or state.message, state.run)
         self._note(run, state)
 
     def _note(self, run: PlannedRun, state: RunState) -> None:
@@ -175,20 +174,19 @@ def read_state(folder: Path) -> RunState:
         return RunState(Stage.WAITING)
     try:
         with Run.open(folder) as run:
-            summary = run_summary(run)
+            view = RunView.load(run)
     except DgmError as error:
         return RunState(Stage.FAILED, str(error))
-    state = summary["state"]
-    if state in LIVING:
-        return RunState(Stage.RUNNING, state, summary)
-    match state:
+    if view.state in LIVING:
+        return RunState(Stage.RUNNING, view.state, view)
+    match view.state:
         case Reason.GOAL | Reason.STANDSTILL | Reason.NOTHING_LEFT:
             stage = Stage.FINISHED
         case Reason.LIMIT:
             stage = Stage.SPENT
         case _:
             stage = Stage.INTERRUPTED
-    return RunState(stage, state, summary)
+    return RunState(stage, view.state, view)
 
 
 def _failure(code: int, log: Path) -> str:
