@@ -15,7 +15,7 @@ from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.toml_table import suggestion
 from dgm.config import BenchmarksSettings, GradingSettings, Settings
 from dgm.domain import TaskId
-from dgm.errors import Infrastructure, UserError
+from dgm.errors import Hint, Infrastructure, UserError
 from dgm.paths import asset
 from dgm.protocols import Benchmark, Sandbox, SandboxEngine, SandboxSpec
 from dgm.references import is_available
@@ -254,7 +254,9 @@ def _open(context: BenchmarkContext) -> Benchmark:
         return cast("Benchmark", plugins.open_plugin("benchmarks", name, context, plugins.NO_BUILTIN, SHAPE))
     if name in FORMATS:
         example = format_of(name).example
-        raise UserError(f"benchmark {name!r}: say which, as in {example} (see dgm benchmark list)")
+        raise UserError(
+            f"benchmark {name!r}: say which, as in {example}", hint=Hint("to see all", "benchmark list")
+        )
     if colon:
         hint = suggestion(kind, list(FORMATS))
         raise UserError(f"benchmark {name!r}: no kind of benchmark {kind!r}{hint}")

@@ -82,9 +82,7 @@ def find_graded(
     if not found:
         who = "" if agents is None else f" by agent {', '.join(map(str, sorted(agents)))}"
         what = "" if task is None else f" of task {task!r}"
-        raise UserError(
-            f"run {run.name} has no graded evaluation{what}{who}; dgm show {run.name} AGENT lists them"
-        )
+        raise UserError(f"run {run.name} has no graded evaluation{what}{who}")
     return found
 
 

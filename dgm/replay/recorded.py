@@ -159,7 +159,7 @@ def _own_policy(run: Run, settings: Settings) -> Policy:
     if EVALUATION in run.config:
         raise UserError(
             f"{run.name}: an evaluation, in the order of its command lines: no policy decided anything; "
-            f"to grade its patches again: dgm replay {run.folder} evaluations"
+            "its patches can be graded again"
         )
     plan = run.config.get(PLAN)
     if plan:

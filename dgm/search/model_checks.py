@@ -53,7 +53,7 @@ async def check_models(
         Infrastructure: one does not answer now.
     """
     if "recorded" in all_names(settings):
-        raise UserError("model 'recorded' answers in replays only: dgm replay RUN evaluations --perform")
+        raise UserError("model 'recorded' answers in replays only")
     # Opened before they are priced: a model that does not exist has no price.
     models = set(open_models(settings).values())
     try:

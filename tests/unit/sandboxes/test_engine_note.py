@@ -61,7 +61,7 @@ def test_the_id_of_a_run_is_no_path(note, tmp_path):
 
 def test_a_run_does_not_move_to_another_cluster_by_itself(note):
     note("DGM_ENGINE", "ray://10.0.0.1:6379", sandbox="ray")
-    with pytest.raises(UserError, match=r"^r: .* were on ray://10\.0\.0\.1:6379, .* --engine"):
+    with pytest.raises(UserError, match=r"^r: .* were on ray://10\.0\.0\.1:6379, .* set engine"):
         check_engine("id", "r", "ray")
     check_engine("id", "r", "docker")
 
