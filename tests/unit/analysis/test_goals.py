@@ -189,7 +189,7 @@ def test_a_score_that_nobody_can_have_is_refused():
 
 @pytest.mark.parametrize("setting", ["until_score=62", "until_score=0", "patience=0", "confirm_above_usd=-1"])
 def test_ends_that_make_no_sense_are_refused(setting):
-    with pytest.raises(UserError, match=rf"^--set: budget\.{setting.partition('=')[0]} = "):
+    with pytest.raises(UserError, match=rf"^budget\.{setting.partition('=')[0]}: "):
         resolve(None, [f"budget.{setting}"], {})
 
 
