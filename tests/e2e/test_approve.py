@@ -59,8 +59,8 @@ def test_a_search_goes_on_while_children_wait_and_takes_answers_that_were_given_
     flags = [
         "--model",
         "offline",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--seed",
         "3",
         "--workers",

@@ -42,8 +42,8 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
     words = [
         "--model",
         "offline",
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--policy",
         "hgm",
         "--workers",
@@ -54,7 +54,7 @@ def test_a_search_whose_children_all_die_ends_with_their_cause(dgm, tmp_path):
     words += [
         "--max-evaluations",
         6,
-        "--seed-agent",
+        "--agent",
         tmp_path / "agent",
         "--set",
         "limits.stillborn_in_a_row=1",

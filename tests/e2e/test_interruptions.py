@@ -27,7 +27,7 @@ def searches(dgm):
         pytest.skip("bubblewrap is not installed")
 
     def start(name, *words, archive=dgm.archive):
-        given = ["--model", "offline", "--name", name, "--sandbox", "bubblewrap", *map(str, words)]
+        given = ["--model", "offline", "--name", name, "--set", "sandbox=bubblewrap", *map(str, words)]
         process = subprocess.Popen(
             [sys.executable, "-m", "dgm", "run", *given],
             env={**os.environ, "DGM_ARCHIVE": str(archive)},

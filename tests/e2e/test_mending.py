@@ -34,9 +34,17 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     archive = tmp_path / "archive"
     program = replace(dgm, archive=archive, environment={PROVIDER.key_env: KEY})
     with WireServer(key=KEY, models=(PROVIDER.own_name,), brain=brain) as server:
-        words = [*PROVIDER.words(server.url), "--sandbox", "bubblewrap", "--benchmark", suite, "--workers", 1]
-        words += ["--seed-agent", "plain"]
-        program("run", "--name", "it", *words, "--max-evaluations", EVALUATIONS, "--max-agents", 1)
+        words = [
+            *PROVIDER.words(server.url),
+            "--set",
+            "sandbox=bubblewrap",
+            "--benchmark",
+            suite,
+            "--workers",
+            1,
+        ]
+        words += ["--agent", "plain"]
+        program("run", "--name", "it", *words, "--max-evaluations", EVALUATIONS, "--set", "budget.agents=1")
         assert program.json("status", "it")["evaluations"]["unresolved"] == EVALUATIONS
         brain.refuses = False
 

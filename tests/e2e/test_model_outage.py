@@ -44,13 +44,13 @@ def search(name, server, evaluations, provider=OPENAI):
         "run",
         "--name",
         name,
-        "--sandbox",
-        "bubblewrap",
+        "--set",
+        "sandbox=bubblewrap",
         "--max-evaluations",
         str(evaluations),
         *PATIENCE,
     ]
-    return [*words, "--seed-agent", "plain", *provider.words(server.url, "tries=2")]
+    return [*words, "--agent", "plain", *provider.words(server.url, "tries=2")]
 
 
 GRADED = "evaluations where verdict <> 'invalid'"

@@ -38,7 +38,7 @@ def words(name, server, provider=OPENAI, *more, prices=(INPUT, OUTPUT)):
     given = [
         word for each in zip(priced, prices, strict=True) for word in ("--set", "=".join(map(str, each)))
     ]
-    common = ["--sandbox", "bubblewrap", "--seed-agent", "plain"]
+    common = ["--set", "sandbox=bubblewrap", "--agent", "plain"]
     return ["run", "--name", name, *common, *provider.words(server.url), *given, *more]
 
 
@@ -110,7 +110,7 @@ def refused(dgm, server, name, *command):
 
 
 def test_a_model_without_a_price_is_refused(dgm, server):
-    command = ["run", "--name", "unpriced", "--sandbox", "bubblewrap", "--model", "openai/gpt-unheard-of"]
+    command = ["run", "--name", "unpriced", "--set", "sandbox=bubblewrap", "--model", "openai/gpt-unheard-of"]
     said = refused(
         dgm, server, "unpriced", *command, "--set", f"providers.openai.base_url={server.openai_url}"
     )
