@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -25,6 +25,7 @@ from dgm.render import fmt
 from dgm.render.safe import one_line
 from dgm.render.text import render_run
 from dgm.search.stopping import AT_ONCE
+from dgm.views.agents import AgentRow
 from dgm.views.run import RunView
 
 EXIT = {
@@ -183,10 +184,8 @@ def _run_facts(run: BatchRunView) -> str:
     return f"{fmt.count(run.evaluations, 'evaluation')}, best {best}, {fmt.money(run.usd)}"
 
 
-def _best_text(best: Mapping[str, Any]) -> str:
-    own = best["own"]
-    n = own["resolved"] + own["unresolved"]
-    return f"agent {best['id']} {own['resolved']}/{n} (lower bound {best['lower_bound']:.2f})"
+def _best_text(best: AgentRow) -> str:
+    return f"agent {best.agent}: {fmt.tally(best.own)} (lower bound {best.lower_bound:.2f})"
 
 
 def _print_batch(batch: BatchView) -> None:
