@@ -177,7 +177,7 @@ def read_patch(run: Run, action: ActionId) -> bytes:
 
 def describe_decided(run: Run, action: ActionId) -> str:
     """Return why a child does not wait: how it was decided, or that there is none."""
-    recorded = run.outcome(action)
+    recorded = run.outcome(action) if 0 < action < run.tree.next_action else None
     match recorded.event if recorded else None:
         case AgentBorn(id=agent, decided=by):
             return f"was born as agent {agent} already{f' ({by})' if by else ''}"
