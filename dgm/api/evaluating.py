@@ -136,7 +136,7 @@ class EvaluationRequest:
         return self.chosen.into or self.base / "-".join(map(make_slug, words))
 
 
-def evaluate(  # noqa: PLR0913
+def evaluate(
     *targets: RunAgent | str | Path,
     benchmark: str | Path | Benchmark | None = None,
     split: SplitName | None = None,

@@ -113,7 +113,7 @@ class Solution(View):
         return _save_patch(Path(self.repository), self.patch_bytes)
 
 
-def solve(  # noqa: PLR0913
+def solve(
     agent: RunAgent | str,
     repository: str | Path,
     problem: str,

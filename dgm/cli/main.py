@@ -4,7 +4,6 @@ Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget 
 """
 
 import gc
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,8 +13,6 @@ from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
 HELP = ("--help", "-h")
-COMPLETE = "_DGM_COMPLETE"
-"""Variable that the scripts of ``dgm completion`` set when a shell asks for completions."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -34,10 +31,6 @@ def refuse_windows() -> int:
 
 def _run_command(words: list[str]) -> int:
     try:
-        if COMPLETE in os.environ:
-            from dgm.cli.completing import answer_completion
-
-            return answer_completion()
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0

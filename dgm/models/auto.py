@@ -122,5 +122,5 @@ def _choose_local(settings: Settings, probe: Probe) -> tuple[Settings, str] | No
 
 
 def _choose_offline(settings: Settings) -> tuple[Settings, str]:
-    why = "no provider's key may be used and no local server answers; name a model with --model"
+    why = "no provider's key may be used and no local server answers"
     return settings.model_copy(update={"model": "offline"}), f"offline (rule-based, a demonstration): {why}"

@@ -35,13 +35,6 @@ CALLS = {
     ),
     "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", settings={"engine": engine}),
     "replay": lambda run, engine: run.replay(what="evaluations", settings={"engine": engine}),
-    "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
-    "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),
-    "suite.fetch": lambda run, engine: dgm.suite("tiny").fetch(engine=engine),
-    "images": lambda run, engine: dgm.images(engine=engine),
-    "build_images": lambda run, engine: dgm.build_images(engine=engine),
-    "clean_sandboxes": lambda run, engine: dgm.clean_sandboxes(engine=engine),
-    "doctor": lambda run, engine: dgm.doctor(engine=engine),
 }
 
 
@@ -65,4 +58,4 @@ def test_bubblewrap_takes_no_engine(folder):
     with pytest.raises(
         UserError, match=r"^engine=ssh://far: the sandbox is bubblewrap, .*: leave engine out"
     ):
-        dgm.suite("tiny").verify(sandbox="bubblewrap", engine="ssh://far")
+        dgm.evolve(model="offline", sandbox="bubblewrap", engine="ssh://far")

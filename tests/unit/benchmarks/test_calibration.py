@@ -4,13 +4,12 @@ import json
 
 import pytest
 
+from dgm.api.suites import benchmark_make, benchmark_show
 from dgm.benchmarks.calibration import FILE, Calibration, task_digest, write_calibration
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import list_facts
 from dgm.domain import Split
 from dgm.errors import UserError
-from dgm.sessions.suite_editing import filter_suite
-from dgm.show.suite_rows import calibration_rows, task_rows
 from tests.support.named_suite import make_named_suite
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
@@ -33,7 +32,7 @@ def tried(folder, resolved=1, task=TASK):
 def test_outcome_follows_from_the_attempts(suite, resolved, outcome):
     write_calibration(suite, [tried(suite, resolved)])
     (facts,) = list_facts(opened(suite))
-    assert (facts.calibrated, facts.record()["calibrated"]) == (outcome, outcome)
+    assert facts.calibrated == outcome
 
 
 def test_calibration_changes_no_version(suite):
@@ -79,12 +78,12 @@ def test_a_suite_made_of_a_calibrated_one_keeps_it(make, tmp_path):
     (task,) = opened(folder).tasks(Split.SEARCH)
     row = Calibration(task.id, task_digest(folder, opened(folder).record(task.id)), "plain", "offline", 2, 1)
     write_calibration(folder, [row])
-    _, some = filter_suite(str(folder), ["calibrated=sometimes"], tmp_path / "filtered")
-    assert some.calibrations() == {task.id: row}
+    benchmark_make(tmp_path / "filtered", str(folder), where=["calibrated=sometimes"])
+    assert opened(tmp_path / "filtered").calibrations() == {task.id: row}
 
 
-def test_rows_tell_who_solved_what(suite):
+def test_it_is_shown_with_its_suite(suite):
     write_calibration(suite, [tried(suite)])
-    facts = list_facts(opened(suite))
-    assert [row.split() for row in task_rows(facts)][1][-2:] == ["1/2", "sums/__init__.py"]
-    assert list(calibration_rows(facts)) == ["plain 2c9ac1c3 with offline: always 0, sometimes 1, never 0"]
+    (row,) = benchmark_show(suite).facts
+    shown = row.calibration
+    assert (shown.agent, shown.model, shown.attempts, shown.resolved) == ("plain 2c9ac1c3", "offline", 2, 1)
