@@ -7,26 +7,18 @@ The public names are imported when they are first asked for; importing ``dgm`` i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dgm import replay
-    from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
+    from dgm.api.ablating import agent_ablate
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.batching import BatchView, evolve_batch
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.comparing import ComparisonView, compare
     from dgm.api.control import approve, stop
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
-    from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.evaluating import evaluate
+    from dgm.api.machine import build_images, doctor, settings
+    from dgm.api.mining import benchmark_mine
+    from dgm.api.own_agent import agent_check, agent_init
     from dgm.api.runs import runs
-    from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
-    from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
         StudyView,
@@ -36,114 +28,81 @@ if TYPE_CHECKING:
         study,
     )
     from dgm.api.suites import (
-        MiningOptions,
-        SuiteView,
-        filter_suite,
-        import_suite,
-        merge_suites,
-        mine_benchmark,
-        split_suite,
-        suite,
-        suites,
+        benchmark_fetch,
+        benchmark_list,
+        benchmark_make,
+        benchmark_show,
+        benchmark_verify,
     )
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
-    "Ablation",
-    "AgentCheckView",
     "BatchView",
-    "CalibrateArguments",
-    "CalibratedSuite",
     "ComparisonView",
-    "Effect",
-    "EvaluateArguments",
     "EvaluationView",
     "Evolution",
-    "GradeArguments",
-    "MachineView",
-    "MiningOptions",
-    "PartEffect",
     "Solution",
-    "SolveArguments",
     "StudyArguments",
     "StudyView",
-    "SuiteView",
     "TrialArguments",
     "__version__",
-    "ablate",
+    "agent_ablate",
+    "agent_check",
+    "agent_init",
     "approve",
+    "benchmark_fetch",
+    "benchmark_list",
+    "benchmark_make",
+    "benchmark_mine",
+    "benchmark_show",
+    "benchmark_verify",
     "build_images",
-    "calibrate_suite",
-    "check_agent",
     "clean",
-    "clean_sandboxes",
     "compare",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
     "evolve_batch",
     "families",
-    "filter_suite",
-    "grade_predictions",
-    "images",
-    "import_suite",
-    "init_agent",
-    "merge_suites",
-    "mine_benchmark",
     "open",
     "record_trial",
     "remove",
     "replay",
     "runs",
-    "seed_agents",
     "settings",
     "solve",
-    "solve_async",
-    "split_suite",
     "stop",
     "study",
-    "suite",
-    "suites",
     "trust",
     "unpack",
-    "variables",
     "verify",
 ]
 
 _PLACES = {
-    "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
+    "ablating": ("agent_ablate",),
     "archive": ("clean", "remove", "unpack", "verify"),
     "batching": ("BatchView", "evolve_batch"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "control": ("approve", "stop"),
     "comparing": ("ComparisonView", "compare"),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
     "search": ("Evolution", "evolve", "open"),
-    "machine": ("MachineView", "doctor", "settings", "variables"),
+    "machine": ("build_images", "doctor", "settings"),
+    "mining": ("benchmark_mine",),
     "runs": ("runs",),
-    "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "own_agent": ("agent_check", "agent_init"),
+    "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
-    "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
-        "MiningOptions",
-        "SuiteView",
-        "filter_suite",
-        "import_suite",
-        "merge_suites",
-        "mine_benchmark",
-        "split_suite",
-        "suite",
-        "suites",
+        "benchmark_fetch",
+        "benchmark_list",
+        "benchmark_make",
+        "benchmark_show",
+        "benchmark_verify",
     ),
     "trusting": ("trust",),
 }

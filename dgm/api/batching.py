@@ -70,7 +70,7 @@ class BatchView(View):
     """0: all runs ended at their goals; 3: some at a limit; 130: the batch was stopped; 1: a run failed."""
 
 
-def evolve_batch(  # noqa: PLR0913
+def evolve_batch(
     file: str | Path | None = None,
     *,
     name: str | None = None,

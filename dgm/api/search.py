@@ -35,7 +35,7 @@ LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "pat
 class Evolution(Results):
     """A search that can be read, reported on, and continued."""
 
-    def resume(  # noqa: PLR0913
+    def resume(
         self,
         *,
         max_usd: float | None = None,
@@ -88,7 +88,7 @@ class Evolution(Results):
 
         return Evolution.open(self.folder, run_session(perform, watcher))
 
-    def report(  # noqa: PLR0913  (all have their usual value)
+    def report(
         self,
         *,
         holdout: bool = False,
@@ -145,7 +145,7 @@ class Evolution(Results):
             return await assemble.examine(exam, settings, needed.parts, session.event)
 
 
-def evolve(  # noqa: PLR0913
+def evolve(
     file: str | Path | None = None,
     *,
     name: str | None = None,
@@ -225,7 +225,7 @@ def open(name: str | Path) -> Evolution:  # noqa: A001  (as gzip.open, tarfile.o
     return Evolution.open(name)
 
 
-def settings_of_arguments(  # noqa: PLR0913
+def settings_of_arguments(
     agent: str | Path | None = None,
     benchmark: str | Path | Benchmark | None = None,
     model: str | Script | None = None,

@@ -156,7 +156,7 @@ def families() -> Records:
     return records_of(list_worlds()["families"])
 
 
-def _study(  # noqa: PLR0913  (all have their usual value)
+def _study(
     policies: Sequence[str] | None,
     *,
     families: Sequence[str] = (),

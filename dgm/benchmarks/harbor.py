@@ -171,7 +171,7 @@ def _find_tasks(source: Path) -> Sequence[Path]:
     if not source.is_dir():
         raise UserError(f"{source}: no such folder")
     if (source / "suite.toml").is_file():
-        raise UserError(f"{source}: is a suite of dgm's own already; use it as --benchmark {source}")
+        raise UserError(f"{source}: is a suite of dgm's own already")
     found = sorted(_walk(source, DEPTH))
     if not found:
         raise UserError(

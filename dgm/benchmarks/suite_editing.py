@@ -98,7 +98,7 @@ def change_splits(folder: Path, splits: Mapping[TaskId, Split]) -> None:
         for task, split in splits.items():
             set_keys(folder / "tasks" / task / "task.toml", {"split": split.value})
     except OSError as error:
-        raise UserError(f"{folder}: cannot be changed: {error}; write the new suite with --out") from error
+        raise UserError(f"{folder}: cannot be changed: {error}") from error
 
 
 def set_keys(file: Path, values: Mapping[str, object]) -> None:
@@ -363,23 +363,24 @@ def parse_conditions(texts: Sequence[str]) -> Condition:
 def _parse(text: str) -> Condition:
     parsed = _CONDITION.fullmatch(text)
     if parsed is None:
-        raise UserError(f"--where {text!r}: expected FIELD=VALUE, such as kind=bug or 'f2p<5'")
+        raise UserError(f"{text!r}: expected FIELD=VALUE, such as kind=bug or 'f2p<5'", argument="where")
     name, sign, value = parsed.groups()
     compare = _SIGNS[sign]
     if name in _TEXTS:
         if sign not in ("=", "!="):
-            raise UserError(f"--where {text!r}: {name} is a text; compare it with = or !=")
+            raise UserError(f"{text!r}: {name} is a text; compare it with = or !=", argument="where")
         texts, wanted = _TEXTS[name], {word.strip() for word in value.split(",")}
         return lambda task: bool(wanted & {*texts(task)}) == (sign == "=")
     if name == "date":
         if not _DATE.fullmatch(value):
-            raise UserError(f"--where {text!r}: date is compared with a day such as 2024-01-31")
+            raise UserError(f"{text!r}: date is compared with a day such as 2024-01-31", argument="where")
         return lambda task: bool(task.day) and compare(task.day[: len(value)], value)
     if name not in _NUMBERS:
         known = [*_TEXTS, "date", *_NUMBERS]
         raise UserError(
-            f"--where {text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}"
+            f"{text!r}: unknown field {name!r}{suggestion(name, known)}; one of {', '.join(known)}",
+            argument="where",
         )
     if not re.fullmatch(r"\d{1,9}", value):
-        raise UserError(f"--where {text!r}: {name} is compared with a whole number")
+        raise UserError(f"{text!r}: {name} is compared with a whole number", argument="where")
     return lambda task: compare(_NUMBERS[name](task), int(value))

@@ -316,7 +316,7 @@ def suite_names() -> Sequence[str]:
 
 def _list_tasks(place: Path) -> Sequence[str]:
     if not place.is_dir():
-        raise UserError(f"{place}: missing; a suite has a folder tasks/ (see dgm docs suites)")
+        raise UserError(f"{place}: missing; a suite has a folder tasks/")
     return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and entry.name[0] not in "._")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dgm.benchmarks.calibration import Calibration
 from dgm.benchmarks.suites import SuiteBenchmark
@@ -56,24 +55,6 @@ class TaskFacts:
     def modules(self) -> tuple[str, ...]:
         """Files of code that the reference fix changes."""
         return self.provenance.modules if self.provenance and self.provenance.modules else tuple(self.changes)
-
-    def record(self) -> dict[str, Any]:
-        """Return it as JSON; of its tests only the numbers."""
-        return {
-            "task": self.id,
-            "split": self.split.value,
-            "kind": self.kind,
-            "difficulty": self.difficulty,
-            "repo": self.repo,
-            "date": self.day,
-            "fail_to_pass": len(self.fail_to_pass),
-            "pass_to_pass": len(self.pass_to_pass),
-            "added": self.added,
-            "removed": self.removed,
-            "modules": list(self.modules),
-            "tags": list(self.tags),
-            "calibrated": self.calibrated,
-        }
 
 
 def read_facts(suite: SuiteBenchmark, task: TaskId) -> TaskFacts:

@@ -45,8 +45,8 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "replay",
-                "dgm.cli.replay:replay",
-                "Do a run's decisions, lineages or evaluations again and compare.",
+                "dgm.cli.judging:replay",
+                "Repeat decisions, lineages or evaluations, and compare.",
             ),
         ),
     ),
@@ -64,10 +64,10 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "evaluate",
-                "dgm.cli.evaluate:evaluate",
-                "Let agents work on every task of a benchmark's split.",
+                "dgm.cli.judging:evaluate",
+                "Evaluate agents on the tasks of a suite, or grade patches.",
             ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),
@@ -79,24 +79,21 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Machine",
         (
+            CommandSpec("agent init", "dgm.cli.agent:init", "Write a working agent, to be changed."),
             CommandSpec(
-                "agent",
-                "dgm.cli.agent:agent",
-                "Make, check and ablate an agent of yours; list the shipped ones.",
+                "agent check", "dgm.cli.agent:check", "Check what would stop a search with an agent."
             ),
             CommandSpec(
-                "benchmark", "dgm.cli.benchmark:benchmark", "List, fetch, import and verify task suites."
+                "agent ablate", "dgm.cli.agent:ablate", "Evaluate an agent without each of its parts."
             ),
+            CommandSpec("benchmark list", "dgm.cli.benchmark:list_", "List the benchmarks."),
+            CommandSpec("benchmark show", "dgm.cli.benchmark:show", "Show a benchmark, or one of its tasks."),
+            CommandSpec("benchmark fetch", "dgm.cli.benchmark:fetch", "Fetch or build the images of tasks."),
+            CommandSpec("benchmark verify", "dgm.cli.benchmark:verify", "Check that tasks are sound."),
+            CommandSpec("benchmark mine", "dgm.cli.benchmark:mine", "Turn a repository into tasks."),
+            CommandSpec("benchmark make", "dgm.cli.benchmark:make", "Merge, filter, split or import suites."),
             CommandSpec(
                 "trust", "dgm.cli.trust:trust", "Say yes to what another person's suite or run does here."
-            ),
-            CommandSpec("sandbox", "dgm.cli.sandbox:sandbox", "Build, list and remove sandbox images."),
-            CommandSpec(
-                "settings", "dgm.cli.settings:settings", "Print every setting: type, default, meaning."
-            ),
-            CommandSpec("docs", "dgm.cli.docs:docs", "Print a page of the documentation."),
-            CommandSpec(
-                "completion", "dgm.cli.completion:completion", "Print a script that lets your shell complete."
             ),
             CommandSpec("doctor", "dgm.cli.doctor:doctor", "Check that this machine can run a search."),
         ),
@@ -106,6 +103,28 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
+    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
+    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
+    "replay --perform": "dgm replay RUN --what work",
+    "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
+    "agent list": "dgm agent init --help",
+    "archive gc": "dgm doctor --clean",
+    "archive rm": "dgm doctor --clean RUN",
+    "benchmark filter": "dgm benchmark make OUT SUITE --where CONDITION",
+    "benchmark import": "dgm benchmark make OUT FOLDER",
+    "benchmark merge": "dgm benchmark make OUT SUITE SUITE",
+    "benchmark split": "dgm benchmark make OUT SUITE --holdout SHARE --by time",
+    "sandbox": "dgm doctor --build",
+    "sandbox build": "dgm doctor --build",
+    "sandbox gc": "dgm doctor --clean",
+    "sandbox list": "dgm doctor",
+    "settings": "dgm doctor --settings",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
@@ -113,7 +132,7 @@ MOVED: dict[str, str] = {
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
 }
-"""Former command → its form of today."""
+"""Former command, or command and option → its form of today."""
 
 
 def help_text() -> str:
@@ -126,7 +145,7 @@ def help_text() -> str:
     ]
     for title, group in SECTIONS:
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<11} {command.summary}" for command in group]
+        lines += [f"  {command.name:<16} {command.summary}" for command in group]
     lines += [
         "",
         "Options:",

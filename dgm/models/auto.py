@@ -89,8 +89,8 @@ def _choose_of_server(settings: Settings, provider: Provider, url: str, probe: P
             f'as {provider.name}/…, and add [models.prices."{provider.name}/…"] to the settings'
         )
     raise UserError(
-        f"{where} does not answer with a list of models: start that server, or name the model, as "
-        f"{provider.name}/…"
+        f"{where} does not answer with a list of models: start that server, or name the model with "
+        f"--model {provider.name}/…"
     )
 
 
@@ -122,5 +122,5 @@ def _choose_local(settings: Settings, probe: Probe) -> tuple[Settings, str] | No
 
 
 def _choose_offline(settings: Settings) -> tuple[Settings, str]:
-    why = "no provider's key may be used and no local server answers; name a model to use another"
+    why = "no provider's key may be used and no local server answers"
     return settings.model_copy(update={"model": "offline"}), f"offline (rule-based, a demonstration): {why}"

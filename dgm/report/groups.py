@@ -11,7 +11,7 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.mixed import MixedBenchmark
-from dgm.benchmarks.opening import find_suite_folder, is_local, open_suite, parts
+from dgm.benchmarks.opening import NoSandboxEngine, find_suite_folder, is_local, open_suite, parts
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import TaskFacts, list_facts
 from dgm.domain import SEED, AgentId, Tally, TaskId, Verdict
@@ -20,7 +20,6 @@ from dgm.folders import read_file
 from dgm.protocols import Benchmark
 from dgm.report.section import PageSection, html_table, interval_bar, lead_paragraph
 from dgm.search.run_settings import settings_of
-from dgm.sessions.suites import NoSandboxEngine
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import count_text, tally_text

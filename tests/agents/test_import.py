@@ -113,7 +113,9 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
         shutil.copytree(suite / "tasks" / TASK, suite / "tasks" / f"{TASK}-{number}")
     provider = PROVIDERS["anthropic"]
     dgm = partial(run_dgm, template_environment(provider, tmp_path / "archive"))
-    made = json.loads(dgm("agent", "init", mine, "--from", "claude-code", "--import", repository, "--json"))
+    made = json.loads(
+        dgm("agent", "init", mine, "--template", "claude-code", "--repository", repository, "--json")
+    )
     assert len(made["imported"]["taken"]) == len(FILES) - 1
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:
         bounds = ["--max-evaluations", "12", "--set", "budget.agents=3", "--workers", "2", "--name", "grown"]

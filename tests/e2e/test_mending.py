@@ -78,9 +78,9 @@ def test_what_a_resume_mends_holds_from_then_on_and_replays(dgm, tmp_path):
     assert "limits.calls = 77" in program("status", "it").stdout
     assert len(program.json("show", "it", "seed")["evaluations"]) == EVALUATIONS
 
-    assert program.json("replay", "it", "decisions")["differing"] == 0
-    program("replay", "it", "evaluations")
-    program("replay", "it", "evaluations", "--perform")
+    assert program.json("replay", "it")["differing"] == 0
+    program("replay", "it", "--what", "evaluations")
+    program("replay", "it", "--what", "work")
 
     program("archive", "pack", "it", tmp_path / "it.dgm")
     program("archive", "unpack", tmp_path / "it.dgm", tmp_path / "unpacked")

@@ -55,5 +55,5 @@ def test_children_of_an_agent_that_asks_for_the_providers_name_live_and_replay(d
         f"agent {agent}: the name " for agent in (0, 1)
     ]
     offline = replace(program, environment={})
-    offline("replay", "named", "lineage", "1", "--sandbox", "bubblewrap")
-    offline("replay", "named", "evaluations", "--perform", "--sandbox", "bubblewrap")
+    offline("replay", "named", "1", "--what", "lineage", "--set", "sandbox=bubblewrap")
+    offline("replay", "named", "--what", "work", "--set", "sandbox=bubblewrap")

@@ -29,22 +29,12 @@ CALLS = {
     "evolve_batch": lambda run, engine: dgm.evolve_batch(name="x", settings={"engine": engine, **OFFLINE}),
     "resume": lambda run, engine: run.resume(settings=[f"engine={engine}"]),
     "report": lambda run, engine: run.report(holdout=True, engine=engine),
-    "evaluate": lambda run, engine: dgm.evaluate(run.best, engine=engine),
-    "grade_predictions": lambda run, engine: dgm.grade_predictions(
-        "predictions.jsonl", "tiny", engine=engine
+    "evaluate": lambda run, engine: dgm.evaluate(run.best, settings={"engine": engine}),
+    "predictions": lambda run, engine: dgm.evaluate(
+        "predictions.jsonl", benchmark="tiny", settings={"engine": engine}
     ),
-    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", engine=engine),
-    "lineage": lambda run, engine: run.replay.lineage(1, engine=engine),
-    "evaluations": lambda run, engine: run.replay.evaluations(engine=engine),
-    "live_lineage": lambda run, engine: run.replay.live_lineage(1, "offline", engine=engine),
-    "live_evaluations": lambda run, engine: run.replay.live_evaluations("offline", engine=engine),
-    "suite.record": lambda run, engine: dgm.suite("tiny").record(engine=engine),
-    "suite.verify": lambda run, engine: dgm.suite("tiny").verify(engine=engine),
-    "suite.fetch": lambda run, engine: dgm.suite("tiny").fetch(engine=engine),
-    "images": lambda run, engine: dgm.images(engine=engine),
-    "build_images": lambda run, engine: dgm.build_images(engine=engine),
-    "clean_sandboxes": lambda run, engine: dgm.clean_sandboxes(engine=engine),
-    "doctor": lambda run, engine: dgm.doctor(engine=engine),
+    "solve": lambda run, engine: dgm.solve(run.best, "tiny", "mend it", settings={"engine": engine}),
+    "replay": lambda run, engine: run.replay(what="evaluations", settings={"engine": engine}),
 }
 
 
@@ -68,4 +58,4 @@ def test_bubblewrap_takes_no_engine(folder):
     with pytest.raises(
         UserError, match=r"^engine=ssh://far: the sandbox is bubblewrap, .*: leave engine out"
     ):
-        dgm.suite("tiny").verify(sandbox="bubblewrap", engine="ssh://far")
+        dgm.evolve(model="offline", sandbox="bubblewrap", engine="ssh://far")

@@ -4,17 +4,12 @@ import json
 
 import pytest
 
-from dgm.analysis.budgets import Ending, Reason
+from dgm.api.suites import benchmark_make, benchmark_show
 from dgm.benchmarks.calibration import FILE, Calibration, task_digest, write_calibration
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.benchmarks.task_facts import list_facts
-from dgm.domain import AgentId, Evaluation, Split, Usage, Verdict
+from dgm.domain import Split
 from dgm.errors import UserError
-from dgm.evaluation.evaluating import AgentResult
-from dgm.sessions.calibration import find_suite, keep_calibration
-from dgm.sessions.suite_editing import filter_suite
-from dgm.show.evaluate_rows import EvaluationReport
-from dgm.show.suite_rows import calibration_rows, task_rows
 from tests.support.named_suite import make_named_suite
 from tests.support.suite_on_disk import TASK, NoEngine, make_suite
 
@@ -37,7 +32,7 @@ def tried(folder, resolved=1, task=TASK):
 def test_outcome_follows_from_the_attempts(suite, resolved, outcome):
     write_calibration(suite, [tried(suite, resolved)])
     (facts,) = list_facts(opened(suite))
-    assert (facts.calibrated, facts.record()["calibrated"]) == (outcome, outcome)
+    assert facts.calibrated == outcome
 
 
 def test_calibration_changes_no_version(suite):
@@ -83,37 +78,12 @@ def test_a_suite_made_of_a_calibrated_one_keeps_it(make, tmp_path):
     (task,) = opened(folder).tasks(Split.SEARCH)
     row = Calibration(task.id, task_digest(folder, opened(folder).record(task.id)), "plain", "offline", 2, 1)
     write_calibration(folder, [row])
-    _, some = filter_suite(str(folder), ["calibrated=sometimes"], tmp_path / "filtered")
-    assert some.calibrations() == {task.id: row}
+    benchmark_make(tmp_path / "filtered", str(folder), where=["calibrated=sometimes"])
+    assert opened(tmp_path / "filtered").calibrations() == {task.id: row}
 
 
-def test_rows_tell_who_solved_what(suite):
+def test_it_is_shown_with_its_suite(suite):
     write_calibration(suite, [tried(suite)])
-    facts = list_facts(opened(suite))
-    assert [row.split() for row in task_rows(facts)][1][-2:] == ["1/2", "sums/__init__.py"]
-    assert list(calibration_rows(facts)) == ["plain 2c9ac1c3 with offline: always 0, sometimes 1, never 0"]
-
-
-def evaluated(verdicts):
-    return [Evaluation(AgentId(0), TASK, number, verdict, "") for number, verdict in enumerate(verdicts)]
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "kept"),
-    [([Verdict.RESOLVED, Verdict.UNRESOLVED], {TASK: "sometimes"}), ([Verdict.RESOLVED], {})],
-)
-def test_only_tasks_whose_attempts_were_all_graded_are_noted(suite, verdicts, kept):
-    done = opened(suite)
-    result = AgentResult(AgentId(0), evaluated(verdicts), {}, 2 - len(verdicts), Usage())
-    found = EvaluationReport(
-        suite, done, "all", "offline", ["plain 2c9ac1c3"], [result], [done.task(TASK)], 2,
-        Ending(Reason.NOTHING_LEFT, ""),
-    )  # fmt: skip
-    assert keep_calibration(suite, found).record()["calibrated"] == kept
-    assert {task: one.outcome for task, one in opened(suite).calibrations().items()} == kept
-
-
-@pytest.mark.parametrize("name", ["starter", "no-such-suite"])
-def test_what_cannot_be_calibrated_is_refused(name):
-    with pytest.raises(UserError, match=r"is dgm's own suite|no suite's folder"):
-        find_suite(name)
+    (row,) = benchmark_show(suite).facts
+    shown = row.calibration
+    assert (shown.agent, shown.model, shown.attempts, shown.resolved) == ("plain 2c9ac1c3", "offline", 2, 1)

@@ -3,7 +3,6 @@
 import pytest
 
 import dgm
-
 from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, find_ending
 from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run
