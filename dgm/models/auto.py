@@ -89,8 +89,8 @@ def _choose_of_server(settings: Settings, provider: Provider, url: str, probe: P
             f'as {provider.name}/…, and add [models.prices."{provider.name}/…"] to the settings'
         )
     raise UserError(
-        f"{where} does not answer with a list of models: start that server, or name the model with "
-        f"--model {provider.name}/…"
+        f"{where} does not answer with a list of models: start that server, or name the model, as "
+        f"{provider.name}/…"
     )
 
 

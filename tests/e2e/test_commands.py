@@ -109,7 +109,7 @@ def test_report_compares_on_the_holdout(dgm, searched):
 
 
 def test_stop_of_a_run_that_does_not_run(dgm, searched):
-    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "state": "not running"}
+    assert dgm.json("stop", "small") == {"run": "small", "stopped": False, "pid": None, "host": ""}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["frobnicate"], "there is no command 'frobnicate'"),
         (["rnu"], "did you mean 'run'?"),
         (["tree"], "Missing argument"),
-        (["run", "--model", "offline", "--name", "small"], "already exists"),
+        (["run", "--model", "offline", "--name", "small"], "exists already"),
         (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
         (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),
         (["run", "--policy", "hmg", "--name", "n3"], "did you mean 'hgm'?"),
@@ -144,9 +144,9 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["run", "--agent", "/usr/share", "--name", "n10"], "/usr/share"),
         (["run", "--agent", "/nowhere/at/all", "--name", "n11"], "/nowhere/at/all"),
         (["run", "--model", "offline", "--name", "../outside"], "name"),
-        (["run", "--model", "offline", "--name", ""], "--name '': a run's name"),
+        (["run", "--model", "offline", "--name", ""], "--name: '': a run's name"),
         (["run", "--model", "offline", "--seed", "-1"], "seed = -1: expected a number from 0 on"),
-        (["run", "--nmae", "x"], "No such option"),
+        (["run", "--nmae", "x"], "unknown option: --nmae"),
         (["resume", "small", "--max-evaluations", "-1"], "-1"),
         (["solve", "small", ".", "x"], "RUN:AGENT"),
         (["solve", "small:best", "/nowhere", "x"], "/nowhere"),

@@ -79,7 +79,7 @@ def test_ctrl_c_ends_in_good_order(dgm, started):
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
-    assert "resume with: dgm resume once" in errors
+    assert "to continue: dgm resume once" in errors
     status = dgm.json("status", "once")
     assert status["evaluations"]["invalid"] == 0
     assert (status["state"], status["running"]) == ("stopped", 0)

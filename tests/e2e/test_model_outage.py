@@ -153,7 +153,7 @@ def test_a_key_that_is_revoked_pauses_the_run_until_a_person_acts(dgm, server, n
         output, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert refused in output + errors
-    assert f"resume with: dgm resume {run.name}" in errors.splitlines()[-1]
+    assert f"to continue: dgm resume {run.name}" in errors.splitlines()[-1]
     assert count(run, GRADED) - graded <= 2, "only what had its last reply already"
     said = dgm("resume", run.name, code=2).stderr
     assert refused in said
