@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from dgm import replay as replays
 from dgm.analysis.agent_names import find_agent
@@ -104,6 +104,8 @@ def _check_arguments(
     task: str | None,
     of_live: Mapping[str, object],
 ) -> None:
+    if agents and agents[0] in get_args(What):
+        raise UserError(f"{agents[0]!r} is no agent; it says what to repeat", argument="what")
     if what in ("decisions", "work") and live is not None:
         why = "a decision asks no model" if what == "decisions" else "work repeats recorded replies"
         raise UserError(f"{why}; choose lineage or evaluations", argument="what")

@@ -150,7 +150,7 @@ def solve(
     check_amount("max_usd", max_usd)
     folder = Path(repository)
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder", argument="repository")
+        raise UserError(f"{folder}: no such folder")
     settings, engines = split_engine(settings)
     watcher = watcher or Watcher(allow_paid=allow_paid)
     report = on_progress or (lambda _: None)
@@ -167,7 +167,7 @@ def solve(
         else:
             name, _, which = agent.rpartition(":")
             if not name:
-                raise UserError(f"{agent}: expected RUN:AGENT, for example {agent}:best", argument="agent")
+                raise UserError(f"{agent}: expected RUN:AGENT, for example {agent}:best")
             with Run.open(find_run(name)) as run:
                 member = find_agent(run, which)
                 solution = run_session(lambda: work(run, member), watcher)

@@ -1,14 +1,9 @@
 """``dgm export``: write a run, or an agent of it, in forms that other programs read."""
 
-import inspect
 import sys
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from dgm.api.exporting import export as export_run
 from dgm.cli.app import derive
-from dgm.errors import UserError
 from dgm.exports.targets import Content, Exported
 from dgm.render.fmt import count as count_text
 from dgm.render.safe import one_line
@@ -23,18 +18,6 @@ _NOUNS = {
     "predictions": "prediction",
     "bytes": "byte",
 }
-_FORMER = {
-    "tree": "RUN FILE.graphml",
-    "evaluations": "RUN evaluations.csv",
-    "spend": "RUN spend.csv",
-    "patch": "RUN AGENT FILE.patch",
-    "predictions": "RUN AGENT FILE.jsonl",
-    "trajectories": "RUN trajectories/",
-    "repository": "RUN AGENT FOLDER/ (all agents: git clone RUN/agents.git)",
-    "standalone": "RUN AGENT FOLDER/",
-    "pr_text": "RUN AGENT FILE.patch",
-}
-"""Former option → what to write now."""
 
 
 def _show(exported: Exported) -> None:
@@ -55,29 +38,4 @@ def _show(exported: Exported) -> None:
     sys.stdout.writelines(f"{one_line(line, 1000)}\n" for line in lines)
 
 
-_command = derive(export_run, _show)
-
-
-def export(*arguments: str, **options: str) -> int:
-    """Run the command; former options are answered with their new form."""
-    for name, form in _FORMER.items():
-        if options.pop(name, None) is not None:
-            raise UserError(f"--{name.replace('_', '-')} is now: dgm export {form}")
-    return _command(*arguments, **options)
-
-
-export.__doc__ = _command.__doc__
-export.__signature__ = (signature := inspect.signature(_command)).replace(  # type: ignore[attr-defined]
-    parameters=[
-        *signature.parameters.values(),
-        *(
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[str | None, Parameter(show=False)],
-            )
-            for name in _FORMER
-        ),
-    ]
-)
+export = derive(export_run, _show)

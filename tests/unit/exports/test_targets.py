@@ -130,8 +130,8 @@ def test_a_packed_run_is_verified_when_it_is_opened(small, place) -> None:
     ("words", "problem"),
     [
         ((), "name the new file or folder"),
-        (("best", "--patch", "p"), "--patch is now: dgm export RUN AGENT FILE.patch"),
-        (("--tree", "t.dot"), "--tree is now: dgm export RUN FILE.graphml"),
+        (("best", "--patch", "p"), "is now 'dgm export RUN AGENT FILE.patch'"),
+        (("--tree", "t.dot"), "is now 'dgm export RUN FILE.graphml'"),
         (("best",), None),
         (("99", "folder"), "no agent '99'"),
         (("best", "t.graphml"), "leave out 'best'"),
