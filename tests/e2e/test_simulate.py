@@ -218,7 +218,7 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     assert dgm("log", folder).stdout.count("\n") > 40
     assert "nature.json" in dgm("diff", folder, 1).stdout
     assert dgm.json("replay", folder)["identical"]
-    assert "dgm simulate --record" in dgm("resume", folder, code=2).stderr
+    assert "is simulated" in dgm("resume", folder, code=2).stderr
     assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr
 
 

@@ -174,9 +174,7 @@ def with_dockerfile(folder, more=""):
 
 def test_dockerfiles_are_built_after_a_yes_to_exactly_them(folder, own_state):
     environment = with_dockerfile(folder)
-    with pytest.raises(
-        ConsentNeeded, match=rf"Docker to build .*Dockerfile without .*look at them first"
-    ):
+    with pytest.raises(ConsentNeeded, match=r"Docker to build .*Dockerfile without .*look at them first"):
         SuiteBenchmark(folder, Builds())
     assert opened(folder).tasks(Split.SEARCH)  # to look at it needs no yes
     assert len(dgm.trust(folder)) == 1

@@ -3,7 +3,6 @@
 import pytest
 
 import dgm
-
 from dgm.analysis.budgets import UNSPENT_EVALUATIONS, UNSPENT_EXPANSIONS, Reason, find_ending
 from dgm.archive.events import ModelCalled
 from dgm.archive.run import Run
@@ -39,7 +38,9 @@ LOCAL = {"providers.openai-compatible.base_url": "http://127.0.0.1:8000/v1"}
 )
 def test_money_alone_does_not_end_a_run_whose_models_cost_nothing(said, words):
     settings = resolve(None, (), {**said, "budget.usd": 5})
-    with pytest.raises(UserError, match=r"--max-usd 5: never runs out.*add --max-evaluations") as refused:
+    with pytest.raises(
+        UserError, match=r"budget\.usd: 5 never runs out.*set a limit on evaluations"
+    ) as refused:
         check_budget_ends_run(settings.budget.budget(), settings)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
