@@ -3,11 +3,11 @@
 import difflib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.api.agent_findings import good, judge_files, judge_inspection, stop, warn
-from dgm.api.agent_import import ImportedAgent, import_agent
+from dgm.api.agent_import import import_agent
 from dgm.api.arguments import SettingValues, check_amount, model_of, use_settings
 from dgm.api.running import run_session
 from dgm.archive.lock import error_of_write
@@ -22,7 +22,7 @@ from dgm.paths import asset, seed_folder
 from dgm.sandboxes.choose import choose
 from dgm.search.model_checks import prices_of
 from dgm.steps import OnStep, Step, ignore
-from dgm.views.own_agent import AgentCheckView, Finding, ImportedFile, ImportRemark, ImportView, NewAgentView
+from dgm.views.own_agent import AgentCheckView, Finding, NewAgentView
 from dgm.worker.inspection import inspect_agent
 from dgm.worker.solving import SolveContext, SolveResult, UsageJournal, solve
 
@@ -150,19 +150,7 @@ def agent_init(
         files=len(files),
         edit=chosen.edit,
         repository=Path(repository) if repository else None,
-        imported=_import_view(imported) if imported else None,
-    )
-
-
-def _import_view(imported: ImportedAgent) -> ImportView:
-    setup = imported.setup
-    return ImportView(
-        taken=tuple(ImportedFile(path=path, kind=kind.value) for path, kind in setup.kinds.items()),
-        left_out=tuple(ImportRemark(**asdict(remark)) for remark in setup.left_out),
-        out_of_reach=tuple(ImportRemark(**asdict(remark)) for remark in setup.out_of_reach),
-        evolves=imported.evolves,
-        version=imported.version,
-        version_remark=imported.version_remark,
+        imported=imported,
     )
 
 

@@ -149,8 +149,9 @@ def help_text() -> str:
     lines += [
         "",
         "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print this. Every command has a --help of its own.",
+        "  --version             Print the version.",
+        "  --install-completion  Let your shell complete commands and options.",
+        "  -h, --help            Print this. Every command has a --help of its own.",
         "",
         f"Start with: dgm doctor, then {FIRST}",
     ]

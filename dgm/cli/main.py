@@ -13,6 +13,7 @@ from dgm.cli.streams import close_streams, open_streams
 
 VERSION = "--version"
 HELP = ("--help", "-h")
+COMPLETION = "--install-completion"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -39,6 +40,10 @@ def _run_command(words: list[str]) -> int:
 
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
+        if words[0] == COMPLETION:
+            from dgm.cli.completion import install
+
+            return install(words[1:])
         with _pause_collector():
             from dgm.cli.signals import allow_interrupts
 
