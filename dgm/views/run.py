@@ -19,7 +19,6 @@ from dgm.archive.reasons import kind_of
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.bounded_reading import refuse_odd_values
-from dgm.config import LimitSettings
 from dgm.domain import NO_ACTION, AgentId, Tally
 from dgm.stats import lower_bound
 from dgm.views.agents import AgentRow, agent_states, row_of
@@ -463,6 +462,8 @@ def view_dead_end(run: Run) -> DeadEndView | None:
     """Return why the children of a search died that could not go on; None for any other run."""
     if run.tree.stop_reason != CANNOT_GO_ON:
         return None
+    from dgm.config import LimitSettings
+
     default = LimitSettings().stillborn_in_a_row
     end = find_dead_end(run.tree, run.settings()["limits"].get("stillborn_in_a_row", default))
     if end is None:
