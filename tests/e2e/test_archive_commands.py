@@ -24,7 +24,14 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_reading_commands_take_the_file(dgm, searched, packed, tmp_path):
-    for words in (("tree",), ("report",)):
+    for words in (
+        ("show",),
+        ("status",),
+        ("show", "--lineage"),
+        ("show", "0"),
+        ("show", "--events"),
+        ("report",),
+    ):
         command, *rest = words
         of_file, of_run = (dgm(command, run, *rest).stdout.splitlines() for run in (packed, "small"))
         assert of_file == of_run
