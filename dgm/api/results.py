@@ -10,17 +10,14 @@ from dgm.analysis.best import best_of
 from dgm.analysis.budgets import Ending
 from dgm.analysis.operator_accounts import OperatorLine
 from dgm.analysis.operator_accounts import operators_of as operator_lines
-from dgm.analysis.summary import agent_record, run_summary
-from dgm.api.agents import AgentView, number_of
+from dgm.api.agents import RunAgent, number_of
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import RunReplay
 from dgm.archive.container import Manifest
 from dgm.archive.durable import write_durably
-from dgm.archive.events import Recorded
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
 from dgm.archive.run import Run
-from dgm.archive.selection import EventSelection
 from dgm.archive.stop_request import stop_run
 from dgm.archive.unpacking import find_addresses
 from dgm.archive.verifying import verify
@@ -42,6 +39,9 @@ from dgm.report.page import render_page
 from dgm.report.record import report_record
 from dgm.sessions.approval import GivenAnswer, answer_children, check_gate, waiting_records
 from dgm.show.operators import operator_records
+from dgm.views.agents import AgentRow, TreeView
+from dgm.views.events import EventView, read_events
+from dgm.views.run import RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Results:
         return self.run.tree.spend
 
     @property
-    def best(self) -> AgentView:
+    def best(self) -> RunAgent:
         """The agent that the run's policy recommends.
 
         Raises:
@@ -148,19 +148,28 @@ class Results:
         """
         run = self.run
         number_of(run, SEED)
-        return AgentView(run, run.tree.agents[best_of(run)])
+        return RunAgent(run, run.tree.agents[best_of(run)])
 
     @property
-    def agents(self) -> Sequence[AgentView]:
+    def agents(self) -> Sequence[RunAgent]:
         """All members of the archive; ``agents[0]`` is the seed."""
         run = self.run
-        return [AgentView(run, agent) for agent in run.tree.agents]
+        return [RunAgent(run, agent) for agent in run.tree.agents]
+
+    @property
+    def view(self) -> RunView:
+        """The run at this moment, as ``dgm status RUN --json`` prints it."""
+        return RunView.load(self.run)
+
+    @property
+    def tree(self) -> TreeView:
+        """All agents with their tallies, as ``dgm show RUN --json`` prints them."""
+        return TreeView.load(self.run)
 
     @property
     def agent_table(self) -> Records:
         """A row for each agent: origin, tallies, place in the tree."""
-        run = self.run
-        return records_of([agent_record(run, agent) for agent in run.tree.agents])
+        return records_of([_table_row(row) for row in self.tree.agents])
 
     @property
     def evaluations(self) -> Records:
@@ -182,33 +191,27 @@ class Results:
         """Do again what the run did, and compare: decisions, lineages, evaluations."""
         return RunReplay(self.run)
 
-    def status(self) -> Mapping[str, Any]:
-        """Return the document that ``dgm status --json`` prints."""
-        return run_summary(self.run)
+    def diff(self, agent: int | None = None, other: int | None = None) -> str:
+        """Return what an agent's source changes against another's.
 
-    def events(
-        self,
-        *,
-        after: int | None = None,
-        tail: int | None = None,
-        kind: str | None = None,
-        follow: bool = False,
-    ) -> Iterator[Recorded]:
+        Args:
+            agent: its number; the best agent by default.
+            other: the other agent's number; its parent by default.
+
+        Raises:
+            UserError: there is no such agent.
+        """
+        chosen = self.best if agent is None else self.agents[number_of(self.run, agent)]
+        return chosen.diff(other)
+
+    def events(self, *, tail: int | None = None, follow: bool = False) -> Iterator[EventView]:
         """Yield the events of the log, oldest first.
 
         Args:
-            after: number of an event: only those after it.
-            tail: only so many of those that there are, the last ones.
-            kind: only of this kind, such as ``task_graded``.
-            follow: then each as it comes, until no process writes the run.
-
-        Raises:
-            UserError: there is no such kind, or both ``after`` and ``tail`` are given.
+            tail: only this many of the existing events, counted from the end.
+            follow: go on with new events until no process writes the run.
         """
-        with in_python():
-            chosen = EventSelection(after, tail, kind)
-        store = self._run.store
-        return chosen.follow(store, self._run.folder) if follow else chosen.read(store)
+        return read_events(self._run, tail=tail, follow=follow)
 
     def stop(self, *, now: bool = False) -> bool:
         """Ask the process that performs the search to end in good order, and return whether there is one.
@@ -347,3 +350,11 @@ class Results:
         except ArchiveCorrupt:
             # Without what vetting took, where the traces that say it are lost.
             return operator_lines(self.run, timed=False)
+
+
+def _table_row(row: AgentRow) -> dict[str, Any]:
+    """Return an agent's row with tallies in columns."""
+    record = row.model_dump(mode="json", exclude={"own", "clade", "delta"})
+    for name, tally in (("own", row.own), ("clade", row.clade)):
+        record |= {f"{name}_resolved": tally.resolved, f"{name}_n": tally.n, f"{name}_rate": tally.rate}
+    return record

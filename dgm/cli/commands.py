@@ -24,9 +24,8 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
             CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
             CommandSpec(
-                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
+                "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
             ),
-            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
             CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
         ),
     ),
@@ -36,11 +35,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
             ),
-            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
+            CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
                 "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
             ),
@@ -111,7 +106,13 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "list": "dgm status",
+    "tree": "dgm show RUN",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "log": "dgm show RUN --events",
+}
 """Former command → its form of today."""
 
 
