@@ -8,7 +8,9 @@ from dgm.archive.finding import find_run
 from dgm.errors import UserError
 
 
-def browse(run: str, agent: str | None = None, /, *, theme: Literal["dark", "light", "ansi"] | None = None) -> int:
+def browse(
+    run: str, agent: str | None = None, /, *, theme: Literal["dark", "light", "ansi"] | None = None
+) -> int:
     """Look through a run: its tree, agents, tasks, diffs and spend. Press ? for the keys.
 
     The run is only read, and may be written meanwhile. The answers to children that wait for approval are the only

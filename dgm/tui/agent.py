@@ -1,6 +1,6 @@
 """One agent: its facts, changes, evaluations, lineage and files, and how it was made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from rich.console import RenderableType
@@ -20,7 +20,7 @@ from dgm.render import fmt, safe
 from dgm.render.text import Facts, render_agent, render_transcript
 from dgm.tui.pane import Listing, Pane, TextScreen, TextView, attempt_cells, patch_parts, prose
 from dgm.tui.reader import News
-from dgm.views.agents import AgentRow, AgentView, DiffView, LineageView, decode
+from dgm.views.agents import AgentRow, AgentView, DiffView, decode
 from dgm.views.tasks import TranscriptView
 
 PARTS = ("facts", "diff", "evaluations", "lineage", "files", "making")
@@ -43,12 +43,11 @@ class AgentPane(Pane):
         super().__init__("2 Agent", id="agent")
         self.part = PARTS[0]
         self._beside = False
-        self._base: AgentId | None = None
+        self._base: int | None = None
         """The agent that the diff starts from; None: the first parent."""
-        self._shown: AgentId | None = None
+        self._shown: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Yield the agent's row, and the parts."""
         yield Static(classes="heading", id="agent-heading", markup=False)
         with TabbedContent(id="parts"):
             with Part("Facts", id="facts"):
@@ -58,14 +57,13 @@ class AgentPane(Pane):
             with Part("Evaluations", id="evaluations"):
                 yield Listing("verdict", "task", "attempt", "time", "cost", "reason", id="evaluations-list")
             with Part("Lineage", id="lineage"):
-                yield Listing("agent", "own", "95 %", "change", "operator", "rationale", id="lineage-list")
+                yield Listing("agent", "own", "vs parent", "operator", "rationale", id="lineage-list")
             with Part("Files", id="files"):
                 yield Listing("bytes", "lines", "file", id="files-list")
             with Part("Making", id="making"):
                 yield TextView(id="making-text")
 
     def enter(self) -> None:
-        """Show the open part of the browser's agent."""
         agent = self.browser.subject
         if agent is None or self.browser.news is None:
             return
@@ -76,11 +74,10 @@ class AgentPane(Pane):
         parts = self.query_one("#parts", TabbedContent)
         if parts.active != self.part:
             parts.active = self.part
-        self._read(agent, row)
+        self._read(AgentId(agent), row)
         self.call_after_refresh(self.focus_content)
 
     def take(self, news: News) -> None:
-        """Show the part again where its agent has changed."""
         if any(row.agent == self._shown for row in news.rows):
             self.enter()
 
@@ -93,53 +90,51 @@ class AgentPane(Pane):
                 self.enter()
 
     def action_turn(self, step: int) -> None:
-        """Open the next part, or the previous one."""
         self.part = PARTS[(PARTS.index(self.part) + step) % len(PARTS)]
         self.enter()
 
     def action_beside(self) -> None:
-        """Switch the diff between side by side and one below the other."""
         self._beside, self.part = not self._beside, "diff"
         self.enter()
 
     def next_base(self) -> None:
-        """Compare with the next agent: the parents, the root, the marked agents."""
-        if self._shown is None:
-            return
-        if self.part == "diff":
-            row = self.browser.rows[self._shown]
+        """Open the diff; where it is open, compare with the next of parents, root and marked agents."""
+        if self._shown is not None and self.part == "diff":
             root = list(self.browser.iter_ancestors(self._shown))[-1:]
-            others = [*dict.fromkeys([*row.parents, *root, *self.browser.marks])]
-            bases = [AgentId(other) for other in others if other != self._shown]
+            others = dict.fromkeys((*self.browser.rows[self._shown].parents, *root, *self.browser.marks))
+            bases = [other for other in others if other != self._shown]
             here = bases.index(self._base) if self._base in bases else 0
             self._base = bases[(here + 1) % len(bases)] if bases else None
         self.part = "diff"
-        self.enter()
+        self.browser.go("agent")
 
     def _read(self, agent: AgentId, row: AgentRow) -> None:
+        best = None if self.browser.best is None else AgentId(self.browser.best)
+        base = self._base if self._base is not None else next(iter(row.parents), None)
+
+        def view(run: Run) -> AgentView:
+            return AgentView.load(run, run.tree.agents[agent], best)
+
         match self.part:
             case "facts":
-                self.load("the agent", lambda run: AgentView.load(run, run.tree.agents[agent]), self._show_facts)
+                self.load("the agent", view, self._show_facts)
             case "diff":
-                base = self._base if self._base is not None or not row.parents else AgentId(row.parents[0])
                 self.load("the diff", lambda run: _read_patch(run, agent, base), self._show_patch)
             case "evaluations":
-                self.load(
-                    "the evaluations", lambda run: AgentView.load(run, run.tree.agents[agent]), self._show_evaluations
-                )
+                self.load("the evaluations", view, self._show_evaluations)
             case "lineage":
-                self.load("the lineage", lambda run: LineageView.load(run, agent), self._show_lineage)
+                self._show_lineage(agent)
             case "files":
                 self.load("the files", lambda run: run.source(agent), self._show_files)
             case "making":
-                self.load("its making", lambda run: _read_making(run, agent), self._show_making)
+                self.load("its making", lambda run: _read_making(run, view(run)), self._show_making)
 
     async def _show_facts(self, view: AgentView) -> None:
-        await self.query_one("#facts-text", TextView).show(agent_parts(view), view.agent)
+        await self.query_one("#facts-text", TextView).show(_agent_parts(view), view.agent)
 
-    async def _show_patch(self, found: tuple[str, str]) -> None:
-        title, text = found
-        parts = [Text(title, "bold"), *patch_parts(text, beside=self._beside)]
+    async def _show_patch(self, answer: tuple[str, str]) -> None:
+        title, patch_text = answer
+        parts = [Text(title, "bold"), *patch_parts(patch_text, beside=self._beside)]
         await self.query_one("#diff-text", TextView).show(parts, (title, self._beside))
 
     async def _show_evaluations(self, view: AgentView) -> None:
@@ -147,48 +142,43 @@ class AgentPane(Pane):
         rows = {str(each.action): attempt_cells(each, safe.one_line(each.task, 60)) for each in attempts}
         self.query_one("#evaluations-list", Listing).fill(rows)
 
-    async def _show_lineage(self, view: LineageView) -> None:
+    def _show_lineage(self, agent: int) -> None:
+        line = [self.browser.rows[step] for step in (agent, *self.browser.iter_ancestors(agent))]
         rows = {
-            str(step.agent): (
-                self.browser.name_of(step.agent),
-                fmt.tally(step.own),
-                fmt.interval(step.own.interval) if step.own.n else "",
-                Text(fmt.delta(step.delta), "dim" if step.delta is None or step.delta.few else ""),
-                operator_text(step),
-                safe.one_line(step.rationale, 300),
+            str(row.agent): (
+                self.browser.name_of(row.agent),
+                fmt.tally_interval(row.own),
+                Text(fmt.delta(row.delta), "dim" if row.delta is None or row.delta.few else ""),
+                operator_text(row),
+                safe.one_line(row.rationale, 300),
             )
-            for step in view.lineage
+            for row in reversed(line)
         }
         self.query_one("#lineage-list", Listing).fill(rows)
 
     async def _show_files(self, files: Snapshot) -> None:
         rows = {
-            name: (
-                f"{len(entry.data):>9,}",
-                "link" if entry.mode == LINK else f"{entry.data.count(10):>7,}" if _is_text(entry.data) else "binary",
-                safe.one_line(name, 300),
-            )
+            name: (f"{len(entry.data):>9,}", f"{_kind_of(entry):>7}", safe.one_line(name, 300))
             for name, entry in sorted(files.items())
         }
         self.query_one("#files-list", Listing).fill(rows)
 
-    async def _show_making(self, found: "tuple[AgentView, TranscriptView]") -> None:
-        await self.query_one("#making-text", TextView).show(making_parts(*found), found[0].agent)
+    async def _show_making(self, answer: tuple[AgentView, TranscriptView]) -> None:
+        await self.query_one("#making-text", TextView).show(_making_parts(*answer), answer[0].agent)
 
     @on(DataTable.RowSelected)
     def _open_row(self, event: DataTable.RowSelected) -> None:
-        key, agent = str(event.row_key.value), self._shown
-        assert agent is not None
+        key, agent = str(event.row_key.value), AgentId(self._shown or 0)
         match event.data_table.id:
             case "lineage-list":
-                self.browser.go("agent", agent=AgentId(int(key)))
+                self.browser.go("agent", agent=int(key))
             case "evaluations-list":
-                self.browser.open_attempt(agent, ActionId(int(key)))
-            case "files-list":
+                self.browser.go("tasks", agent=agent, attempt=int(key))
+            case _:
                 self.load(key, lambda run: run.source(agent)[key], lambda entry: self._open_file(key, entry))
 
     async def _open_file(self, name: str, entry: Entry) -> None:
-        await self.browser.push_screen(TextScreen(f"agent {self._shown}: {name}", _file_parts(name, entry)))
+        await self.browser.push_screen(TextScreen(f"agent {self._shown}: {name}", _file_parts(entry)))
 
 
 def operator_text(row: AgentRow) -> str:
@@ -211,12 +201,13 @@ def row_facts(row: AgentRow) -> Table:
     few = row.delta is None or row.delta.few
     facts.add("vs parent", fmt.delta(row.delta) if row.parents else "", "dim" if few else "")
     facts.add("abandoned", fmt.count(row.abandoned, "task") if row.abandoned else "", "yellow")
-    facts.add("state", f"{fmt.STATE_MARKS[row.state]} {row.state}" if fmt.STATE_MARKS[row.state] else "", "yellow")
+    facts.add(
+        "state", f"{fmt.STATE_MARKS[row.state]} {row.state}" if fmt.STATE_MARKS[row.state] else "", "yellow"
+    )
     return facts.table
 
 
-def agent_parts(view: AgentView) -> Iterator[RenderableType]:
-    """Yield an agent in full, and the whole of its texts."""
+def _agent_parts(view: AgentView) -> Iterator[RenderableType]:
     yield render_agent(view)
     for title, text in (("Rationale", view.rationale), ("Statement", view.making.statement)):
         if text:
@@ -225,8 +216,7 @@ def agent_parts(view: AgentView) -> Iterator[RenderableType]:
             yield from prose(text)
 
 
-def making_parts(view: AgentView, transcript: TranscriptView) -> Iterator[RenderableType]:
-    """Yield what an agent's operator was asked and answered."""
+def _making_parts(view: AgentView, transcript: TranscriptView) -> Iterator[RenderableType]:
     if not view.parents:
         yield Text("a seed: no operator made it")
         return
@@ -235,8 +225,8 @@ def making_parts(view: AgentView, transcript: TranscriptView) -> Iterator[Render
     yield from render_transcript(transcript)
 
 
-def _read_patch(run: Run, agent: AgentId, base: AgentId | None) -> tuple[str, str]:
-    """Return title and patch against another agent; a seed's against nothing."""
+def _read_patch(run: Run, agent: AgentId, base: int | None) -> tuple[str, str]:
+    """Return title and patch against another agent; without one, against nothing."""
     child = run.tree.agents[agent]
     if base is None:
         return f"agent {agent}: all of its source", decode(patch({}, run.source(agent)))
@@ -244,20 +234,27 @@ def _read_patch(run: Run, agent: AgentId, base: AgentId | None) -> tuple[str, st
     return f"agent {agent} against {whose}{base}", DiffView.load(run, child, run.tree.agents[base]).patch
 
 
-def _read_making(run: Run, agent: AgentId) -> tuple[AgentView, TranscriptView]:
-    member = run.tree.agents[agent]
-    return AgentView.load(run, member), TranscriptView.load(run, member.action)
+def _read_making(run: Run, view: AgentView) -> tuple[AgentView, TranscriptView]:
+    return view, TranscriptView.load(run, ActionId(view.making.action))
 
 
-def _is_text(data: bytes) -> bool:
-    return b"\0" not in data[:_TEXT_SEEN]
-
-
-def _file_parts(name: str, entry: Entry) -> Sequence[RenderableType]:
+def _kind_of(entry: Entry) -> str:
+    """Return the number of lines, or why there are none."""
     if entry.mode == LINK:
-        return [Text(f"link to {safe.one_line(decode(entry.data), 2_000)}")]
-    if _is_text(entry.data):
-        return list(prose(decode(entry.data)))
-    rows = (entry.data[start : start + 16] for start in range(0, min(_HEX_BYTES, len(entry.data)), 16))
-    shown = [f"{row.hex(' '):<48}  " + "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row) for row in rows]
-    return [Text(f"binary, {len(entry.data):,} bytes; the first {_HEX_BYTES}:"), Text("\n".join(shown))]
+        return "link"
+    return "binary" if _is_binary(entry) else f"{entry.data.count(10):,}"
+
+
+def _is_binary(entry: Entry) -> bool:
+    return b"\0" in entry.data[:_TEXT_SEEN]
+
+
+def _file_parts(entry: Entry) -> Iterator[RenderableType]:
+    if entry.mode == LINK or not _is_binary(entry):
+        yield from prose(("link to " if entry.mode == LINK else "") + decode(entry.data))
+        return
+    yield Text(f"binary, {len(entry.data):,} bytes; the first {_HEX_BYTES}:")
+    for start in range(0, min(_HEX_BYTES, len(entry.data)), 16):
+        row = entry.data[start : start + 16]
+        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield Text(f"{start:06x}  {row.hex(' '):<48}  {text}")

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from rich.text import Text
 from textual import events, on
@@ -15,17 +15,18 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent
 from textual.widgets import Tabs as TabBar
 
-from dgm.domain import ActionId, AgentId
 from dgm.errors import DgmError, UserError
-from dgm.render import fmt, safe
-from dgm.tui.agent import AgentPane
-from dgm.tui.compare import ComparePane
-from dgm.tui.pane import Pane
+from dgm.render import safe
 from dgm.tui.reader import BackgroundReader, News, ReaderClosed
-from dgm.tui.run import RunPane
-from dgm.tui.tasks import TasksPane
-from dgm.tui.tree import TreePane
-from dgm.views.agents import AgentRow
+
+# The first screen is painted before the modules that read and show a run are imported.
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from dgm.tui.agent import AgentPane
+    from dgm.tui.pane import Pane
+    from dgm.tui.tree import TreePane
+    from dgm.views.agents import AgentRow
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """Names of ``--theme`` and in textual; the last one uses the terminal's own colours."""
@@ -36,6 +37,9 @@ BEST_SHARE = 20
 """At most one part in so many of the time is used to find the best agent."""
 MARKS = 2
 _HISTORY = 100
+_NEEDS_RUN = frozenset(
+    ("tab", "find", "find_next", "best", "mark", "compare", "diff", "copy", "back", "command_palette")
+)
 _LETTERS = {
     "j": "down",
     "k": "up",
@@ -55,7 +59,7 @@ class Position(NamedTuple):
     """What is in view."""
 
     tab: str
-    agent: AgentId | None
+    agent: int | None
     task: str | None
     attempt: int | None
     """The action of the evaluation that is shown."""
@@ -69,11 +73,13 @@ class JumpProvider(Provider):
         browser, matcher = self.app, self.matcher(query)
         assert isinstance(browser, Browser)
         if query.strip().isdigit() and int(query) in browser.rows:
-            agent = AgentId(int(query))
+            agent = int(query)
             yield Hit(1.0, Text(f"Agent {agent}"), lambda: browser.go("agent", agent=agent))
         for task in await browser.reader.ask(lambda run: run.tree.tasks):
             if (score := matcher.match(task)) > 0:
-                yield Hit(score, Text(safe.one_line(task, 200)), lambda task=task: browser.go("tasks", task=task))
+                yield Hit(
+                    score, Text(safe.one_line(task, 200)), lambda task=task: browser.go("tasks", task=task)
+                )
 
 
 class Browser(App[None]):
@@ -83,7 +89,10 @@ class Browser(App[None]):
     CSS_PATH = "look.tcss"
     BINDING_GROUP_TITLE = "Browser"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(str(number), f"tab('{tab}')", f"To {tab}", show=False) for number, tab in enumerate(_TABS, 1)),
+        *(
+            Binding(str(number), f"tab('{tab}')", f"To {tab}", show=False)
+            for number, tab in enumerate(_TABS, 1)
+        ),
         Binding("slash", "find", "Find", key_display="/"),
         Binding("n", "find_next(1)", "Next match", show=False),
         Binding("N", "find_next(-1)", "Previous match", show=False),
@@ -122,19 +131,21 @@ class Browser(App[None]):
         self.reader = reader
         self.head = Static(id="head", markup=False)
         self.tabs = TabbedContent(id="tabs")
-        self.tree_pane, self.agent_pane = TreePane(), AgentPane()
+        self.tree_pane: TreePane
+        self.agent_pane: AgentPane
         self.finder = Input(placeholder="find", id="find")
+        self._leaving = False
         self.problem: DgmError | None = None
         """Why the run is not followed now."""
         self.news: News | None = None
-        self.best: AgentId | None = None
+        self.best: int | None = None
         self.failure: DgmError | None = None
         """Why the browser ended by itself."""
-        self.agent: AgentId | None = None
+        self.agent: int | None = None
         self._wanted = agent
         self.task_id: str | None = None
         self.attempt: int | None = None
-        self.marks: list[AgentId] = []
+        self.marks: list[int] = []
         self.following = False
         self.words = ""
         """What was searched for last."""
@@ -143,60 +154,51 @@ class Browser(App[None]):
         self._best_seq = -1
 
     def compose(self) -> ComposeResult:
-        """Yield head, tabs, the line to search in, and the keys."""
         yield self.head
-        with self.tabs:
-            yield self.tree_pane
-            yield self.agent_pane
-            yield TasksPane()
-            yield ComparePane()
-            yield RunPane()
+        yield self.tabs
         yield self.finder
         yield Footer(show_command_palette=False)
 
     @property
-    def pane(self) -> Pane:
+    def pane(self) -> "Pane":
         """The pane in view, also below another screen."""
-        pane = self.tabs.active_pane
-        assert isinstance(pane, Pane)
-        return pane
+        return cast("Pane", self.tabs.active_pane)
 
     @property
-    def rows(self) -> Mapping[AgentId, AgentRow]:
+    def rows(self) -> Mapping[int, "AgentRow"]:
         """The rows of all agents."""
         return self.tree_pane.agents.rows
 
-    def iter_ancestors(self, agent: AgentId) -> Iterator[AgentId]:
+    def iter_ancestors(self, agent: int) -> Iterator[int]:
         """Yield an agent's first parent, its first parent, and so on."""
         return self.tree_pane.agents.iter_ancestors(agent)
 
     def name_of(self, agent: int) -> Text:
         """Return an agent's number with its marks."""
-        marks = self.tree_pane.agents.marks_of(self.rows[AgentId(agent)])
+        marks = self.tree_pane.agents.marks_of(self.rows[agent])
         return Text.assemble((str(agent), "bold"), marks)
 
-    def heading_of(self, row: AgentRow) -> Text:
+    def heading_of(self, row: "AgentRow") -> Text:
         """Return an agent's number, marks and tallies."""
+        from dgm.render import fmt
+
         bound = f", lower bound {row.lower_bound:.2f}" if row.own.n else ""
         return Text.assemble("agent ", self.name_of(row.agent), f"  {fmt.tally_interval(row.own)}{bound}")
 
     # Reading
 
     def on_mount(self) -> None:
-        """Begin to read."""
-        for bar in self.query(TabBar):
-            bar.can_focus = False
         self._show_head()
-        self.run_worker(self._watch(), exit_on_error=True)
+        self.call_after_refresh(lambda: self.run_worker(self._watch()))
 
     async def on_unmount(self) -> None:
-        """Close the run."""
         self.reader.close()
 
     async def _watch(self) -> None:
         progress = self.set_interval(READING_S, self._show_head)
         try:
-            await self.reader.wait_until_open()
+            await self._load()
+            await self.reader.open()
         except ReaderClosed:
             return
         except DgmError as error:
@@ -204,7 +206,7 @@ class Browser(App[None]):
             return
         finally:
             progress.stop()
-        while True:
+        while not self._leaving:
             try:
                 news = await self.reader.follow()
                 self.problem = None
@@ -215,14 +217,35 @@ class Browser(App[None]):
             except DgmError as error:
                 self.problem = error
             self._show_head()
-            await asyncio.sleep(0 if self.problem is None and news.more else LOOK_S)
+            await asyncio.sleep(LOOK_S)
+
+    async def _load(self) -> None:
+        """Make the panes."""
+        await self.reader.load()
+        from dgm.tui.agent import AgentPane
+        from dgm.tui.compare import ComparePane
+        from dgm.tui.run import RunPane
+        from dgm.tui.tasks import TasksPane
+        from dgm.tui.tree import TreePane
+
+        self.tree_pane, self.agent_pane = TreePane(), AgentPane()
+        for pane in (self.tree_pane, self.agent_pane, TasksPane(), ComparePane(), RunPane()):
+            await self.tabs.add_pane(pane)
+        for bar in self.query(TabBar):
+            bar.can_focus = False
 
     def _take(self, news: News) -> None:
+        if self._leaving:
+            return
         first, self.news = self.news is None, news
+        if first:
+            self.refresh_bindings()
         if first and self._wanted is not None and self._wanted.isdigit():
-            self.agent = AgentId(int(self._wanted))
+            self.agent = int(self._wanted)
             if self.agent >= news.agents:
-                self._fail(UserError(f"no agent {self.agent}; there are 0 to {news.agents - 1}", argument="agent"))
+                self._fail(
+                    UserError(f"no agent {self.agent}; there are 0 to {news.agents - 1}", argument="agent")
+                )
                 return
         tree = self.tree_pane
         tree.take(news)
@@ -230,6 +253,14 @@ class Browser(App[None]):
             self.pane.take(news)
         if first:
             self.pane.enter()
+        self._show_head()
+
+    def exit(
+        self, result: None = None, return_code: int = 0, message: "RenderableType | None" = None
+    ) -> None:
+        """Leave the browser."""
+        self._leaving = True
+        super().exit(result, return_code, message)
 
     def _fail(self, error: DgmError) -> None:
         self.failure = error
@@ -239,21 +270,24 @@ class Browser(App[None]):
         """Ask for the recommended agent where there is news; finding it can take seconds in a long run."""
         if not news.agents or news.seq == self._best_seq or time.monotonic() < self._best_due:
             return
-        from dgm.analysis.best import best_of
-
         begun, self._best_seq = time.monotonic(), news.seq
-        self.best = await self.reader.ask(best_of)
+        self.best = await self.reader.find_best()
         self._best_due = time.monotonic() + BEST_SHARE * (time.monotonic() - begun)
         self.tree_pane.refresh_marks()
-        if self._wanted == "best":
+        if self._wanted == "best" and self.best is not None:
             self._wanted = None
             self.tree_pane.agents.goto(self.best)
 
     def _show_head(self) -> None:
+        self.head.update(self._head_text())
+
+    def _head_text(self) -> Text:
         parts = [Text(safe.one_line(self.reader.folder.resolve().name, 40), "bold")]
         if self.news is None:
             parts.append(Text(f"reading, {self.reader.events_read:,} events"))
         else:
+            from dgm.render import fmt
+
             parts.append(Text(safe.one_line(self.news.state, 40)))
             parts.append(Text(fmt.count(self.news.agents, "agent")))
             parts.append(Text(fmt.count(self.news.evaluations, "evaluation")))
@@ -266,12 +300,12 @@ class Browser(App[None]):
             parts.append(Text("following", "green"))
         if self.problem is not None:
             parts.append(Text(safe.one_line(str(self.problem), 300), "bold red"))
-        self.head.update(Text(" · ").join(parts))
+        return Text(" · ").join(parts)
 
     # Positions
 
     def go(
-        self, tab: str, *, agent: AgentId | None = None, task: str | None = None, attempt: int | None = None
+        self, tab: str, *, agent: int | None = None, task: str | None = None, attempt: int | None = None
     ) -> None:
         """Show a tab, for another agent or task where one is named; Esc comes back."""
         here = self._position()
@@ -295,11 +329,8 @@ class Browser(App[None]):
 
     @on(TabbedContent.TabActivated, "#tabs")
     def _enter_tab(self) -> None:
-        self.pane.enter()
-
-    def open_attempt(self, agent: AgentId, action: ActionId) -> None:
-        """Show an evaluation in full."""
-        self.go("tasks", agent=agent, attempt=action)
+        if self.news is not None:
+            self.pane.enter()
 
     def say(self, message: str) -> None:
         """Show a short message."""
@@ -307,24 +338,23 @@ class Browser(App[None]):
         self.notify(safe.one_line(message, 300), timeout=3, markup=False)
 
     @property
-    def subject(self) -> AgentId | None:
+    def subject(self) -> int | None:
         """The agent that the tabs are about: the chosen one, else the best, else the seed."""
         if self.agent is not None or self.news is None or not self.news.agents:
             return self.agent
-        return self.best if self.best is not None else AgentId(0)
+        return self.best if self.best is not None else 0
 
     # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Offer the approval only while a child waits."""
-        return action != "approve" or (self.news is not None and self.news.waiting > 0)
+        if action == "approve":
+            return self.news is not None and self.news.waiting > 0
+        return self.news is not None or action not in _NEEDS_RUN
 
     def action_tab(self, tab: str) -> None:
-        """Show one of the tabs."""
         self.go(tab)
 
-    def action_back(self) -> None:
-        """Close the search, or go back to the position before."""
+    async def action_back(self) -> None:
         if len(self.screen_stack) > 1:
             self.pop_screen()
         elif self.finder.has_class("-open"):
@@ -336,7 +366,6 @@ class Browser(App[None]):
             self._show_tab(position.tab)
 
     def action_find(self) -> None:
-        """Ask what to search for."""
         if len(self.screen_stack) == 1:
             self.finder.add_class("-open")
             self.finder.value = ""
@@ -351,14 +380,12 @@ class Browser(App[None]):
             await self.action_find_next(1)
 
     async def action_find_next(self, step: int) -> None:
-        """Go to the next match, or to the previous one."""
         if not self.words:
             self.say("/ searches")
         elif not await self.pane.find(self.words, step):
             self.say(f"{self.words}: not found")
 
     def action_best(self) -> None:
-        """Show the best agent."""
         if self.best is None:
             self.say("the best agent is not known yet")
         else:
@@ -366,7 +393,6 @@ class Browser(App[None]):
             self.go("agent" if self.pane.id == "agent" else "tree", agent=self.best)
 
     def action_mark(self) -> None:
-        """Mark the agent, or remove its mark; a third mark removes the oldest."""
         agent = self.subject
         if agent is None:
             return
@@ -378,7 +404,6 @@ class Browser(App[None]):
         self.say(f"marked: {' and '.join(map(str, self.marks)) or 'none'}")
 
     def action_compare(self) -> None:
-        """Compare the marked agents; a single marked one with the agent in view."""
         agent = self.subject
         if len(self.marks) == 1 and agent is not None and agent not in self.marks:
             self.marks.append(agent)
@@ -388,7 +413,6 @@ class Browser(App[None]):
             self.go("compare")
 
     def action_diff(self) -> None:
-        """Show what the agent changed; again: against the next agent."""
         pane = self.agent_pane
         if self.pane is pane:
             pane.next_base()
@@ -397,13 +421,11 @@ class Browser(App[None]):
             self.go("agent")
 
     def action_follow(self) -> None:
-        """Let the cursor of the tree follow what happens, or stop that."""
         self.following = not self.following
         self._show_head()
 
     def action_approve(self) -> None:
-        """Decide on the child that waits longest."""
-        from dgm.tui.approval import ApprovalScreen
+        from dgm.tui.run import ApprovalScreen
 
         if self.news is None or not self.news.waiting:
             self.say("no child waits for approval")
@@ -411,26 +433,22 @@ class Browser(App[None]):
             self.push_screen(ApprovalScreen())
 
     def action_copy(self) -> None:
-        """Copy the number of the agent, or the name of the task."""
         text = self.task_id if self.pane.id == "tasks" else self.subject
         if text is not None:
             self.copy_to_clipboard(str(text))
             self.say(f"copied {text}, if the terminal allows it")
 
     def action_next_theme(self) -> None:
-        """Switch to the next theme."""
         names = list(THEMES.values())
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
     def action_toggle_keys(self) -> None:
-        """Show or hide the keys that work here."""
         if self.screen.query("HelpPanel"):
             self.action_hide_help_panel()
         else:
             self.action_show_help_panel()
 
     async def on_event(self, event: events.Event) -> None:
-        """Stop following at the first key that moves the cursor."""
         if isinstance(event, events.Key) and event.key in _MOVES and self.following:
             self.following = False
             self._show_head()
@@ -443,5 +461,7 @@ class Browser(App[None]):
                 yield SystemCommand(
                     binding.binding.description,
                     f"key {self.get_key_display(binding.binding)}",
-                    lambda action=binding.binding.action, node=binding.node: self.run_worker(self.run_action(action, node)),
+                    lambda action=binding.binding.action, node=binding.node: self.run_worker(
+                        self.run_action(action, node)
+                    ),
                 )

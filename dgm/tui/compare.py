@@ -28,11 +28,9 @@ class ComparePane(Pane):
         self._beside = False
 
     def compose(self) -> ComposeResult:
-        """Yield one text."""
         yield TextView(id="comparison")
 
     def enter(self) -> None:
-        """Compare the marked agents."""
         marks = sorted(self.browser.marks)
         self.focus_content()
         if len(marks) < 2:
@@ -40,15 +38,13 @@ class ComparePane(Pane):
             self.run_worker(self.show_problem(f"{what}mark two agents with m, then press c"), group="load")
             return
         first, second = marks
-        self.load("the comparison", lambda run: _compare(run, first, second), self._show)
+        self.load("the comparison", lambda run: _compare(run, AgentId(first), AgentId(second)), self._show)
 
     def take(self, news: News) -> None:
-        """Compare again where one of the two has changed."""
         if any(row.agent in self.browser.marks for row in news.rows):
             self.enter()
 
     def action_beside(self) -> None:
-        """Switch the diff between side by side and one below the other."""
         self._beside = not self._beside
         self.enter()
 
@@ -82,9 +78,10 @@ def _comparison_parts(
     facts = Facts()
     facts.add(f"agent {change.base}", fmt.tally_interval(TallyView.of(comparison.first)))
     facts.add(f"agent {change.agent}", fmt.tally_interval(TallyView.of(comparison.second)))
+    facts.add("both tried", fmt.count(comparison.first.n, "task"))
     facts.add("exact McNemar", _conclusion(comparison))
     parts: list[RenderableType] = [
-        Text(f"Agent {change.agent} against agent {change.base}, on {fmt.count(comparison.first.n, 'task')} that both tried", "bold"),
+        Text(f"Agent {change.agent} against agent {change.base}", "bold"),
         facts.table,
         Text(),
     ]

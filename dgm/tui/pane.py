@@ -44,7 +44,6 @@ class Pane(TabPane):
 
     @property
     def browser(self) -> "Browser":
-        """The app."""
         return cast("Browser", self.app)
 
     @property
@@ -60,8 +59,8 @@ class Pane(TabPane):
 
     async def find(self, words: str, step: int) -> bool:
         """Go to the next place with these words, or to the previous one if ``step`` is -1."""
-        views = [view for view in self.query("TextView, Listing") if view.is_on_screen]
-        return any(isinstance(view, (TextView, Listing)) and view.find(words, step) for view in views)
+        views: list[TextView | Listing] = [*self.query(TextView), *self.query(Listing)]
+        return any(view.find(words, step) for view in views if view.is_on_screen)
 
     def load(
         self, what: str, question: Callable[[Run], Answer], show: Callable[[Answer], Awaitable[None]]
@@ -88,7 +87,6 @@ class Pane(TabPane):
         self.run_worker(work(), exclusive=True, group="load")
 
     def focus_content(self) -> None:
-        """Focus the list or text in view."""
         for widget in self.query("AgentTree, Listing, TextView"):
             if widget.is_on_screen and widget.can_focus:
                 widget.focus()
@@ -96,7 +94,11 @@ class Pane(TabPane):
 
     async def show_problem(self, problem: str) -> None:
         """Show why there is nothing to show."""
-        await self.query(TextView).first().show([Text(safe.one_line(problem, 1_000), "yellow")])
+        for view in self.query(TextView):
+            if view.is_on_screen:
+                await view.show([Text(safe.one_line(problem, 1_000), "yellow")])
+                return
+        self.browser.say(problem)
 
 
 class TextView(RichLog):
@@ -136,7 +138,6 @@ class TextView(RichLog):
         self.scroll_to(y=top, animate=False, immediate=True)
 
     def on_resize(self, _: Resize) -> None:
-        """Wrap the text at the new width."""
         self.call_after_refresh(self._rewrap)
 
     def _rewrap(self) -> None:
@@ -151,7 +152,7 @@ class TextView(RichLog):
         return strip.apply_style(_MATCH) if self.scroll_offset.y + y == self._match else strip
 
     def find(self, words: str, step: int) -> bool:
-        """Go to the next line with these words, or to the previous one if ``step`` is -1; return whether there is one."""
+        """Go to the next line with these words, or the previous one if ``step`` is -1; return whether there is one."""
         count, wanted = len(self.lines), words.casefold()
         start = self._match if self._match is not None else self.scroll_offset.y - step
         for distance in range(1, count + 1):
@@ -164,17 +165,10 @@ class TextView(RichLog):
         return False
 
     def action_section(self, step: int) -> None:
-        """Scroll to the next heading, or to the previous one."""
         top = self.scroll_offset.y
         lines = [line for line in self._sections if (line > top if step > 0 else line < top)]
         if lines:
             self.scroll_to(y=lines[0] if step > 0 else lines[-1], animate=False, immediate=True)
-
-    def plain(self) -> str:
-        """Return the lines as they are wrapped now."""
-        return "\n".join(strip.text.rstrip() for strip in self.lines)
-
-
 
 
 def _joined(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
@@ -245,17 +239,14 @@ class TextScreen(Screen[None]):
         self._heading, self._parts = title, parts
 
     def compose(self) -> ComposeResult:
-        """Yield heading, text and keys."""
         yield Static(Text(safe.one_line(self._heading, 300), "bold"), classes="heading")
         yield TextView()
         yield Footer(show_command_palette=False)
 
     async def on_mount(self) -> None:
-        """Write the text."""
         await self.query_one(TextView).show(self._parts)
 
     def find(self, words: str, step: int) -> bool:
-        """Search in the text."""
         return self.query_one(TextView).find(words, step)
 
 
@@ -277,19 +268,18 @@ def patch_parts(patch: str, *, beside: bool = False) -> Iterator[RenderableType]
         yield Text()
         yield Text(file.path, "bold")
         if beside:
-            yield from _paired_lines(side_by_side(file))
+            yield from _paired_lines(list(side_by_side(file)))
         else:
             yield from (_diff_text(line) for line in file.lines if not line.text.startswith(_GIT_HEADS))
 
 
-def _paired_lines(pairs: Iterable[tuple[DiffLine | None, DiffLine | None]]) -> Iterator[Table]:
-    for number, (before, after) in enumerate(pairs):
-        if not number % _LINES:
-            if number:
-                yield table
-            table = Table.grid(Column(ratio=1, overflow="fold"), Column(ratio=1, overflow="fold"), padding=(0, 1), expand=True)
-        table.add_row(_diff_text(before), _diff_text(after))
-    yield table
+def _paired_lines(pairs: Sequence[tuple[DiffLine | None, DiffLine | None]]) -> Iterator[Table]:
+    for start in range(0, len(pairs), _LINES):
+        columns = (Column(ratio=1, overflow="fold"), Column(ratio=1, overflow="fold"))
+        table = Table.grid(*columns, padding=(0, 1), expand=True)
+        for before, after in pairs[start : start + _LINES]:
+            table.add_row(_diff_text(before), _diff_text(after))
+        yield table
 
 
 def _diff_text(line: DiffLine | None) -> Text:

@@ -11,19 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
-from dgm.archive.run import Run
-from dgm.archive.tree import Tree
 from dgm.domain import AgentId, Tally
 from dgm.errors import DgmError, Infrastructure
 
 if TYPE_CHECKING:
+    from dgm.archive.run import Run
+    from dgm.archive.tree import Tree
     from dgm.views.agents import AgentRow, AgentState
+    from dgm.views.run import RunReader, RunView
 
 Answer = TypeVar("Answer")
 _SWITCH_S = 0.001
 """Seconds after which the reading thread lets the display have the interpreter."""
-_MOST_EVENTS = 500
-"""Events that are read at once while a run is followed."""
 _CLOSE_S = 2.0
 """Maximum seconds to wait for an answer under way when the browser is left."""
 
@@ -49,46 +48,41 @@ class News:
     """Children that wait for the user's approval."""
     seq: int
     """Number of the last event that was read."""
-    more: bool
-    """Whether there are further events to read at once."""
 
 
 class BackgroundReader:
-    """The run of a browser, which is opened at once. Its thread alone touches the run; questions are answered in their order."""
+    """The run of a browser. Its thread alone touches the run; questions are answered in their order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.events_read = 0
         """Number of events that were read while the run is opened."""
         self._questions: queue.SimpleQueue[Callable[[], bool]] = queue.SimpleQueue()
-        self._run: Run | None = None
+        self._run: RunReader | None = None
         self._closing = False
         self._inode = _read_inode(folder)
         self._seen: list[_RowFacts] = []
         """What the rows of the agents were made of."""
         sys.setswitchinterval(_SWITCH_S)
-        self._opening = self._submit(self._open)
         self._thread = threading.Thread(target=self._work, name="run-reader", daemon=True)
         self._thread.start()
 
-    async def wait_until_open(self) -> None:
-        """Wait until all events of the run are read.
+    async def load(self) -> None:
+        """Import the modules that panes need, which takes longer than a key may wait."""
+        await asyncio.wrap_future(self._submit(_import_panes))
+
+    async def open(self) -> None:
+        """Open the run and read all of its events.
 
         Raises:
             UserError: there is no run, or a newer dgm made it.
             ArchiveCorrupt: a part of it is damaged.
         """
-        await asyncio.wrap_future(self._opening)
+        await asyncio.wrap_future(self._submit(self._open))
 
-    async def ask(self, question: Callable[[Run], Answer]) -> Answer:
+    async def ask(self, question: "Callable[[Run], Answer]") -> Answer:
         """Return the answer to a question about the run; a cancelled question that waits is never asked."""
-
-        def answer() -> Answer:
-            if self._run is None:
-                raise ReaderClosed("the run is not open")
-            return question(self._run)
-
-        return await asyncio.wrap_future(self._submit(answer))
+        return await asyncio.wrap_future(self._submit(lambda: question(self._reader.run)))
 
     async def follow(self) -> News:
         """Read what was appended to the run.
@@ -97,7 +91,15 @@ class BackgroundReader:
             Infrastructure: the run was removed or replaced, or cannot be read now.
             ArchiveCorrupt: an event is damaged.
         """
-        return await self.ask(self._follow)
+        return await asyncio.wrap_future(self._submit(self._follow))
+
+    async def find_best(self) -> AgentId | None:
+        """Return the recommended agent; finding it can take seconds in a long run."""
+        return await asyncio.wrap_future(self._submit(self._reader.best))
+
+    async def view(self) -> "RunView":
+        """Return the run at this moment."""
+        return await asyncio.wrap_future(self._submit(self._reader.view))
 
     def close(self) -> None:
         """Close the run and end the thread, after the answer under way."""
@@ -121,17 +123,27 @@ class BackgroundReader:
         return future
 
     def _open(self) -> None:
-        self._run = Run.open(self.folder, pause=self._pause)
+        from dgm.archive.run import Run
+        from dgm.views.run import RunReader
+
+        self._run = RunReader(Run.open(self.folder, pause=self._pause))
         # The tree is never garbage, and a collection over all of it would be felt between two keys.
         gc.freeze()
 
-    def _follow(self, run: Run) -> News:
+    @property
+    def _reader(self) -> "RunReader":
+        if self._run is None:
+            raise ReaderClosed("the run is not open")
+        return self._run
+
+    def _follow(self) -> News:
         from dgm.archive.history import LIVING, state
         from dgm.views.agents import agent_states, row_of
 
         if _read_inode(self.folder) != self._inode:
             raise Infrastructure("the run was removed or replaced; what was read is still shown")
-        events = run.follow(_MOST_EVENTS)
+        run = self._reader.run
+        self._reader.follow()
         tree, states, label = run.tree, agent_states(run), state(run)
         seen = [_RowFacts.of(tree, agent.id, states) for agent in tree.agents]
         changed = [
@@ -154,7 +166,6 @@ class BackgroundReader:
             evaluations=tree.evaluations,
             waiting=len(tree.waiting),
             seq=tree.seq,
-            more=len(events) == _MOST_EVENTS,
         )
 
     def _pause(self) -> None:
@@ -166,7 +177,11 @@ class BackgroundReader:
         while not self._closing and self._questions.get()():
             pass
         if self._run is not None:
-            self._run.close()
+            self._run.run.close()
+
+
+def _import_panes() -> None:
+    from dgm.tui import agent, compare, run, tasks, tree  # noqa: F401
 
 
 class _RowFacts(NamedTuple):
@@ -176,7 +191,7 @@ class _RowFacts(NamedTuple):
     state: "AgentState | None"
 
     @classmethod
-    def of(cls, tree: Tree, agent: AgentId, states: "Mapping[AgentId, AgentState]") -> Self:
+    def of(cls, tree: "Tree", agent: AgentId, states: "Mapping[AgentId, AgentState]") -> Self:
         return cls(tree.own(agent), tree.clade(agent), len(tree.children(agent)), states.get(agent))
 
 

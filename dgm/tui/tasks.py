@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher, DataTable, Static
 
+from dgm.analysis.accounts import read_usage
 from dgm.archive.history import evaluations_of
 from dgm.archive.run import Run
 from dgm.domain import ActionId, AgentId, TaskId
@@ -19,7 +20,8 @@ from dgm.render import fmt, safe
 from dgm.render.text import attempt_line, render_transcript
 from dgm.tui.pane import Listing, Pane, TextView, attempt_cells, patch_parts, prose
 from dgm.tui.reader import News
-from dgm.views.tasks import AttemptDetail, TaskRow, TaskView, list_tasks
+from dgm.views.agents import attempt_fields, decode
+from dgm.views.tasks import AttemptDetail, TaskRow, TaskView, TranscriptView, list_tasks
 
 
 class TasksPane(Pane):
@@ -29,10 +31,8 @@ class TasksPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("3 Tasks", id="tasks")
-        self._rows: list[TaskRow] = []
 
     def compose(self) -> ComposeResult:
-        """Yield heading, and one of list, task and attempt."""
         yield Static(classes="heading", id="task-heading", markup=False)
         with ContentSwitcher(initial="all-tasks"):
             yield Listing("task", "resolved", "rate", "95 %", id="all-tasks")
@@ -42,12 +42,15 @@ class TasksPane(Pane):
             yield TextView(id="attempt")
 
     def enter(self) -> None:
-        """Show the list, a task, or an attempt."""
         browser = self.browser
         task, attempt, agent = browser.task_id, browser.attempt, browser.agent
         if attempt is not None and agent is not None:
             self._switch("attempt")
-            self.load("the attempt", lambda run: _read_attempt(run, agent, ActionId(attempt)), self._show_attempt)
+            self.load(
+                "the attempt",
+                lambda run: _read_attempt(run, AgentId(agent), ActionId(attempt)),
+                self._show_attempt,
+            )
         elif task is not None:
             self._switch("one-task")
             self.load("the task", lambda run: _read_task(run, TaskId(task)), self._show_task)
@@ -56,12 +59,10 @@ class TasksPane(Pane):
             self.load("the tasks", lambda run: list(list_tasks(run)), self._show_tasks)
 
     def take(self, news: News) -> None:
-        """Count again where there are new verdicts."""
         if news.rows and self.browser.attempt is None:
             self.enter()
 
     def action_up(self) -> None:
-        """From an attempt to its task, from a task to the list."""
         if self.browser.attempt is None:
             self.browser.task_id = None
         self.browser.go("tasks")
@@ -90,10 +91,14 @@ class TasksPane(Pane):
 
     async def _show_task(self, found: tuple[TaskView, str]) -> None:
         view, statement = found
-        self._head(Text.assemble((safe.one_line(view.task, 200), "bold"), f"  {fmt.tally_interval(view.tally)}"))
+        self._head(
+            Text.assemble((safe.one_line(view.task, 200), "bold"), f"  {fmt.tally_interval(view.tally)}")
+        )
         self.query_one("#attempts", Listing).fill(
             {
-                f"{attempt.agent} {attempt.action}": attempt_cells(attempt, self.browser.name_of(attempt.agent))
+                f"{attempt.agent} {attempt.action}": attempt_cells(
+                    attempt, self.browser.name_of(attempt.agent)
+                )
                 for attempt in view.attempts
             }
         )
@@ -110,11 +115,23 @@ class TasksPane(Pane):
     @on(DataTable.RowSelected, "#attempts")
     def _open_attempt(self, event: DataTable.RowSelected) -> None:
         agent, action = map(int, str(event.row_key.value).split())
-        self.browser.go("tasks", agent=AgentId(agent), attempt=action)
+        self.browser.go("tasks", agent=agent, attempt=action)
 
 
 def _read_attempt(run: Run, agent: AgentId, action: ActionId) -> AttemptDetail:
-    return AttemptDetail.load(run, action, evaluations_of(run, agent)[action])
+    """Return an attempt; a document that cannot be read is replaced by the reason."""
+    evaluation = evaluations_of(run, agent)[action]
+    documents = {}
+    for name, digest in evaluation.cost.traces.items():
+        try:
+            documents[name] = decode(run.traces.get(digest))
+        except DgmError as error:
+            documents[name] = f"cannot be read: {error}"
+    return AttemptDetail(
+        **attempt_fields(action, evaluation, read_usage(run, [action]).get(action, {})),
+        documents=documents,
+        transcript=TranscriptView.load(run, action),
+    )
 
 
 def _read_task(run: Run, task: TaskId) -> tuple[TaskView, str]:
