@@ -78,7 +78,7 @@ class AgentPane(Pane):
         self.call_after_refresh(self.focus_content)
 
     def take(self, news: News) -> None:
-        if any(row.agent == self._shown for row in news.rows):
+        if self._shown is None or any(row.agent == self._shown for row in news.rows):
             self.enter()
 
     @on(TabbedContent.TabActivated, "#parts")

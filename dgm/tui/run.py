@@ -42,6 +42,8 @@ class RunPane(Pane):
     def __init__(self) -> None:
         super().__init__("5 Run", id="run")
         self._due = 0.0
+        self._seq = -1
+        """Number of the last event when the panel was read."""
 
     def compose(self) -> ComposeResult:
         yield TextView(id="run-text")
@@ -55,11 +57,14 @@ class RunPane(Pane):
 
     def _refresh(self) -> None:
         news = self.browser.news
-        if self.is_active and news is not None and news.living and time.monotonic() >= self._due:
+        if news is None or not self.is_active or time.monotonic() < self._due:
+            return
+        if news.living or news.seq != self._seq:
             self.enter()
 
     async def _show(self) -> None:
         begun = time.monotonic()
+        self._seq = self.browser.news.seq if self.browser.news else -1
         try:
             view = await self.browser.reader.view()
             events = await self.browser.reader.ask(lambda run: list(read_events(run, tail=_EVENTS)))

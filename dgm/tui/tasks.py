@@ -135,14 +135,24 @@ def _read_attempt(run: Run, agent: AgentId, action: ActionId) -> AttemptDetail:
 
 
 def _read_task(run: Run, task: TaskId) -> tuple[TaskView, str]:
-    """Return the attempts at a task, and its statement as far as the benchmark lies on this machine."""
+    """Return the attempts at a task, and its statement: from the benchmark, else as an agent was told it."""
     from dgm.assemble import read_statement
 
     view = TaskView.load(run, task)
     try:
-        return view, read_statement(run, task) or "the benchmark is not on this machine, or has changed"
-    except (DgmError, ValueError, LookupError, TypeError) as error:
-        return view, f"the statement cannot be read: {error}"
+        statement = read_statement(run, task)
+    except (DgmError, ValueError, LookupError, TypeError):
+        statement = None
+    if statement is not None:
+        return view, statement
+    for attempt in view.attempts[:1]:
+        for thread in TranscriptView.load(run, ActionId(attempt.action)).threads[:1]:
+            texts = [
+                turn.text for segment in thread.segments for turn in segment.turns if turn.role == "user"
+            ]
+            if texts:
+                return view, f"(as an agent was told it; the benchmark is not here)\n\n{texts[0]}"
+    return view, "the benchmark is not on this machine, or has changed"
 
 
 _TITLES = {

@@ -86,14 +86,14 @@ class AgentTree(Tree[int]):
         for row in newborn:
             self._children_of.setdefault(next(iter(row.parents), None), []).append(row.agent)
             self._deepest = max(self._deepest, row.depth)
-        if not self._node_of and len(newborn) > UNFOLDED:
+        if newborn and not self._node_of:
             depths = sorted(row.depth for row in newborn)
-            self._fold_below(max(1, depths[UNFOLDED] - 1))
-        if len(newborn) > UNFOLDED:
+            if len(newborn) > UNFOLDED:
+                self._fold_below(max(1, depths[UNFOLDED] - 1))
             self._refill(self.root)
-            return
         for row in newborn:
-            self._show_newborn(row)
+            if row.agent not in self._node_of:
+                self._show_newborn(row)
 
     def _show_newborn(self, row: AgentRow) -> None:
         parent = self._node_of.get(row.parents[0]) if row.parents else self.root
