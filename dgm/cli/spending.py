@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import click
 
-from dgm.analysis.forecast import BudgetReach, compute_reach
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -14,7 +13,15 @@ from dgm.errors import UserError
 from dgm.evaluation.control import ControlCost
 from dgm.evaluation.evaluating import PLAN
 from dgm.report.drawing import short_number
-from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
+from dgm.search.costs import (
+    BudgetReach,
+    compute_reach,
+    find_priced_models,
+    max_evaluation_usd,
+    max_remaining_usd,
+    solver_price,
+    tries_of,
+)
 from dgm.show.safe import one_line
 from dgm.show.times import duration_text
 from dgm.show.words import count_text, usd_text

@@ -72,13 +72,13 @@ def test_agents_are_evaluated_compared_and_paid_once(dgm, run, mine):
     assert set(one["resolved"]) | set(one["unresolved"]) == {EASY, HARD}
     assert one["spend"]["usd"] > 0
     assert found["comparison"]["mcnemar_p"] == 1.0
-    log = dgm("log", folder).stdout
+    log = dgm("show", folder, "--events").stdout
     said = dgm(*words, "--verbose").stdout
     assert "2 search tasks of starter by offline (95 % Wilson intervals over tasks):" in said
     assert "exact McNemar p = 1.000" in said
     for task, reason in one["unresolved"].items():
         assert f"agent 0 unresolved {task}: {reason}" in said
-    assert dgm("log", folder).stdout == log
+    assert dgm("show", folder, "--events").stdout == log
 
 
 def test_money_ends_it_and_more_money_goes_on(dgm, run, tmp_path):
@@ -185,9 +185,9 @@ def test_predictions_are_graded_reported_and_graded_once(dgm, run, predicted):
     assert found["agents"][0]["name"] == "me/1"
     folder = dgm.archive / found["folder"].rpartition("/")[2]
     assert json.loads((folder / "report.json").read_text()) == said
-    log = dgm("log", folder).stdout
+    log = dgm("show", folder, "--events").stdout
     text = dgm(*words, "--verbose").stdout
-    assert dgm("log", folder).stdout == log
+    assert dgm("show", folder, "--events").stdout == log
     assert f"me/1 unresolved {HARD}: the patch does not apply" in text
     assert "57 more tasks of the benchmark have no prediction here" in text
     narrow = dgm.json(*words, "--task", EASY)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dgm.analysis.failures import MOST, OTHERS, count_failures, kind_of
 from dgm.archive.events import ActionLost, ActionStarted, AgentStillborn, CallRefused, TaskGraded
+from dgm.archive.reasons import kind_of
 from dgm.domain import SEED, Evaluate, Evaluation, Expand, Stillborn, TaskId, Verdict
+from dgm.views.run import MOST_REASONS, FailuresView
 from tests.support.runs.packable import begin
 
 
@@ -22,22 +23,31 @@ def test_failures_are_counted_by_kind_the_commonest_first(tmp_path: Path) -> Non
             outcome = Evaluation(SEED, TaskId(f"t{action}"), 0, Verdict.INVALID, reason)
             run.append_many([TaskGraded(action, outcome), CallRefused(action, "solve", 400, "bad", "no")])
             run.append(ActionLost(action, "killed 9", final=True))
-        found = count_failures(run)
-        assert list(found.stillborn.items()) == [(("module", "vet"), 2), (("module", "check"), 1)]
-        assert found.invalid == [("took # s", 2), ("no space", 1)]
-        assert found.lost == [("killed #", 3)]
-        assert found.refused == {"bad": 3}
+        action = run.tree.next_action
+        run.append(ActionStarted(action, Evaluate(SEED, TaskId("a"))))
+        run.append(
+            TaskGraded(action, Evaluation(SEED, TaskId("a"), 0, Verdict.UNRESOLVED, "half \ud800 a pair"))
+        )
+        view = FailuresView.load(run)
+    assert [(dead.operator, dead.stage, dead.times) for dead in view.stillborn] == [
+        ("module", "vet", 2),
+        ("module", "check", 1),
+    ]
+    assert [(count.reason, count.times) for count in view.invalid] == [("took # s", 2), ("no space", 1)]
+    assert [(count.reason, count.times) for count in view.lost] == [("killed #", 3)]
+    assert [(count.reason, count.times) for count in view.refused] == [("bad", 3)]
+    assert [count.times for count in view.unresolved] == [1]
 
 
 def test_rare_reasons_are_counted_together(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as run:
-        for number in range(MOST + 3):
+        for number in range(MOST_REASONS + 3):
             action = run.tree.next_action
             run.append(ActionStarted(action, Evaluate(SEED, TaskId("t"))))
             run.append(ActionLost(action, f"reason {chr(97 + number)}", final=True))
-        found = count_failures(run)
-    assert len(found.lost) == MOST + 1
-    assert found.lost[-1] == (OTHERS, 3)
+        lost = FailuresView.load(run).lost
+    assert len(lost) == MOST_REASONS + 1
+    assert (lost[-1].reason, lost[-1].times) == ("others", 3)
 
 
 def test_reasons_that_differ_in_a_number_or_a_name_are_one_kind() -> None:
