@@ -17,9 +17,9 @@ def browse(
     thing that is written.
 
     Args:
-        run: name, folder or packed run.
-        agent: the agent that is shown first; a number, or best.
-        theme: colours; ansi are the terminal's own, and TEXTUAL_THEME names others.
+        run: Name, folder or packed run.
+        agent: Agent to start with: a number, or best.
+        theme: Colours; ansi uses those of the terminal, and TEXTUAL_THEME names any theme of Textual.
     """
     # Textual draws on standard error.
     streams = (sys.stdin, sys.stdout, sys.stderr)

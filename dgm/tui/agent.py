@@ -24,8 +24,6 @@ from dgm.views.agents import AgentRow, AgentView, DiffView, decode
 from dgm.views.tasks import TranscriptView
 
 PARTS = ("facts", "diff", "evaluations", "lineage", "files", "making")
-_HEX_BYTES = 512
-"""Shown bytes of a file that is no text."""
 _TEXT_SEEN = 8_000
 """Bytes in which a NUL shows that a file is no text, as git decides it."""
 
@@ -69,8 +67,8 @@ class AgentPane(Pane):
             return
         if agent != self._shown:
             self._shown, self._base = agent, None
-        row = self.browser.rows[agent]
-        self.query_one("#agent-heading", Static).update(self.browser.heading_of(row))
+        row = self.browser.agents.rows[agent]
+        self.query_one("#agent-heading", Static).update(self.browser.agents.heading_of(agent))
         parts = self.query_one("#parts", TabbedContent)
         if parts.active != self.part:
             parts.active = self.part
@@ -100,8 +98,10 @@ class AgentPane(Pane):
     def next_base(self) -> None:
         """Open the diff; where it is open, compare with the next of parents, root and marked agents."""
         if self._shown is not None and self.part == "diff":
-            root = list(self.browser.iter_ancestors(self._shown))[-1:]
-            others = dict.fromkeys((*self.browser.rows[self._shown].parents, *root, *self.browser.marks))
+            root = list(self.browser.agents.iter_ancestors(self._shown))[-1:]
+            others = dict.fromkeys(
+                (*self.browser.agents.rows[self._shown].parents, *root, *self.browser.marks)
+            )
             bases = [other for other in others if other != self._shown]
             here = bases.index(self._base) if self._base in bases else 0
             self._base = bases[(here + 1) % len(bases)] if bases else None
@@ -143,10 +143,12 @@ class AgentPane(Pane):
         self.query_one("#evaluations-list", Listing).fill(rows)
 
     def _show_lineage(self, agent: int) -> None:
-        line = [self.browser.rows[step] for step in (agent, *self.browser.iter_ancestors(agent))]
+        line = [
+            self.browser.agents.rows[step] for step in (agent, *self.browser.agents.iter_ancestors(agent))
+        ]
         rows = {
             str(row.agent): (
-                self.browser.name_of(row.agent),
+                self.browser.agents.name_of(row.agent),
                 fmt.tally_interval(row.own),
                 Text(fmt.delta(row.delta), "dim" if row.delta is None or row.delta.few else ""),
                 operator_text(row),
@@ -250,11 +252,6 @@ def _is_binary(entry: Entry) -> bool:
 
 
 def _file_parts(entry: Entry) -> Iterator[RenderableType]:
-    if entry.mode == LINK or not _is_binary(entry):
-        yield from prose(("link to " if entry.mode == LINK else "") + decode(entry.data))
-        return
-    yield Text(f"binary, {len(entry.data):,} bytes; the first {_HEX_BYTES}:")
-    for start in range(0, min(_HEX_BYTES, len(entry.data)), 16):
-        row = entry.data[start : start + 16]
-        text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield Text(f"{start:06x}  {row.hex(' '):<48}  {text}")
+    if _is_binary(entry) and entry.mode != LINK:
+        return iter([Text(f"binary, {fmt.size(len(entry.data))}")])
+    return prose(("link to " if entry.mode == LINK else "") + decode(entry.data))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from rich.text import Text
@@ -11,6 +11,7 @@ from textual import events, on
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Hit, Hits, Provider
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent
 from textual.widgets import Tabs as TabBar
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from dgm.tui.agent import AgentPane
     from dgm.tui.pane import Pane
-    from dgm.tui.tree import TreePane
-    from dgm.views.agents import AgentRow
+    from dgm.tui.tree import AgentTree, TreePane
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """Names of ``--theme`` and in textual; the last one uses the terminal's own colours."""
@@ -72,7 +72,7 @@ class JumpProvider(Provider):
         """Yield the agent or the tasks."""
         browser, matcher = self.app, self.matcher(query)
         assert isinstance(browser, Browser)
-        if query.strip().isdigit() and int(query) in browser.rows:
+        if query.strip().isdigit() and int(query) in browser.agents.rows:
             agent = int(query)
             yield Hit(1.0, Text(f"Agent {agent}"), lambda: browser.go("agent", agent=agent))
         for task in await browser.reader.ask(lambda run: run.tree.tasks):
@@ -124,6 +124,8 @@ class Browser(App[None]):
             theme: of ``THEMES``; None: the one that ``TEXTUAL_THEME`` names, else dark.
         """
         plain = bool(os.environ.get("NO_COLOR"))
+        if not plain:
+            os.environ.pop("NO_COLOR", None)  # an empty value asks for nothing, but Textual would obey it
         super().__init__(ansi_color=True if plain else None)
         if plain or theme is not None:
             self.theme = THEMES["ansi" if plain else theme or "dark"]
@@ -165,25 +167,9 @@ class Browser(App[None]):
         return cast("Pane", self.tabs.active_pane)
 
     @property
-    def rows(self) -> Mapping[int, "AgentRow"]:
-        """The rows of all agents."""
-        return self.tree_pane.agents.rows
-
-    def iter_ancestors(self, agent: int) -> Iterator[int]:
-        """Yield an agent's first parent, its first parent, and so on."""
-        return self.tree_pane.agents.iter_ancestors(agent)
-
-    def name_of(self, agent: int) -> Text:
-        """Return an agent's number with its marks."""
-        marks = self.tree_pane.agents.marks_of(self.rows[agent])
-        return Text.assemble((str(agent), "bold"), marks)
-
-    def heading_of(self, row: "AgentRow") -> Text:
-        """Return an agent's number, marks and tallies."""
-        from dgm.render import fmt
-
-        bound = f", lower bound {row.lower_bound:.2f}" if row.own.n else ""
-        return Text.assemble("agent ", self.name_of(row.agent), f"  {fmt.tally_interval(row.own)}{bound}")
+    def agents(self) -> "AgentTree":
+        """The tree, which has the rows of all agents."""
+        return self.tree_pane.agents
 
     # Reading
 
@@ -212,8 +198,8 @@ class Browser(App[None]):
                 self.problem = None
                 self._take(news)
                 await self._find_best(news)
-            except ReaderClosed:
-                return
+            except (ReaderClosed, NoMatches):
+                return  # the browser is being left
             except DgmError as error:
                 self.problem = error
             self._show_head()
@@ -276,10 +262,10 @@ class Browser(App[None]):
         self.tree_pane.refresh_marks()
         if self._wanted == "best" and self.best is not None:
             self._wanted = None
-            self.tree_pane.agents.goto(self.best)
+            self.agents.goto(self.best)
 
     def _show_head(self) -> None:
-        self.head.update(self._head_text())
+        self.head.update(self._head_text(), layout=False)
 
     def _head_text(self) -> Text:
         parts = [Text(safe.one_line(self.reader.folder.resolve().name, 40), "bold")]

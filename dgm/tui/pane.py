@@ -84,7 +84,7 @@ class Pane(TabPane):
                 return
             await show(answer)
 
-        self.run_worker(work(), exclusive=True, group="load")
+        self.run_worker(work, exclusive=True, group="load")
 
     def focus_content(self) -> None:
         for widget in self.query("AgentTree, Listing, TextView"):
@@ -133,7 +133,7 @@ class TextView(RichLog):
             before, heading = heading, _is_heading(part)
             if heading and not before:
                 self._sections.append(len(self.lines))
-            self.write(part)
+            self.write(part, width=self._width or None)
             await asyncio.sleep(0)
         self.scroll_to(y=top, animate=False, immediate=True)
 
@@ -245,9 +245,6 @@ class TextScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         await self.query_one(TextView).show(self._parts)
-
-    def find(self, words: str, step: int) -> bool:
-        return self.query_one(TextView).find(words, step)
 
 
 def prose(text: str, style: str = "") -> Iterator[Text]:

@@ -53,7 +53,7 @@ class RunPane(Pane):
 
     def enter(self) -> None:
         self.focus_content()
-        self.run_worker(self._show(), exclusive=True, group="load")
+        self.run_worker(self._show, exclusive=True, group="load")
 
     def _refresh(self) -> None:
         news = self.browser.news
@@ -70,7 +70,7 @@ class RunPane(Pane):
             events = await self.browser.reader.ask(lambda run: list(read_events(run, tail=_EVENTS)))
         except ReaderClosed:
             return
-        except DgmError as error:
+        except Exception as error:  # noqa: BLE001  (a trace may hold anything)
             await self.show_problem(f"the run cannot be read: {error}")
             return
         self._due = time.monotonic() + _SHARE * (time.monotonic() - begun)

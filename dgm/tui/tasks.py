@@ -23,6 +23,10 @@ from dgm.tui.reader import News
 from dgm.views.agents import attempt_fields, decode
 from dgm.views.tasks import AttemptDetail, TaskRow, TaskView, TranscriptView, list_tasks
 
+_FIRST = ("patch", "tests", "failures")
+_IN_TRANSCRIPT = ("conversation", "trajectory", "prompts")
+"""Documents whose text the transcript shows."""
+
 
 class TasksPane(Pane):
     """All tasks; below Enter the attempts at one; below Enter one attempt in full."""
@@ -97,7 +101,7 @@ class TasksPane(Pane):
         self.query_one("#attempts", Listing).fill(
             {
                 f"{attempt.agent} {attempt.action}": attempt_cells(
-                    attempt, self.browser.name_of(attempt.agent)
+                    attempt, self.browser.agents.name_of(attempt.agent)
                 )
                 for attempt in view.attempts
             }
@@ -106,7 +110,8 @@ class TasksPane(Pane):
 
     async def _show_attempt(self, attempt: AttemptDetail) -> None:
         self._head(f"agent {attempt.agent} on {safe.one_line(attempt.task, 200)}")
-        await self.query_one("#attempt", TextView).show(attempt_parts(attempt), attempt.action)
+        lines = [attempt_line(attempt), *_document_parts(attempt), *render_transcript(attempt.transcript)]
+        await self.query_one("#attempt", TextView).show(lines, attempt.action)
 
     @on(DataTable.RowSelected, "#all-tasks")
     def _open_task(self, event: DataTable.RowSelected) -> None:
@@ -155,26 +160,12 @@ def _read_task(run: Run, task: TaskId) -> tuple[TaskView, str]:
     return view, "the benchmark is not on this machine, or has changed"
 
 
-_TITLES = {
-    "patch": "What the agent changed",
-    "failures": "Failed tests",
-    "tests": "Output of the hidden tests",
-    "log": "Output of the agent's program",
-    "circumstances": "How it ended",
-}
-_IN_TRANSCRIPT = ("conversation", "trajectory", "prompts")
-"""Documents whose text the transcript shows."""
-
-
-def attempt_parts(attempt: AttemptDetail) -> Iterator[RenderableType]:
-    """Yield an attempt in full: verdict, patch, tests, what the agent printed, its conversations."""
-    yield attempt_line(attempt)
-    told = bool(attempt.transcript.threads)
-    names = [name for name in attempt.documents if not (told and name.startswith(_IN_TRANSCRIPT))]
-    order = list(_TITLES)
-    for name in sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name)):
+def _document_parts(attempt: AttemptDetail) -> Iterator[RenderableType]:
+    """Yield the stored documents, the most useful first; those of the conversation are in the transcript."""
+    for name in sorted(attempt.documents, key=lambda name: (name not in _FIRST, name)):
+        if name.startswith(_IN_TRANSCRIPT) and attempt.transcript.threads:
+            continue
         yield Text()
-        yield Text(_TITLES.get(name, safe.one_line(name, 60)), "bold")
+        yield Text(safe.one_line(name, 60), "bold")
         yield from patch_parts(attempt.documents[name]) if name == "patch" else prose(attempt.documents[name])
     yield Text()
-    yield from render_transcript(attempt.transcript)

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, Vertical
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
 
@@ -257,13 +257,23 @@ class AgentTree(Tree[int]):
     def heading(self) -> Text:
         """Return the titles of the columns."""
         titles = "".join(f"{column.title:<{column.width}}" for column in self._columns())
-        heading = f"{'agent':<{self._stem}}{titles}operator and rationale"
+        heading = f"{'agent':<{self._stem}}{titles}operator"
         return Text(heading, no_wrap=True, overflow="ellipsis")
 
     def marks_of(self, row: AgentRow) -> Text:
         """Return the marks behind an agent's number."""
         stars = f"{' ★' * (row.agent == self.best)}{' ◆' * (row.agent in self.marked)}"
         return Text.assemble((stars, "bold yellow"), (f" {fmt.STATE_MARKS[row.state]}".rstrip(), "yellow"))
+
+    def name_of(self, agent: int) -> Text:
+        """Return an agent's number with its marks."""
+        return Text.assemble((str(agent), "bold"), self.marks_of(self.rows[agent]))
+
+    def heading_of(self, agent: int) -> Text:
+        """Return an agent's number, marks and tally."""
+        row = self.rows[agent]
+        bound = f", lower bound {row.lower_bound:.2f}" if row.own.n else ""
+        return Text.assemble("agent ", self.name_of(agent), f"  {fmt.tally_interval(row.own)}{bound}")
 
     @property
     def _stem(self) -> int:
@@ -303,7 +313,7 @@ class TreePane(Pane):
     def __init__(self) -> None:
         super().__init__("1 Tree", id="tree")
         self.agents = AgentTree()
-        self._heading, self._panel = Static(id="agents-heading"), Static()
+        self._heading, self._panel = Static(id="agents-heading"), Static(id="panel")
         self._words = ""
         self._matches: Sequence[AgentId] = ()
 
@@ -312,8 +322,7 @@ class TreePane(Pane):
             with Vertical():
                 yield self._heading
                 yield self.agents
-            with VerticalScroll(id="panel", can_focus=False):
-                yield self._panel
+            yield self._panel
 
     def enter(self) -> None:
         self.agents.focus()
@@ -323,7 +332,7 @@ class TreePane(Pane):
 
     def take(self, news: News) -> None:
         self.agents.update(news.rows)
-        self._heading.update(self.agents.heading())
+        self._heading.update(self.agents.heading(), layout=False)
         if self.browser.following and news.newest is not None:
             self.agents.goto(news.newest)
         elif self.agents.agent is None and self.agents.rows:
@@ -351,7 +360,7 @@ class TreePane(Pane):
         self._show_panel()
 
     def on_resize(self) -> None:
-        self._heading.update(self.agents.heading())
+        self._heading.update(self.agents.heading(), layout=False)
 
     def on_tree_node_highlighted(self, event: Tree.NodeHighlighted[int]) -> None:
         if self.is_active:
@@ -364,5 +373,5 @@ class TreePane(Pane):
     def _show_panel(self) -> None:
         if self.agents.agent is not None:
             row = self.agents.rows[self.agents.agent]
-            parts: list[RenderableType] = [self.browser.heading_of(row), Text(), row_facts(row), Text()]
-            self._panel.update(Group(*parts, *prose(row.rationale)))
+            parts: list[RenderableType] = [self.agents.heading_of(row.agent), Text(), row_facts(row), Text()]
+            self._panel.update(Group(*parts, *prose(row.rationale)), layout=False)

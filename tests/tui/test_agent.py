@@ -130,7 +130,7 @@ def test_evaluations_lead_to_the_attempt(example: Path, opened: Run) -> None:
         shown = await press(browser, pilot, "enter")
         first = evaluations[ActionId(int(keys[0]))]
         assert f"agent {best} on {first.task}" in shown
-        assert "What the agent changed" in shown
+        assert "patch" in shown
         assert (await press(browser, pilot, "escape")).splitlines()[2].startswith(f" agent {best}")
 
     drive(example, WIDE, look)
@@ -159,7 +159,7 @@ def test_files_are_listed_and_opened(tmp_path: Path) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         await open_part(browser, pilot, 0, "files")
         assert keys_of(browser, "files") == ["a.py", "blob", "z"]
-        for down, words in ((0, "print(1)"), (1, "binary, 1,000 bytes"), (1, "link to a.py")):
+        for down, words in ((0, "print(1)"), (1, "binary, 1 kB"), (1, "link to a.py")):
             shown = await press(browser, pilot, *["j"] * down, "enter")
             assert words in shown
             await press(browser, pilot, "escape")
