@@ -5,6 +5,7 @@ the trials of two policies in one world.
 """
 
 import hashlib
+import math
 import struct
 from statistics import NormalDist
 
@@ -13,13 +14,14 @@ _STEP = 2.0**-52
 _HALF = 2.0**-53
 _EIGHT = struct.Struct("<8Q").unpack
 _TWO = struct.Struct("<2Q").unpack
-_INVERSE = NormalDist().inv_cdf
+normal = NormalDist().inv_cdf
+"""Quantile of the standard normal distribution at a share in the open interval from 0 to 1."""
 
 
 def key_of(*parts: bytes) -> bytes:
     """Return a key from the parts; their lengths enter it too, so that no two lists of parts look alike."""
-    whole = b"".join([len(part).to_bytes(2, "little") + part for part in parts])
-    return hashlib.blake2b(whole, digest_size=KEY_BYTES).digest()
+    joined = b"".join([len(part).to_bytes(2, "little") + part for part in parts])
+    return hashlib.blake2b(joined, digest_size=KEY_BYTES).digest()
 
 
 def uniforms(key: bytes, label: bytes = b"") -> tuple[float, ...]:
@@ -39,6 +41,11 @@ def uniform(key: bytes, label: bytes = b"") -> float:
     return pair(key, label)[0]
 
 
-def normal(share: float) -> float:
-    """Return the quantile of the standard normal distribution at ``share``, in the open interval from 0 to 1."""
-    return _INVERSE(share)
+def between(key: bytes, low: float, high: float) -> float:
+    """Return a uniform number between the two."""
+    return low + (high - low) * uniform(key)
+
+
+def log_normal(key: bytes, label: bytes, median: float, sigma: float) -> float:
+    """Return a log-normal number: durations of agent runs have one mode and a long right tail."""
+    return median * math.exp(sigma * normal(uniform(key, label)))

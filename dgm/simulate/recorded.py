@@ -24,16 +24,17 @@ from dgm.errors import UserError
 from dgm.policies.registry import open_policy
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
-from dgm.simulate import PLAN, clockwork
-from dgm.simulate.contenders import ORACLE, policy_settings
+from dgm.simulate import PLAN, virtual
 from dgm.simulate.families import OPERATORS
-from dgm.simulate.fingerprint import fingerprint
+from dgm.simulate.policies import ORACLE, contender_settings
 from dgm.simulate.trial import SEED_OPERATOR, Trial, budget_of, world_of
-from dgm.simulate.worker import SimulatedWorker
+from dgm.simulate.virtual import SimulatedWorker
 from dgm.simulate.world import Latent
 
 FILE = "nature.json"
 """All the source of a simulated agent."""
+VERSION = "5"
+"""Of worlds and of trials; raised when equal trials have other results than before."""
 NOTHING = "simulated"
 """Stands in the settings for a model, and in the configuration for a sandbox."""
 _OVER = (Reason.GOAL.value, Reason.NOTHING_LEFT.value)
@@ -53,18 +54,18 @@ def open_recording(folder: Path, trial: Trial) -> Run:
         raise UserError(
             f"family '{OPERATORS}' spends virtual time, which no run records; record a trial of another family"
         )
-    said = {**asdict(trial), "version": fingerprint(trial.policy, trial.family, trial.budget)}
+    plan = {**asdict(trial), "version": VERSION}
     try:
-        made = (folder / "run.json").exists()
+        exists = (folder / "run.json").exists()
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}; choose another folder") from error
-    if not made:
-        return Run.create(folder, _config(folder, trial, said))
+        raise UserError(f"{folder}: cannot be created: {error.strerror}; choose another folder") from error
+    if not exists:
+        return Run.create(folder, _config(folder, trial, plan))
     run = Run.open(folder, write=True)
-    if run.config.get(PLAN) != said:
+    if run.config.get(PLAN) != plan:
         run.close()
-        what = "another trial, or one by other code" if PLAN in run.config else "a run that is not simulated"
+        what = "another trial, or one by another version" if PLAN in run.config else "a run that is not simulated"
         raise UserError(f"{folder}: holds {what}; choose another folder")
     return run
 
@@ -90,10 +91,10 @@ def record(run: Run, trial: Trial, on_event: Callable[[Recorded], None] = lambda
 
     async def session() -> None:
         worker = SimulatedWorker(world, run.tree, asyncio.sleep, store)
-        around = LoopHooks(on_event, clock=clockwork.clock, open_watch=None)
-        await Search(RunController(run, settings), open_policy(settings), worker, settings, around).go()
+        hooks = LoopHooks(on_event, clock=virtual.clock, open_watch=None)
+        await Search(RunController(run, settings), open_policy(settings), worker, settings, hooks).go()
 
-    clockwork.run(session())
+    virtual.run(session())
 
 
 def _settings(trial: Trial) -> Settings:
@@ -102,19 +103,19 @@ def _settings(trial: Trial) -> Settings:
         model=NOTHING,
         workers=trial.workers,
         seed=trial.seed,
-        policy=policy_settings(trial.policy),
+        policy=contender_settings(trial.policy).policy,
     )
 
 
-def _config(folder: Path, trial: Trial, said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _config(folder: Path, trial: Trial, plan: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "id": uuid.uuid4().hex[:16],
         "name": folder.name,
         "created": time.time(),
         "settings": _settings(trial).model_dump(mode="json"),
         "sandbox": NOTHING,
-        "versions": {"dgm": __version__, "python": platform.python_version(), "benchmark": said["version"]},
-        PLAN: said,
+        "versions": {"dgm": __version__, "python": platform.python_version(), "benchmark": plan["version"]},
+        PLAN: plan,
     }
 
 

@@ -1,112 +1,286 @@
-"""A study: policies, families, seeds and cells, every one with every other, so that all comparisons are paired."""
+"""A study: every policy in every world, so that all comparisons are paired; performed on all cores, saved as CSV."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
+import csv
+import fcntl
+import hashlib
+import multiprocessing
+import os
+import re
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import IO
 
-from dgm.errors import UserError
-from dgm.simulate.contenders import check_fits
-from dgm.simulate.crew import performed
+from pydantic import TypeAdapter, ValidationError
+
+import dgm.policies
+import dgm.simulate
+from dgm.errors import DgmError, Infrastructure, UserError
+from dgm.references import is_reference
 from dgm.simulate.families import FAMILIES, OPERATORS, check_family
-from dgm.simulate.results import Results
-from dgm.simulate.trial import Result, Trial
+from dgm.simulate.policies import check_policy
+from dgm.simulate.trial import SHARES, Result, Trial, perform, quiet
 
-MOST_WORKERS = 256
+MAX_WORKERS = 256
 """As in ``Settings.workers``."""
+COLUMNS = ("version", *(field.name for kind in (Trial, Result) for field in fields(kind)))
+"""Of a CSV file; a curve is one column, its numbers separated by spaces."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_TRIAL, _RESULT = TypeAdapter(Trial), TypeAdapter(Result)
+
+Results = Mapping[Trial, Result]
+OnTrial = Callable[[int, int], object]
+"""Is called with the number of trials done in this session, and their total; first with 0 done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """The conditions that all trials of a comparison share."""
+class Study:
+    """Policies, families and worlds to try, and the conditions that all trials share."""
 
+    policies: tuple[str, ...]
+    families: tuple[str, ...]
+    worlds: tuple[int, ...]
+    """Their numbers in each family."""
     budget: int = 800
     expansion_cost: float = 1.0
     workers: int | None = None
     """None: as many as each family is meant to be met with."""
     failures: float = 0.0
 
-    def trial(self, policy: str, family: str, seed: int) -> Trial:
-        """Return the trial of a policy in a world."""
-        workers = FAMILIES[family].workers if self.workers is None else self.workers
-        return Trial(policy, family, seed, self.budget, self.expansion_cost, workers, self.failures)
-
-    @property
-    def title(self) -> str:
-        """The conditions in words."""
-        parts = [f"budget {self.budget}", f"expansion cost {self.expansion_cost:g}"]
-        if self.workers is not None:
-            parts.append(f"{self.workers} worker{'s' if self.workers > 1 else ''}")
-        if self.failures:
-            parts.append(f"{self.failures:.0%} of steps fail")
-        return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """The policies, families, seeds and cells to try."""
-
-    policies: tuple[str, ...]
-    families: tuple[str, ...]
-    seeds: tuple[int, ...]
-    cells: tuple[Cell, ...] = (Cell(),)
-
     def __post_init__(self) -> None:
-        """Check the policies, families and cells before any trial.
+        """Check everything before any trial.
 
         Raises:
-            UserError: one of them is wrong; the message names the first.
+            UserError: something is wrong; the message names the first.
         """
         for family in self.families:
             check_family(family)
             for policy in self.policies:
-                check_fits(policy, family)
-        for cell in self.cells:
-            _check(cell)
-            if OPERATORS in self.families and (cell.workers or 1) > 1:
-                raise UserError(
-                    f"workers {cell.workers}: in the family '{OPERATORS}' time is spent, so there is one worker"
-                )
+                check_policy(policy, family)
+        for name, wrong, expected in (
+            ("budget", self.budget < 1, "1 evaluation or more"),
+            ("expansion_cost", not 0 <= self.expansion_cost < float("inf"), "0 or more evaluations"),
+            ("workers", not 1 <= (self.workers or 1) <= MAX_WORKERS, f"from 1 to {MAX_WORKERS}"),
+            ("failures", not 0 <= self.failures < 1, "a share from 0 to below 1"),
+        ):
+            if wrong or (name == "workers" and self.workers == 0):
+                raise UserError(f"{name} {getattr(self, name)}: must be {expected}")
+        if OPERATORS in self.families and (self.workers or 1) > 1:
+            raise UserError(
+                f"workers {self.workers}: in the family '{OPERATORS}' time is spent, so there is one worker"
+            )
+
+    def trial(self, policy: str, family: str, world: int) -> Trial:
+        """Return the trial of a policy in a world."""
+        workers = FAMILIES[family].workers if self.workers is None else self.workers
+        return Trial(policy, family, world, self.budget, self.expansion_cost, workers, self.failures)
 
     def trials(self) -> Iterator[Trial]:
-        """Yield all trials, with seeds as the outermost loop, so that early results are already paired."""
-        for seed in self.seeds:
-            for cell in self.cells:
-                for family in self.families:
-                    for policy in self.policies:
-                        yield cell.trial(policy, family, seed)
+        """Yield all trials, with worlds as the outermost loop, so that early results are already paired."""
+        for world in self.worlds:
+            for family in self.families:
+                for policy in self.policies:
+                    yield self.trial(policy, family, world)
 
 
-def carry_out(
-    study: Study, results: Results, processes: int, on_trial: Callable[[int, int], None]
-) -> Mapping[Trial, Result]:
-    """Perform the trials without a result, and return all results of the study.
+def carry_out(study: Study, jobs: int, on_trial: OnTrial, file: Path | None = None) -> Results:
+    """Perform the trials of a study, and return their results.
 
     Args:
         study: the trials to perform.
-        results: the known results; new ones are added.
-        processes: the number of trials at once.
-        on_trial: is called with the number of trials done in this session and their total; first with 0 done.
+        jobs: the number of processes; one means this process.
+        on_trial: is called after each trial.
+        file: CSV file to which each result is appended; trials that it holds already are not repeated.
 
     Raises:
-        DgmError: a trial went wrong; the message says which and how.
+        DgmError: a trial failed; the message says which and how.
+        UserError: the file cannot be written, another process is writing it, or it holds something else.
+        Infrastructure: a process died.
     """
-    trials = dict.fromkeys(study.trials())
-    missing = [trial for trial in trials if results.get(trial) is None]
-    on_trial(0, len(missing))
-    with closing(performed(missing, min(processes, max(len(missing), 1)))) as arriving:
-        for done, (trial, result) in enumerate(arriving, 1):
-            results.add(trial, result)
-            on_trial(done, len(missing))
-    known = {trial: results.get(trial) for trial in trials}
-    return {trial: result for trial, result in known.items() if result is not None}
+    trials = list(dict.fromkeys(study.trials()))
+    with _saved(file) as (known, save):
+        missing = [trial for trial in trials if trial not in known]
+        on_trial(0, len(missing))
+        with closing(perform_all(missing, min(jobs, max(len(missing), 1)))) as arriving:
+            for done, (trial, result) in enumerate(arriving, 1):
+                save(trial, result)
+                on_trial(done, len(missing))
+        return {trial: known[trial] for trial in trials}
 
 
-def _check(cell: Cell) -> None:
-    if cell.budget < 1:
-        raise UserError(f"budget {cell.budget}: must be 1 evaluation or more")
-    if not 0 <= cell.expansion_cost < float("inf"):
-        raise UserError(f"expansion cost {cell.expansion_cost}: must be 0 or more evaluations")
-    if cell.workers is not None and not 1 <= cell.workers <= MOST_WORKERS:
-        raise UserError(f"workers {cell.workers}: must be from 1 to {MOST_WORKERS}")
-    if not 0 <= cell.failures < 1:
-        raise UserError(f"failures {cell.failures}: must be a share below 1")
+def perform_all(trials: Sequence[Trial], jobs: int) -> Generator[tuple[Trial, Result]]:
+    """Perform trials, and yield each result as it arrives. Closing the generator ends all processes.
+
+    Raises:
+        DgmError: a trial failed; the message says which and how.
+        Infrastructure: a process died.
+    """
+    if jobs == 1:
+        for trial in trials:
+            yield trial, _perform(trial)
+        return
+    with _processes(jobs) as executor:
+        # Children must not get the Ctrl-C of a terminal; the resource tracker's start would unblock it.
+        resource_tracker.ensure_running()
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            futures = {executor.submit(_perform, trial): trial for trial in trials}
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except BrokenProcessPool as error:
+                raise Infrastructure("a process that performs trials died") from error
+
+
+def _perform(trial: Trial) -> Result:
+    """Perform a trial; name it in the message of any error.
+
+    Raises:
+        DgmError: the trial failed.
+    """
+    try:
+        return perform(trial)
+    except DgmError as error:
+        raise type(error)(f"{trial.policy} in {trial.family} {trial.seed}: {error}") from error
+    except Exception as error:  # a plug-in may raise anything
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        raise DgmError(
+            f"{trial.policy} in {trial.family} {trial.seed}: {type(error).__name__}: {error} "
+            f"({where.filename}:{where.lineno})"
+        ) from error
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Open processes with one thread each; end them at once when the context is left by an error or Ctrl-C."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    others = set(multiprocessing.active_children())
+    executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin)
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield executor
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Prepare a process that performs trials: it ignores Ctrl-C, and ends when its parent dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    quiet()
+
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+@contextmanager
+def _saved(file: Path | None) -> Iterator[tuple[dict[Trial, Result], Callable[[Trial, Result], None]]]:
+    """Open a CSV file of trials; yield the known results, and a function that adds one and appends it.
+
+    Raises:
+        UserError: the file cannot be written, another process is writing it, or it holds something else.
+    """
+    known: dict[Trial, Result] = {}
+    if file is None:
+        yield known, known.__setitem__
+        return
+    try:
+        opened = file.open("a+", encoding="utf-8", newline="")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written: {error.strerror}") from error
+    with opened as table:
+        try:
+            fcntl.flock(table, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"{file}: another study is writing it; wait, or choose another file") from error
+        _read(file, table, known)
+        writer = csv.writer(table, lineterminator="\n")
+        if table.seek(0, os.SEEK_END) == 0:
+            writer.writerow(COLUMNS)
+
+        def save(trial: Trial, result: Result) -> None:
+            known[trial] = result
+            row = {"version": code_version(trial.policy), **asdict(trial), **asdict(result)}
+            row["curve"] = " ".join(map(repr, result.curve))
+            try:
+                writer.writerow(row.values())
+                table.flush()
+            except OSError as error:
+                raise Infrastructure(error.errno, f"cannot write {file}: {error.strerror}") from error
+
+        yield known, save
+
+
+def _read(file: Path, table: IO[str], known: dict[Trial, Result]) -> None:
+    """Add the results of the current code; cut off an incomplete last line, which a killed process left."""
+    table.seek(0)
+    content = table.read()
+    complete = content[: content.rfind("\n") + 1]
+    header = ",".join(COLUMNS) + "\n"
+    if content and not complete.startswith(header):
+        raise UserError(f"{file}: is not a table of simulated trials; choose another file")
+    for number, row in enumerate(csv.DictReader(complete.splitlines()), 2):
+        try:
+            trial = _TRIAL.validate_python({field.name: row[field.name] for field in fields(Trial)})
+            result = _RESULT.validate_python(
+                {field.name: row[field.name] for field in fields(Result)} | {"curve": row["curve"].split()}
+            )
+            if len(result.curve) != len(SHARES):
+                raise ValueError("curve")
+            if row["version"] == code_version(trial.policy):
+                known[trial] = result
+        except (ValidationError, ValueError, AttributeError, UserError) as error:
+            if isinstance(error, UserError):
+                continue  # a policy that is not available here
+            raise UserError(f"{file}:{number}: is not a row of a simulated trial") from error
+    if len(complete) < len(content):
+        table.truncate(len(complete.encode()))
+
+
+@cache
+def code_version(policy: str) -> str:
+    """Return a digest of what decides a trial: dgm's policies and worlds, and the files of a policy that is a plug-in.
+
+    Saved results are used again only for the same code.
+    """
+    files = [
+        file
+        for package in (dgm.policies, dgm.simulate)
+        for file in Path(package.__path__[0]).rglob("*")
+        if file.suffix in (".py", ".toml")
+    ]
+    points = {
+        point.name: point.module
+        for group in entry_points().groups
+        if group.startswith("dgm.")
+        for point in entry_points(group=group)
+    }
+    for name in re.split(r"[+=]", policy):
+        module = name.partition(":")[0] if is_reference(name) else points.get(name)
+        spec = find_spec(module) if module else None
+        if spec is not None and spec.origin:
+            files.append(Path(spec.origin))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]

@@ -1,6 +1,7 @@
 """One policy in one world: the real loop on virtual time, and its result."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,22 +14,14 @@ from dgm.config import LimitSettings, Settings
 from dgm.domain import SEED, Action, ActionId, AgentId, Born, Budget
 from dgm.protocols import Policy
 from dgm.search.loop import LoopHooks, Search
-from dgm.simulate import clockwork
-from dgm.simulate.contenders import contender
+from dgm.simulate import virtual
 from dgm.simulate.families import OPERATORS
-from dgm.simulate.memory import Memory
-from dgm.simulate.operators import (
-    OperatorWorker,
-    OperatorWorld,
-    mean_evaluation_s,
-    operator_world,
-    spend_budget,
-)
-from dgm.simulate.worker import LatentTable, SimulatedWorker, key_as_commit
-from dgm.simulate.world import World, open_world
+from dgm.simulate.policies import open_contender
+from dgm.simulate.virtual import Latents, Memory, SimulatedWorker, key_as_commit
+from dgm.simulate.world import World, mean_evaluation_s, open_world
 
 SHARES = (1 / 64, 1 / 32, *(n / 16 for n in range(1, 17)))
-"""Of the budget: where the curve is read."""
+"""Shares of the budget at which the curve is read."""
 SEED_OPERATOR = "seed"
 
 
@@ -37,17 +30,17 @@ class Trial:
     """The parameters of a trial; equal trials have equal results."""
 
     policy: str
-    """As in ``contenders``."""
+    """As in ``dgm.simulate.policies``."""
     family: str
     seed: int
     """Of the world, and of the policy's decisions."""
     budget: int = 800
-    """Evaluations; in the family ``operators`` the time of so many."""
+    """In evaluations; in the family ``operators`` the time that as many take."""
     expansion_cost: float = 1.0
     """Evaluations of the budget that one expansion takes; in ``operators`` in the mean, by an operator of factor 1."""
     workers: int = 1
     failures: float = 0.0
-    """Chance that the infrastructure fails a step."""
+    """Chance that the infrastructure fails an action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +62,7 @@ class Result:
     expansions: int
     evaluations: int
     failed: int
-    """Steps that the infrastructure failed."""
+    """Actions that the infrastructure failed."""
     ended: str
     """Why the search was over."""
     hours: float
@@ -108,12 +101,12 @@ class Timed:
         self._policy = policy
 
     def next(self, tree: Tree, rng: Random) -> Action | None:
-        """Return the policy's step, counted and timed."""
+        """Return the policy's action, counted and timed."""
         began = time.process_time()
-        said = self._policy.next(tree, rng)
+        action = self._policy.next(tree, rng)
         self.seconds += time.process_time() - began
         self.decisions += 1
-        return said
+        return action
 
     def observe(self, event: Recorded) -> None:
         """Pass the event to the policy, and time that."""
@@ -168,63 +161,60 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     """
     began = time.process_time()
     world = world_of(trial)
-    named = contender(trial.policy, world, trial.family)
+    named = open_contender(trial.policy, world)
     # In a simulated world children die by its odds alone, so stillbirths in a row predict nothing and end no search.
     settings = Settings(seed=trial.seed, workers=trial.workers, limits=LimitSettings(stillborn_in_a_row=0))
     timed = Timed(policy or named.policy)
-    # With one worker nothing else happens during a step, so no step needs to wait.
-    wait = clockwork.pass_time if trial.workers == 1 else asyncio.sleep
+    # With one worker nothing else happens during an action, so no action needs to wait.
+    wait = virtual.pass_time if trial.workers == 1 else asyncio.sleep
 
     async def session() -> Result:
-        memory = Memory(clockwork.clock, keep=timed.keeps_state)
+        memory = Memory(keep=timed.keeps_state)
         tree = memory.tree
-        worker = (
-            OperatorWorker(world, tree, wait)
-            if isinstance(world, OperatorWorld)
-            else SimulatedWorker(world, tree, wait)
-        )
+        worker = SimulatedWorker(world, tree, wait)
         memory.append(RunStarted(budget_of(trial), world.tasks))
         born = Born((), SEED_OPERATOR, key_as_commit(world.root(), ()), "")
         memory.append(memory.birth(ActionId(0), born))
-        judge = _Judge(tree, worker.natures, world, lambda: named.recommend(tree))
+        judge = _Judge(tree, worker.latents, world, lambda: named.recommend(tree))
         watcher = Watcher(tree, judge.recommended_score, trial)
-        around = LoopHooks(watcher, clock=clockwork.clock, open_watch=None)
-        start = clockwork.clock()
-        over = await Search(memory, timed, worker, settings, around).go()
-        hours = (clockwork.clock() - start) / 3600
+        hooks = LoopHooks(watcher, clock=virtual.clock, open_watch=None)
+        start = virtual.clock()
+        over = await Search(memory, timed, worker, settings, hooks).go()
+        hours = (virtual.clock() - start) / 3600
         return _result(judge, watcher, timed, over.reason.value, hours)
 
-    result = clockwork.run(session())
+    result = virtual.run(session())
     return replace(result, processor_s=time.process_time() - began)
 
 
 def world_of(trial: Trial) -> World:
     """Return the world in which the trial happens."""
-    if trial.family == OPERATORS:
-        return operator_world(trial.seed, trial.expansion_cost, trial.failures)
-    return open_world(trial.family, trial.seed, failures=trial.failures)
+    return open_world(trial.family, trial.seed, trial.expansion_cost, failures=trial.failures)
 
 
 def budget_of(trial: Trial) -> Budget:
     """Return the trial's budget in the loop's terms: seconds in the family ``operators``, else evaluations."""
     if trial.family == OPERATORS:
-        return spend_budget(trial.budget)
+        return Budget(seconds=trial.budget * mean_evaluation_s())
     return Budget(evaluations=trial.budget, expansion_cost=trial.expansion_cost)
+
+
+def quiet() -> None:
+    """Keep the loop from reporting simulated failures like real ones: log only errors of ``dgm.search``."""
+    logging.getLogger("dgm.search").setLevel(logging.ERROR)
 
 
 class _Judge:
     """The true scores of agents, which no policy may know."""
 
-    def __init__(
-        self, tree: Tree, natures: LatentTable, world: World, recommend: Callable[[], AgentId]
-    ) -> None:
+    def __init__(self, tree: Tree, latents: Latents, world: World, recommend: Callable[[], AgentId]) -> None:
         self.tree = tree
         self.recommend = recommend
-        self._natures = natures
+        self._latents = latents
         self._world = world
 
     def score(self, agent: AgentId) -> float:
-        return self._world.true_score(self._natures.of(self.tree.agents[agent]))
+        return self._world.true_score(self._latents.of(self.tree.agents[agent]))
 
     def recommended_score(self) -> float:
         return self.score(self.recommend())
