@@ -16,6 +16,7 @@ from dgm import assemble
 from dgm.analysis.budgets import Ending
 from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Event, Recorded
+from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.consents import remember_own
@@ -29,7 +30,6 @@ from dgm.models.reach import list_reach
 from dgm.paths import NOT_RUNS
 from dgm.policies.registry import with_recommendation
 from dgm.protocols import Checked
-from dgm.publish.finding import archive_folders
 from dgm.sandboxes.engine_address import check_engine
 from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import Search

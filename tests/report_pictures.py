@@ -9,8 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from dgm.archive.unpacking import unpack
 from dgm.paths import asset
-from dgm.publish.unpacking import unpack
 from tests.support.chromium import Chromium, executable
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"

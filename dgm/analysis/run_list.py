@@ -9,12 +9,12 @@ from dgm.analysis.best import BestAgent
 from dgm.analysis.best_cache import find_cached_best
 from dgm.analysis.budget_use import BudgetTotals, BudgetUse, compute_budget_uses
 from dgm.analysis.summary import tally_record
+from dgm.archive.container import SUFFIX
+from dgm.archive.finding import archive_folders
 from dgm.archive.garbage import disk_bytes
 from dgm.archive.overview import Overview, read_overview
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
 from dgm.paths import NOT_RUNS, SWEEP_FILE
-from dgm.publish.container import SUFFIX
-from dgm.publish.finding import archive_folders
 
 SCHEMA = 1
 """Version of the JSON document that lists runs."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from dgm.api.records import Records, records_of
 from dgm.api.search import Evolution
+from dgm.archive.finding import find_packed
+from dgm.archive.unpacking import choose_folder
+from dgm.archive.unpacking import unpack as unpack_run
+from dgm.archive.verifying import verify_named
 from dgm.blocking import in_python
-from dgm.publish.finding import find_packed
-from dgm.publish.unpacking import choose_folder
-from dgm.publish.unpacking import unpack as unpack_run
-from dgm.publish.verifying import verify_named
 from dgm.sessions.cleaning import clean_runs, find_removable
 
 

@@ -9,13 +9,13 @@ from typing import Any, TypedDict, Unpack
 from dgm.analysis.budgets import Ending
 from dgm.api.agents import AgentView
 from dgm.api.arguments import assignments_of, check_amount, model_of, name_of, path_of
+from dgm.archive.finding import check_unpacked
 from dgm.archive.run import Run
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
 from dgm.domain import Split, Tally
 from dgm.errors import UserError
 from dgm.models.scripted import Script
 from dgm.protocols import Benchmark
-from dgm.publish.finding import check_unpacked
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import evaluation
 from dgm.sessions.predictions import GradingRequest, prepare_grading

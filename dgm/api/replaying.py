@@ -10,11 +10,11 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from dgm import replay
 from dgm.api.arguments import assignments_of, check_amount, model_of, path_of
+from dgm.archive.finding import check_unpacked
 from dgm.archive.run import Run
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import AgentId, TaskId
 from dgm.models.scripted import Script
-from dgm.publish.finding import check_unpacked
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions.live_settings import choose_live_settings
 

@@ -14,12 +14,16 @@ from dgm.analysis.summary import agent_record, run_summary
 from dgm.api.agents import AgentView, number_of
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import RunReplay
+from dgm.archive.container import Manifest
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
+from dgm.archive.finding import find_run
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.archive.selection import EventSelection
 from dgm.archive.stop_request import stop_run
+from dgm.archive.unpacking import find_addresses
+from dgm.archive.verifying import verify
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
 from dgm.errors import ArchiveCorrupt, UserError
@@ -28,12 +32,8 @@ from dgm.export.repositories import write_repository
 from dgm.export.table_files import write_table
 from dgm.export.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.export.trajectories import write_trajectories
-from dgm.publish.container import Manifest
-from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
-from dgm.publish.unpacking import find_addresses
-from dgm.publish.verifying import verify
 from dgm.report.facts import RunReport as Facts
 from dgm.report.facts import gather_report
 from dgm.report.figures import write_figures

@@ -13,6 +13,7 @@ from dgm import assemble, examinations, launch
 from dgm.analysis.budgets import Ending
 from dgm.api.arguments import assignments_of, model_of, name_of
 from dgm.api.results import ReportView, Results
+from dgm.archive.finding import check_unpacked
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.blocking import OnEvent, ProgramWatcher, block, in_python
@@ -23,7 +24,6 @@ from dgm.models.reach import file_models, require_own_file
 from dgm.models.scripted import Script
 from dgm.policies.composed import Composition
 from dgm.protocols import Benchmark, Operator, Policy
-from dgm.publish.finding import check_unpacked
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import click
 
 from dgm.archive.approvals import ApprovalAnswer, put_answer
+from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.archive.run import Run
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, show_patch
 from dgm.domain import ActionId
 from dgm.errors import UserError
-from dgm.publish.finding import find_run
 from dgm.sessions.approval import WIDTH, answer_children, check_gate, describe_decided, waiting_records
 from dgm.show.approve_rows import child_lines, child_record, diff_against_parent, parse_action_id
 from dgm.show.safe import one_line

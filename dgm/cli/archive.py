@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
+from dgm.archive.finding import find_packed, find_run
 from dgm.archive.run import Run
 from dgm.cli.archive_clean import gc, rm
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json
-from dgm.publish.finding import find_packed, find_run
 from dgm.show.safe import one_line
 
 
@@ -69,8 +69,8 @@ def pack(run_name: str, file: Path, force_agents: bool, as_json: bool) -> None:
 @as_json
 def unpack(file: str, folder: Path | None, as_json: bool) -> None:
     """Make an ordinary run of a packed FILE: in FOLDER, or under its own name where runs are kept."""
-    from dgm.publish.unpacking import choose_folder, find_addresses
-    from dgm.publish.unpacking import unpack as unpack_run
+    from dgm.archive.unpacking import choose_folder, find_addresses
+    from dgm.archive.unpacking import unpack as unpack_run
 
     found = find_packed(file)
     target = folder or choose_folder(found)
@@ -97,7 +97,7 @@ def verify(name: str, as_json: bool) -> None:
 
     Names the first thing wrong and exits with 1.
     """
-    from dgm.publish.verifying import verify_named
+    from dgm.archive.verifying import verify_named
 
     counts = verify_named(name)
     if as_json:

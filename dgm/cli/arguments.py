@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.publish.finding import find_run
 from dgm.sandboxes.engine_address import OPTION, find_given_engine, use_engine
 
 FC = TypeVar("FC", bound=Callable[..., Any] | click.Command)

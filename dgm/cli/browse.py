@@ -5,8 +5,8 @@ import sys
 
 import click
 
+from dgm.archive.finding import find_run
 from dgm.errors import UserError
-from dgm.publish.finding import find_run
 
 
 @click.command()

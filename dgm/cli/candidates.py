@@ -115,8 +115,8 @@ def find_candidates(kind: str, asked: CompletionQuery) -> Sequence[CompletionCan
 
 
 def _run_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
+    from dgm.archive.finding import archive_folders, find_runs_in
     from dgm.paths import EXAMPLES
-    from dgm.publish.finding import archive_folders, find_runs_in
 
     names = dict.fromkeys(path.name for folder in archive_folders() for path in find_runs_in(folder))
     for name in names:
@@ -134,8 +134,8 @@ def _agent_candidates(asked: CompletionQuery) -> Iterator[CompletionCandidate]:
 
 
 def _candidates_of_run(run: str) -> Iterator[CompletionCandidate]:
+    from dgm.archive.finding import find_run
     from dgm.archive.log_file import open_to_read
-    from dgm.publish.finding import find_run
 
     yield CompletionCandidate("best", "the agent that the policy recommends")
     yield CompletionCandidate("seed", "agent 0")

@@ -11,7 +11,7 @@ class CommandSpec(NamedTuple):
 
     name: str
     target: str
-    """``module:attribute`` of the click command, imported on use."""
+    """``module:attribute`` of its function (``dgm.cli.app``) or click command, imported on use."""
     summary: str
 
 
@@ -110,6 +110,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 )
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
+
+MOVED: dict[str, str] = {}
+"""Former command → its form of today."""
 
 
 def help_text() -> str:

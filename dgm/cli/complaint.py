@@ -48,7 +48,7 @@ def _complain(error: BaseException) -> int:
             _say(f"{error.format_message()} (see {where} --help)")
             return USAGE
         case UserError() | ArchiveCorrupt():
-            _say(str(error))
+            _say(error.in_shell() if isinstance(error, UserError) else str(error))
             return USAGE
         case DgmError():
             _say(str(error))

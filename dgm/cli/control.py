@@ -2,10 +2,10 @@
 
 import click
 
+from dgm.archive.finding import find_run
 from dgm.archive.stop_request import stop_run
 from dgm.cli.arguments import as_json, run_argument
 from dgm.cli.output import emit_json, make_console
-from dgm.publish.finding import find_run
 from dgm.show.safe import one_line
 
 

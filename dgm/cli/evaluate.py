@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dgm.analysis.agent_names import find_agent
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, evaluation_options
 from dgm.cli.evaluate_predictions import grade_predictions
@@ -18,7 +19,6 @@ from dgm.cli.output import emit_json
 from dgm.cli.watching import TerminalWatcher
 from dgm.domain import Split
 from dgm.errors import UserError
-from dgm.publish.finding import find_run
 from dgm.sessions import evaluation
 from dgm.sessions.predictions import GradingRequest
 from dgm.show.evaluate_rows import report_lines, report_record

@@ -5,13 +5,12 @@ import sys
 
 import click
 
+from dgm.cli.app import ask_for_consent
 from dgm.consents import ConsentNeeded
 from dgm.sandboxes.preparing import LOGGER
 from dgm.show.ascii import text_to_ascii
-from dgm.show.safe import one_line
 from dgm.show.terminal import draws_marks
 
-QUESTION_CELLS = 2_000
 HELP_NAMES = ["-h", "--help"]
 
 
@@ -69,18 +68,3 @@ def _prepare(command: click.Command) -> None:
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             _prepare(inner)
-
-
-def ask_for_consent(needed: ConsentNeeded) -> bool:
-    """Ask at the terminal, and remember a yes; return whether the command may be tried again.
-
-    Raises:
-        UserError: the yes cannot be remembered.
-    """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    if not click.confirm(one_line(needed.question, QUESTION_CELLS) + "?", default=False, err=True):
-        return False
-    for subject in needed.subjects:
-        subject.agree()
-    return True

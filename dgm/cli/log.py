@@ -8,12 +8,12 @@ import click
 
 from dgm.archive.codec import encode
 from dgm.archive.events import Recorded
+from dgm.archive.finding import find_run
 from dgm.archive.history import writer
 from dgm.archive.overview import read_overview
 from dgm.archive.selection import EventSelection
 from dgm.archive.store import EventStore
 from dgm.cli.arguments import open_run, run_argument
-from dgm.publish.finding import find_run
 from dgm.show.events import log_line
 from dgm.show.safe import one_line
 from dgm.show.terminal import write_lines

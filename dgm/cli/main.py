@@ -8,13 +8,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
 
-from dgm.cli.commands import COMMANDS, help_text
+from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
 from dgm.cli.streams import close_streams, open_streams
-
-if TYPE_CHECKING:
-    import click
 
 VERSION = "--version"
 HELP = ("--help", "-h")
@@ -51,12 +47,11 @@ def _run_command(words: list[str]) -> int:
             sys.stdout.write(f"dgm {__version__}\n")
             return 0
         with _pause_collector():
-            from dgm.cli.invoking import invoke_command
             from dgm.cli.signals import allow_interrupts
 
         # The browser's library restores the terminal by itself, and the browser has nothing else to clean up.
         with nullcontext() if words[0] == "browse" else allow_interrupts():
-            return invoke_command(_find_command(words[0]), words[1:], f"dgm {words[0]}")
+            return _invoke(words)
     except BaseException as error:  # noqa: BLE001  (the program's edge: everything becomes a line and a code)
         from dgm.cli.complaint import complain
 
@@ -77,18 +72,41 @@ def _pause_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _find_command(name: str) -> "click.Command":
+def _invoke(words: list[str]) -> int:
+    spec = _find_command(words)
+    depth = len(spec.name.split())
+    with _pause_collector():
+        from importlib import import_module
+
+        module, _, attribute = spec.target.partition(":")
+        function = getattr(import_module(module), attribute)
+    name, rest = f"dgm {spec.name}", words[depth:]
+    if "click" in sys.modules and isinstance(function, sys.modules["click"].Command):
+        from dgm.cli.invoking import invoke_command
+
+        return invoke_command(function, rest, name)
+    from dgm.cli.app import run_function
+
+    return run_function(function, rest, name)
+
+
+def _find_command(words: list[str]) -> CommandSpec:
+    """Return the command that the words begin with; its name may have two words."""
     from dgm.errors import UserError
 
-    if name in COMMANDS:
-        from importlib import import_module
-        from typing import cast
-
-        module, _, attribute = COMMANDS[name].target.partition(":")
-        with _pause_collector():
-            return cast("click.Command", getattr(import_module(module), attribute))
+    for name in (" ".join(words[:2]), words[0]):
+        if name in COMMANDS:
+            return COMMANDS[name]
+    for name in (" ".join(words[:2]), words[0]):
+        if name in MOVED:
+            raise UserError(f"'dgm {name}' is now '{MOVED[name]}'")
+    group = [name for name in COMMANDS if name.split()[0] == words[0]]
+    if group:
+        raise UserError(
+            f"'dgm {words[0]}' needs one more word: {', '.join(name.split()[1] for name in group)}"
+        )
     import difflib
 
-    near = difflib.get_close_matches(name, COMMANDS, 1)
+    near = difflib.get_close_matches(words[0], COMMANDS, 1)
     hint = f"did you mean '{near[0]}'?" if near else "see dgm --help"
-    raise UserError(f"there is no command '{name}' ({hint})")
+    raise UserError(f"there is no command '{words[0]}' ({hint})")

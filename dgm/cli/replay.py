@@ -14,6 +14,7 @@ from dgm import replay as replaying
 from dgm.analysis.agent_names import find_agent
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import spend_record
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import (
     Amount,
@@ -28,7 +29,6 @@ from dgm.cli.output import emit_json
 from dgm.cli.watching import TerminalWatcher
 from dgm.domain import AgentId, TaskId
 from dgm.errors import UserError
-from dgm.publish.finding import find_run
 from dgm.replay import How, Live, Match
 from dgm.sessions.live_settings import choose_live_settings
 from dgm.show.replay_rows import (

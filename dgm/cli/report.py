@@ -13,6 +13,7 @@ from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.operator_accounts import OperatorLine, operators_of
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Control, Recorded
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.cli.arguments import Amount, as_json, engine_option, refuse_engine, run_argument
 from dgm.cli.complaint import FAILED, LIMIT
@@ -25,7 +26,6 @@ from dgm.domain import AgentId
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.control import MOST, ExamProgress, name_candidates
 from dgm.evaluation.exam import FOLDER
-from dgm.publish.finding import find_run
 from dgm.report.facts import RunReport, gather_report, grader_notes, missing_traces
 from dgm.report.figures import write_figures
 from dgm.report.groups import find_groups, group_lines

@@ -12,6 +12,7 @@ import click
 from dgm import assemble, launch
 from dgm.analysis.budgets import Ending, Reason
 from dgm.analysis.summary import run_summary
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.cli.arguments import Amount, ScoreShare, as_json, engine_option, run_argument
@@ -25,7 +26,6 @@ from dgm.domain import Budget
 from dgm.errors import Infrastructure
 from dgm.evaluation.evaluating import apply_assignments
 from dgm.models.reach import file_models, require_own_file
-from dgm.publish.finding import find_run
 from dgm.search.mending import SETTABLE
 from dgm.search.stopping import AT_ONCE
 from dgm.show.safe import one_line

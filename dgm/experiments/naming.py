@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from dgm.archive.finding import archive_folders, find_run, find_runs_in, locate_run
 from dgm.errors import UserError
 from dgm.experiments.sweep_folder import SweepFolder, find_sweep
-from dgm.publish.finding import archive_folders, find_run, find_runs_in, locate_run
 
 _WILD = frozenset("*?[")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dgm import assemble
+from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.errors import UserError
@@ -17,7 +18,6 @@ from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import PlannedRun, check_unchanged, plan_runs, settle_models
 from dgm.models.choose import AUTO, all_names
 from dgm.models.reach import require_own_file
-from dgm.publish.finding import archive_folders
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm.archive.durable import make_folder, make_runs_folder, write_durably
+from dgm.archive.finding import archive_folders
 from dgm.archive.lock import WriterLock
 from dgm.bounded_reading import parse_json, read_file
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.experiments.sweep_plan import PlannedRun
 from dgm.paths import SWEEP_FILE
-from dgm.publish.finding import archive_folders
 
 _FORMAT = 1
 

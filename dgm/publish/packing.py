@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__
+from dgm.archive.container import MEMBER, SUFFIX, Manifest, describe_files, write_container
 from dgm.archive.event_fields import parse_body
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.history import find_unborn
@@ -35,7 +36,6 @@ from dgm.archive.traces import Traces
 from dgm.bounded_reading import read_file
 from dgm.domain import CommitId, Digest
 from dgm.errors import DgmError, UserError
-from dgm.publish.container import MEMBER, SUFFIX, Manifest, describe_files, write_container
 from dgm.publish.scrubbing import LocalIdentity, MatchGrade, Scrubber, ScrubPattern
 
 _HOLDOUT = "holdout"

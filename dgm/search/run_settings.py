@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from dgm.archive.finding import unpacked_copies_folder
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
 from dgm.consents import ConsentNeeded
@@ -10,7 +11,6 @@ from dgm.domain import ActionId
 from dgm.gateway.model_names import DEFAULT
 from dgm.models.providers import without_addresses
 from dgm.models.reach import list_unagreed
-from dgm.publish.finding import unpacked_copies_folder
 
 NATIVE_NAMES = "native_model_names"
 """Key of ``run.json`` where agents are told their model's own name. Older runs tell them ``default``."""

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from dgm.archive.cleaning import CleaningResult, check_removable, clean_run, remove_run, run_bytes
+from dgm.archive.finding import archive_folders, find_runs_in, locate_run
 from dgm.archive.garbage import Leftover, find_dead_drafts, remove_leftover
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
-from dgm.publish.finding import archive_folders, find_runs_in, locate_run
 
 SCHEMA = 1
 """Version of the JSON documents."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dgm import assemble
 from dgm.archive.events import Recorded
+from dgm.archive.finding import archive_folders
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
@@ -20,7 +21,6 @@ from dgm.launch import Watcher, name_models
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
-from dgm.publish.finding import archive_folders
 from dgm.replay.recorded import choose_sandbox
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search

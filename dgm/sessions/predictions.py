@@ -11,6 +11,7 @@ from typing import Any
 from dgm import assemble
 from dgm.archive.durable import write_durably
 from dgm.archive.events import Recorded
+from dgm.archive.finding import archive_folders
 from dgm.archive.run import Run
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
@@ -20,7 +21,6 @@ from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedu
 from dgm.evaluation.exam import enter_under_key
 from dgm.evaluation.predictions import Grader, Predictions, check_known, read_predictions, swebench_report
 from dgm.protocols import Benchmark
-from dgm.publish.finding import archive_folders
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.run_controller import RunController
 from dgm.sessions.evaluation_folder import EvaluationSession, OpenSearch, make_slug, open_evaluation

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.benchmarks.mixed import MixedBenchmark
 from dgm.benchmarks.opening import is_local, open_suite
@@ -13,7 +14,6 @@ from dgm.errors import UserError
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_plan import plan_runs
 from dgm.models.reach import file_models, list_reach
-from dgm.publish.finding import find_run
 from dgm.search.run_settings import settings_of
 from dgm.sessions.suites import NoSandboxEngine
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from dgm.archive.finding import find_run
 from dgm.benchmarks.grader_version import differ_in_grader
 from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
-from dgm.publish.finding import find_run
 from dgm.tui.app import Browser
 from dgm.tui.reader import RunReader
 from tests.model.record import Record

@@ -23,10 +23,10 @@ from dgm.archive.events import RunStarted  # noqa: E402
 from dgm.archive.fold import fold  # noqa: E402
 from dgm.archive.run import Run  # noqa: E402
 from dgm.archive.tree import Tree  # noqa: E402
+from dgm.archive.unpacking import unpack  # noqa: E402
 from dgm.config import Settings  # noqa: E402
 from dgm.domain import ActionId, Born, Budget, Cost, Entry, Evaluation, TaskId, Usage, Verdict  # noqa: E402
 from dgm.policies.registry import open_policy  # noqa: E402
-from dgm.publish.unpacking import unpack  # noqa: E402
 from dgm.search.loop import Search  # noqa: E402
 from dgm.search.orders import EvaluateOrder, ExpandOrder  # noqa: E402
 from dgm.search.run_controller import RunController  # noqa: E402

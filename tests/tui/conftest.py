@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dgm.publish.unpacking import unpack
+from dgm.archive.unpacking import unpack
 from dgm.tui import reader
 
 EXAMPLE = Path(__file__).parents[2] / "archive" / "example" / "example.dgm"

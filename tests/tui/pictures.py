@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from textual.pilot import Pilot
 
+from dgm.archive.unpacking import unpack
 from dgm.paths import asset
-from dgm.publish.unpacking import unpack
 from dgm.tui.app import Browser
 from tests.support.browser.driving import drive, settle
 

@@ -13,11 +13,11 @@ from dgm.archive.cleaning import clean_run, remove_run
 from dgm.archive.events import CallStarted
 from dgm.archive.garbage import FILE, FOLDER, OBJECT, TRACE, find_dead_drafts
 from dgm.archive.run import Run
+from dgm.archive.verifying import verify
 from dgm.cli.main import main
 from dgm.domain import ActionId, Entry, Usage
 from dgm.errors import UserError
 from dgm.gateway.leftovers import find_dead_gateways
-from dgm.publish.verifying import verify
 from tests.support.runs.packable import ask_raw, begin, child, evaluate
 
 pytestmark = pytest.mark.slow

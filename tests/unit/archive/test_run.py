@@ -10,7 +10,9 @@ from dgm.analysis.lineage import Lineage
 from dgm.archive.durable import make_runs_folder
 from dgm.archive.events import ActionStarted, RunStarted, TaskGraded
 from dgm.archive.exchange import dump, request_record
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
+from dgm.archive.verifying import check_descent
 from dgm.domain import (
     SEED,
     ActionId,
@@ -41,8 +43,6 @@ from dgm.messages import (
     Tool,
     ToolCall,
 )
-from dgm.publish.finding import find_run
-from dgm.publish.verifying import check_descent
 
 pytestmark = pytest.mark.slow
 

@@ -3,10 +3,10 @@
 import pytest
 
 from dgm import assemble
+from dgm.archive.finding import find_run
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.models.providers import PROVIDER_KINDS, without_addresses
-from dgm.publish.finding import find_run
 from dgm.publish.packing import pack
 from dgm.publish.scrubbing import LocalIdentity
 

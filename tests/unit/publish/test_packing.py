@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from dgm.archive.events import ActionStarted, ModelCalled
+from dgm.archive.finding import find_packed, find_run
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
+from dgm.archive.verifying import verify, verify_file
 from dgm.domain import SEED, ActionId, Evaluate, TaskId
 from dgm.errors import ArchiveCorrupt, UserError
-from dgm.publish.finding import find_packed, find_run
 from dgm.publish.packing import pack
-from dgm.publish.unpacking import unpack
-from dgm.publish.verifying import verify, verify_file
 from tests.support.runs.packable import ALICE, KEY, begin, child, evaluate
 
 pytestmark = pytest.mark.starts_processes

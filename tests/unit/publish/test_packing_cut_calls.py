@@ -5,11 +5,11 @@ import pytest
 from dgm.archive.events import CallBooked, CallStarted, ModelCalled
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
+from dgm.archive.verifying import verify
 from dgm.errors import ArchiveCorrupt
 from dgm.gateway.journal import RunJournal
 from dgm.publish.packing import pack
-from dgm.publish.unpacking import unpack
-from dgm.publish.verifying import verify
 from tests.support.runs.packable import ALICE, KEY, ask_raw, begin
 
 SAID = f"{KEY} in /home/alice/x"

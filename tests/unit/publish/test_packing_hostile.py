@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.container import MANIFEST
+from dgm.archive.unpacking import unpack
 from dgm.errors import DgmError, UserError
-from dgm.publish.container import MANIFEST
 from dgm.publish.packing import pack
-from dgm.publish.unpacking import unpack
 from tests.support.runs.packable import ALICE, begin, child, evaluate
 
 pytestmark = pytest.mark.starts_processes

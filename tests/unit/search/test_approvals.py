@@ -16,11 +16,11 @@ from dgm.archive.approvals import (
 )
 from dgm.archive.events import AgentBorn, AgentStillborn, ChildProposed, RunStarted, TaskGraded
 from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
+from dgm.archive.verifying import verify, verify_file
 from dgm.domain import ActionId, AgentId, Born, Budget, Entry
 from dgm.errors import ArchiveCorrupt
 from dgm.publish.packing import pack
-from dgm.publish.unpacking import unpack
-from dgm.publish.verifying import verify, verify_file
 from dgm.search.loop import Search
 from dgm.search.run_controller import RunController
 from tests.support.runs.approving import (

@@ -4,11 +4,11 @@ import pytest
 
 from dgm.archive.approvals import ApprovalAnswer, put_answer
 from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
+from dgm.archive.verifying import verify, verify_file
 from dgm.domain import ActionId, Born, Stillborn
 from dgm.errors import ArchiveCorrupt
 from dgm.publish.packing import pack
-from dgm.publish.unpacking import unpack
-from dgm.publish.verifying import verify, verify_file
 from dgm.replay.recording import RecordedOrders, ReplayRun
 from tests.support.runs.approving import (
     NOBODY,

@@ -7,9 +7,9 @@ import pytest
 
 from dgm.analysis.summary import run_summary
 from dgm.archive.run import Run
+from dgm.archive.verifying import verify
 from dgm.domain import AgentId
 from dgm.evaluation.exam import FOLDER, compare_candidates
-from dgm.publish.verifying import verify
 from tests.support.runs.hostile import KINDS, TASKS, hostile, hostile_folder
 
 pytestmark = pytest.mark.starts_processes

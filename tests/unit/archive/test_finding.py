@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dgm.archive.finding import archive_folders
 from dgm.errors import UserError
-from dgm.publish.finding import archive_folders
 
 
 def test_a_tilde_that_no_shell_has_read_is_the_users_home(tmp_path, monkeypatch):

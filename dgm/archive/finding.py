@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from dgm.archive.container import SUFFIX
 from dgm.errors import UserError
 from dgm.paths import EXAMPLES, asset, cache_folder
-from dgm.publish.container import SUFFIX
 
 
 def find_run(
@@ -112,7 +112,7 @@ def unpacked_copies_folder() -> Path:
 
 
 def _unpack_once(file: Path) -> Path:
-    from dgm.publish.unpacking import read_manifest, unpack
+    from dgm.archive.unpacking import read_manifest, unpack
 
     try:
         with file.open("rb") as data:

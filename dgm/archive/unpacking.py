@@ -8,7 +8,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from dgm.archive.container import ContainerReader, Manifest, PackMember
 from dgm.archive.durable import make_runs_folder
+from dgm.archive.finding import archive_folders
 from dgm.archive.git_process import run_git
 from dgm.archive.lock import error_of_write
 from dgm.archive.objects import make_repository
@@ -16,8 +18,6 @@ from dgm.archive.run import Run
 from dgm.archive.traces import MAX_BYTES, inflate
 from dgm.bounded_reading import read_file
 from dgm.errors import ArchiveCorrupt, DgmError, UserError
-from dgm.publish.container import ContainerReader, Manifest, PackMember
-from dgm.publish.finding import archive_folders
 
 _REF = re.compile(rb"[0-9a-f]{40} refs/heads/(?:agents|waiting)/[0-9]{1,9}|#[^\n]*|")
 

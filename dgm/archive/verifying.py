@@ -13,13 +13,13 @@ from dgm.archive.events import (
     Recorded,
     TaskGraded,
 )
+from dgm.archive.finding import locate_run
 from dgm.archive.history import find_unborn
 from dgm.archive.journal import CallReader
 from dgm.archive.run import Run
+from dgm.archive.unpacking import unpack
 from dgm.domain import Agent, Born, CommitId, Cost, Digest
 from dgm.errors import ArchiveCorrupt
-from dgm.publish.finding import locate_run
-from dgm.publish.unpacking import unpack
 
 
 def verify(folder: Path) -> Mapping[str, int]:
