@@ -32,15 +32,8 @@ if TYPE_CHECKING:
         open,  # noqa: A004  (as gzip.open)
     )
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
+    from dgm.api.simulating import Simulation, families, simulate
     from dgm.api.solving import Solution, SolveArguments, solve, solve_async
-    from dgm.api.studies import (
-        StudyArguments,
-        StudyView,
-        TrialArguments,
-        families,
-        record_trial,
-        study,
-    )
     from dgm.api.suites import (
         MiningOptions,
         SuiteView,
@@ -73,13 +66,11 @@ __all__ = [
     "MiningOptions",
     "PartEffect",
     "ResumeArguments",
+    "Simulation",
     "Solution",
     "SolveArguments",
-    "StudyArguments",
-    "StudyView",
     "SuiteView",
     "SweepView",
-    "TrialArguments",
     "__version__",
     "ablate",
     "build_images",
@@ -103,16 +94,15 @@ __all__ = [
     "mine_benchmark",
     "open",
     "plan_sweep",
-    "record_trial",
     "remove",
     "replay",
     "runs",
     "seed_agents",
     "settings",
+    "simulate",
     "solve",
     "solve_async",
     "split_suite",
-    "study",
     "suite",
     "suites",
     "sweep",
@@ -140,7 +130,7 @@ _PLACES = {
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
     "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
-    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
+    "simulating": ("Simulation", "families", "simulate"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (
         "MiningOptions",

@@ -20,7 +20,7 @@ from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import evaluation
 from dgm.sessions.predictions import GradingRequest, prepare_grading
 from dgm.show.evaluate_rows import EvaluationReport, report_record
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 
 MOST_ATTEMPTS = 100
 

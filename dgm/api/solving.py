@@ -13,7 +13,7 @@ from dgm.errors import UserError
 from dgm.models.scripted import Script
 from dgm.sandboxes.engine_address import use_engine
 from dgm.sessions import repairing
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.worker.solving import SolveContext, SolveResult, UsageJournal
 
 TIMEOUT_S = 600.0

@@ -22,7 +22,7 @@ from dgm.errors import UserError
 from dgm.sessions import evaluation
 from dgm.sessions.predictions import GradingRequest
 from dgm.show.evaluate_rows import report_lines, report_record
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 
 
 @click.command()

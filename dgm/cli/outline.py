@@ -14,7 +14,7 @@ from typing import Any
 from dgm.paths import cache_folder
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = ("cli", "config", "policies", "meta", "models", "archive", "benchmarks", "simulate")
+SOURCES = ("cli", "config", "policies", "meta", "models", "archive", "benchmarks", "simulation")
 """Packages whose changes may change the completions."""
 Outline = Mapping[str, Any]
 
@@ -151,7 +151,7 @@ def _list_names() -> dict[str, list[str]]:
     from dgm.policies.registry import PARTS, POLICIES
     from dgm.sandboxes import recipes
     from dgm.sandboxes.choose import BUILTIN as ENGINES
-    from dgm.simulate.families import FAMILIES
+    from dgm.simulation.families import FAMILIES
 
     found: dict[str, Iterable[str]] = {
         "policies": POLICIES,

@@ -19,7 +19,7 @@ from dgm.domain import AgentId
 from dgm.errors import Infrastructure, UserError
 from dgm.protocols import Work
 from dgm.show.safe import neutralise
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.worker.leaving import format_left_out
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dgm.config import Settings, read_frozen
 from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 from dgm.toml_files import format_key, format_value
 
 FLAGS: Mapping[str, str] = {

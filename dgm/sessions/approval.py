@@ -14,7 +14,7 @@ from dgm.domain import ActionId
 from dgm.errors import UserError
 from dgm.show.approve_rows import child_record, parse_action_id
 from dgm.show.safe import one_line
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 
 WIDTH = 300
 """Maximum length of the reason why a child no longer waits, in characters."""

@@ -26,7 +26,7 @@ from blocks import check, fill_in, whole_lines
 from commands import exit_code, finish
 
 from dgm.archive.durable import write_durably
-from dgm.simulate.fingerprint import fingerprint
+from dgm.simulation.fingerprint import fingerprint
 from dgm.stats import paired_bootstrap
 
 HERE = Path(__file__).parent

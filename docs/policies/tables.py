@@ -20,8 +20,8 @@ from commands import exit_code, finish
 
 from dgm.archive.durable import write_durably
 from dgm.errors import UserError
-from dgm.simulate.fingerprint import fingerprint
-from dgm.simulate.results import Results
+from dgm.simulation.fingerprint import fingerprint
+from dgm.simulation.results import Results
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent

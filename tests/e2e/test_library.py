@@ -101,16 +101,6 @@ def test_plugins_are_small(site):
     assert len(PROJECTS) == 4
 
 
-def test_policies_for_simulations_are_listed_with_those_installed(dgm, site, tmp_path):
-    info = tmp_path / "site" / "torn-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torn\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[dgm.policies]\ntorn = no_such_module:TORN\n")
-    listed = {policy["name"]: policy["about"] for policy in dgm.json("simulate", "--list")["policies"]}
-    assert listed["keen"]
-    assert "cannot be loaded" in listed["torn"]
-
-
 def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
     # One process imports what all of these commands need, the packages of the examples in reach.
     (started := tmp_path / "started").mkdir()

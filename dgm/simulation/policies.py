@@ -8,8 +8,7 @@ the family ``operators`` the text also says which operators make children:
 - ``hgm+operator=invent+operator=module`` takes only those operators.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from random import Random
 
 from dgm.archive.tree import Tree
@@ -23,9 +22,9 @@ from dgm.policies.registry import best_agent, open_policy, refuse_idle
 from dgm.policies.rules import PolicyContext
 from dgm.policies.tasks import RandomTask
 from dgm.protocols import Policy
-from dgm.simulate.families import OPERATORS
-from dgm.simulate.virtual import Latents
-from dgm.simulate.world import EFFORT, HORIZON, NEEDS, World
+from dgm.simulation.families import OPERATORS
+from dgm.simulation.virtual import Latents
+from dgm.simulation.world import EFFORT, HORIZON, NEEDS, World
 
 ORACLE = "oracle"
 """Stands for the policy that knows the truth, which no settings can name."""
@@ -35,27 +34,19 @@ SHORTLIST = 8
 """Agents of the highest prospect whose potentials are compared; a potential takes milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A policy at the start of a trial."""
-
-    policy: Policy
-    recommend: Callable[[Tree], AgentId]
-
-
-def open_contender(text: str, world: World) -> Contender:
-    """Return a fresh policy for one trial in the world.
+def open_contender(text: str, world: World) -> tuple[Policy, Callable[[Tree], AgentId]]:
+    """Return a fresh policy for one trial in the world, and its recommendation.
 
     Raises:
         UserError: the cases of ``check_policy``.
     """
     check_policy(text, world.family)
     if text == ORACLE:
-        return Contender(open_oracle(world), lambda tree: truly_best(world, tree))
+        return open_oracle(world), lambda tree: truly_best(world, tree)
     settings = contender_settings(text)
     if world.family != OPERATORS:
         settings = Settings(policy=settings.policy)
-    return Contender(open_policy(settings, NEEDS), lambda tree: best_agent(settings.policy, tree))
+    return open_policy(settings, NEEDS), lambda tree: best_agent(settings.policy, tree)
 
 
 def check_policy(text: str, family: str) -> None:
@@ -96,9 +87,7 @@ def contender_settings(text: str) -> Settings:
         raise UserError(f"policy '{text}': the name stands before the first '+', and cannot be set again")
     try:
         operators = [change.partition("=")[2].strip() for change in changes if _key(change) == "operator"]
-        for operator in operators:
-            if operator not in NEEDS:
-                raise UserError(f"unknown simulated operator '{operator}'; there are: {', '.join(NEEDS)}")
+        _check_operators(operators)
         settings = resolve(
             None,
             [_qualified(change) for change in changes if _key(change) != "operator"],
@@ -108,6 +97,12 @@ def contender_settings(text: str) -> Settings:
     except UserError as error:
         raise UserError(f"policy '{text}': {error}") from error
     return settings
+
+
+def _check_operators(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in NEEDS:
+            raise UserError(f"unknown simulated operator '{name}'; there are: {', '.join(NEEDS)}")
 
 
 def _qualified(change: str) -> str:
@@ -187,9 +182,7 @@ def _effort(tree: Tree) -> int:
 def open_oracle(world: World) -> Composed:
     """Return the oracle's policy."""
     context = PolicyContext()
-    return Composed(
-        ORACLE, context, OneEach(), MostPotential(world), AnyTarget(context), RandomTask(context)
-    )
+    return Composed(ORACLE, context, OneEach(), MostPotential(world), AnyTarget(context), RandomTask(context))
 
 
 def truly_best(world: World, tree: Tree) -> AgentId:

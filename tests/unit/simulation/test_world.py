@@ -8,9 +8,8 @@ from statistics import correlation, fmean
 import pytest
 
 from dgm.errors import UserError
-from dgm.simulate.families import COMMON, FAMILIES, OPERATORS, REPORTED, RESERVED, TUNING
-from dgm.simulate.items import FULL, POOL
-from dgm.simulate.world import open_world
+from dgm.simulation.families import COMMON, FAMILIES, GROUPS
+from dgm.simulation.world import FULL, POOL, open_world
 
 pytestmark = pytest.mark.slow
 
@@ -45,18 +44,22 @@ def differences(world, size=120):
 
 
 def test_the_families_are_nine_further_ones_and_others_to_tune_on():
-    assert len(REPORTED) == 9
-    assert len(RESERVED) >= 5
-    assert not (set(REPORTED) | set(RESERVED)) & set(TUNING)
-    assert {*REPORTED, *RESERVED, *TUNING, OPERATORS} == set(FAMILIES)
+    assert {group: len(names) for group, names in GROUPS.items()} == {
+        "reported": 9,
+        "reserved": 5,
+        "tuning": 18,
+    }
+    assert set(FAMILIES) == {"operators", *(name for names in GROUPS.values() for name in names)}
 
 
 def test_tuning_worlds_begin_where_no_other_world_does():
     def roots(families):
         return [{**COMMON, **FAMILIES[name].ranges}["root_score"] for name in families]
 
-    for low, high in roots(TUNING):
-        assert all(high < least or low > most for least, most in roots((*REPORTED, *RESERVED)))
+    for low, high in roots(GROUPS["tuning"]):
+        assert all(
+            high < least or low > most for least, most in roots((*GROUPS["reported"], *GROUPS["reserved"]))
+        )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -194,8 +197,8 @@ def test_heavy_tails_hold_the_largest_steps():
 def test_the_search_sees_sixty_of_the_five_hundred_tasks():
     world = open_world("drift", 0)
     assert len(world.tasks) == len(set(world.tasks)) == POOL
-    assert len(world.items.names) == FULL
-    assert set(world.tasks) <= set(world.items.names)
+    assert len(world.names) == FULL
+    assert set(world.tasks) <= set(world.names)
 
 
 def test_the_pool_is_drawn_without_bias():
@@ -203,8 +206,8 @@ def test_the_pool_is_drawn_without_bias():
     gaps = []
     for seed in range(300):
         world = open_world("drift", seed)
-        chances = world.items.probabilities(world.root().skills)
-        gaps.append(fmean(chances[number] for number in world.items.pool) - fmean(chances))
+        chances = world.probabilities(world.root())
+        gaps.append(fmean(chances[number] for number in world.pool) - fmean(chances))
     error = (fmean(gap * gap for gap in gaps) / len(gaps)) ** 0.5
     assert abs(fmean(gaps)) < 4 * error
     assert error > 0.001  # pools differ
@@ -212,15 +215,14 @@ def test_the_pool_is_drawn_without_bias():
 
 def test_some_tasks_are_never_resolved_and_some_always():
     world = open_world("drift", 1)
-    strong = world.items.probabilities((8.0,))
-    weak = world.items.probabilities((-8.0,))
+    strong, weak = (world.probabilities(replace(world.root(), skills=(skill,))) for skill in (8.0, -8.0))
     assert 0.01 < fmean(strong < 1e-6) < 0.14
     assert 0.003 < fmean(weak > 1 - 1e-6) < 0.05
 
 
 def test_every_task_is_as_hard_for_an_agent_of_a_weak_root():
     world = open_world("weak-root", 0)
-    chances = world.items.probabilities((0.7,))
+    chances = world.probabilities(replace(world.root(), skills=(0.7,)))
     assert chances.max() == pytest.approx(chances.min())
 
 
@@ -229,7 +231,7 @@ def test_one_attempt_resolves_as_often_as_its_probability_says():
     world = open_world("drift", 7)
     agents = [child for n in range(300) if not (child := world.child([world.root()], n)).broken]
     said = fmean(world.resolves(agent, task, 1) for agent in agents for task in world.tasks)
-    chances = [world.items.probabilities(agent.skills)[list(world.items.pool)].mean() for agent in agents]
+    chances = [world.probabilities(agent)[list(world.pool)].mean() for agent in agents]
     assert said == pytest.approx(fmean(chances), abs=0.0125)
 
 

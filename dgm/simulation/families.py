@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm.errors import UserError
-from dgm.simulate.chances import between, key_of
+from dgm.simulation.chances import between, key_of
 
 Range = tuple[float, float]
 OPERATORS = "operators"

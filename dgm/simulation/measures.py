@@ -9,21 +9,17 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from dgm.analysis.budgets import Reason
-from dgm.simulate.policies import ORACLE
-from dgm.simulate.study import Study
-from dgm.simulate.trial import SHARES, Result, Trial
+from dgm.simulation.policies import ORACLE
+from dgm.simulation.study import Study
+from dgm.simulation.trial import SHARES, Result, Trial
 from dgm.stats import paired_bootstrap
 
 EQUAL = 1e-9
 """Scores that differ by less are a tie."""
 MEAN = "mean of families"
-RESAMPLES = 999
-"""Of worlds, for the interval of a speed."""
 _FULL = (Reason.GOAL.value, Reason.NOTHING_LEFT.value, Reason.LIMIT.value)
 """How a trial ends whose measures are those of a whole search."""
 
@@ -55,32 +51,20 @@ class Standing(BaseModel):
     lower: int
     area: float
     """Under the anytime curve: the mean score of the recommended agent over the budget."""
-    area_difference: float
-    """Mean paired difference to the reference's."""
     speed: float | None
     """Evaluations that the reference needs for a final quality, over those that this policy needs for it: for the
     reference's where this policy gets there, else for this policy's; None where the searches began with it. Read
     off the two mean curves; it is no mean over searches, some of which never get there."""
-    speed_low: float | None
-    """Of its 95 % interval, by the percentile bootstrap over worlds; None where a draw of worlds has no speed."""
-    speed_high: float | None
-    evaluations_needed: float | None
-    """For the reference's final quality, read off the two mean curves; None where this policy's never gets there, 0
-    where the searches began with it."""
     regret: float
     """Against the highest true score in its own tree."""
     oracle_regret: float | None
     """Against the oracle; None where that was not tried."""
-    at_root: float
-    """Share of trials that ended at the root."""
     stuck: float
     """Share of trials that ended at the root where the tree held better agents."""
     cut_short: float
     """Share of trials that ended because the infrastructure failed too often, with budget left."""
     agents: float
     expansions: float
-    decision_ms: float
-    """Processor time per decision."""
     root: float
     """Mean true score of the agents that the searches began with."""
     curve: tuple[float, ...]
@@ -116,14 +100,15 @@ def standings(study: Study, results: Mapping[Trial, Result], reference: str) -> 
 def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle: Rows) -> Standing:
     mine, theirs, best = _all(own), _all(other), _all(oracle)
     final = fmean(result.final for result in mine)
-    slowest, fastest = _speed_interval(own, other, budget)
-    curve, other_curve = _points(mine, budget), _points(theirs, budget)
     won = [
         [_won(a.final - b.final) for a, b in zip(*rows, strict=True)] for rows in zip(own, other, strict=True)
     ]
     share, share_low, share_high = _mean_interval([fmean(row) for row in won])
     difference, low, high = _mean_interval(
-        [_mean(row) - _mean(against) for row, against in zip(own, other, strict=True)]
+        [
+            fmean(a.final - b.final for a, b in zip(*rows, strict=True))
+            for rows in zip(own, other, strict=True)
+        ]
     )
     counts = Counter(chain.from_iterable(won))
     return Standing(
@@ -141,19 +126,13 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
         equal=counts[0.5],
         lower=counts[0.0],
         area=fmean(result.area for result in mine),
-        area_difference=fmean(a.area - b.area for a, b in zip(mine, theirs, strict=True)),
-        speed=_speed(curve, other_curve),
-        speed_low=slowest,
-        speed_high=fastest,
-        evaluations_needed=reached(curve, other_curve[-1][1]),
+        speed=_speed(_points(mine, budget), _points(theirs, budget)),
         regret=fmean(result.regret for result in mine),
         oracle_regret=fmean(result.final for result in best) - final if best else None,
-        at_root=fmean(result.recommended == 0 for result in mine),
         stuck=fmean(result.stuck for result in mine),
         cut_short=fmean(result.ended not in _FULL for result in mine),
         agents=fmean(result.agents for result in mine),
         expansions=fmean(result.expansions for result in mine),
-        decision_ms=fmean(result.decision_ms for result in mine),
         root=fmean(result.root for result in mine),
         curve=_mean_curve(mine),
     )
@@ -161,10 +140,6 @@ def _standing(name: tuple[str, str], budget: int, own: Rows, other: Rows, oracle
 
 def _all(rows: Rows) -> list[Result]:
     return [result for row in rows for result in row]
-
-
-def _mean(row: Sequence[Result]) -> float:
-    return fmean(result.final for result in row)
 
 
 def _won(difference: float) -> float:
@@ -185,30 +160,6 @@ def _points(results: Sequence[Result], budget: int) -> list[tuple[float, float]]
     start = fmean(result.root for result in results)
     spent = (share * budget for share in SHARES)
     return [(0.0, start), *zip(spent, _mean_curve(results), strict=True)]
-
-
-def _speed_interval(own: Rows, other: Rows, budget: int) -> tuple[float | None, float | None]:
-    worlds = len(own)
-    if worlds < 2:
-        return None, None
-    draws = np.random.default_rng(0).multinomial(worlds, [1 / worlds] * worlds, size=RESAMPLES) / worlds
-    spent = [x for x, _ in _points(own[0], budget)]
-    curves = (draws @ _scores(rows, budget) for rows in (own, other))
-    pairs = zip(*(curve.tolist() for curve in curves), strict=True)
-    speeds = [
-        _speed(list(zip(spent, mine, strict=True)), list(zip(spent, theirs, strict=True)))
-        for mine, theirs in pairs
-    ]
-    finite = [speed for speed in speeds if speed is not None]
-    if len(finite) < RESAMPLES:
-        return None, None
-    low, high = np.quantile(finite, [0.025, 0.975]).tolist()
-    return low, high
-
-
-def _scores(rows: Rows, budget: int) -> NDArray[np.float64]:
-    """Return each world's mean curve; shape (worlds, points)."""
-    return np.array([[score for _, score in _points(row, budget)] for row in rows])
 
 
 def _speed(own: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> float | None:

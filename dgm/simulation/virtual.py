@@ -25,8 +25,8 @@ from dgm.domain import (
 )
 from dgm.errors import Infrastructure
 from dgm.search.orders import EvaluateOrder, ExpandOrder, Order
-from dgm.simulate.chances import key_of
-from dgm.simulate.world import Latent, Step, World
+from dgm.simulation.chances import key_of
+from dgm.simulation.world import Latent, Step, World
 
 T = TypeVar("T")
 

@@ -1,7 +1,6 @@
 """A study: every policy in every world, so that all comparisons are paired; performed on all cores, saved as CSV."""
 
 import csv
-import fcntl
 import hashlib
 import multiprocessing
 import os
@@ -15,7 +14,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -24,12 +22,14 @@ from typing import IO
 from pydantic import TypeAdapter, ValidationError
 
 import dgm.policies
-import dgm.simulate
+import dgm.simulation
 from dgm.errors import DgmError, Infrastructure, UserError
+from dgm.plugins import find_installed
+from dgm.policies.registry import PARTS
 from dgm.references import is_reference
-from dgm.simulate.families import FAMILIES, OPERATORS, check_family
-from dgm.simulate.policies import check_policy
-from dgm.simulate.trial import SHARES, Result, Trial, perform, quiet
+from dgm.simulation.families import FAMILIES, OPERATORS, check_family
+from dgm.simulation.policies import check_policy
+from dgm.simulation.trial import Result, Trial, perform, quiet
 
 MAX_WORKERS = 256
 """As in ``Settings.workers``."""
@@ -67,18 +67,15 @@ class Study:
             check_family(family)
             for policy in self.policies:
                 check_policy(policy, family)
-        for name, wrong, expected in (
-            ("budget", self.budget < 1, "1 evaluation or more"),
-            ("expansion_cost", not 0 <= self.expansion_cost < float("inf"), "0 or more evaluations"),
-            ("workers", not 1 <= (self.workers or 1) <= MAX_WORKERS, f"from 1 to {MAX_WORKERS}"),
-            ("failures", not 0 <= self.failures < 1, "a share from 0 to below 1"),
+        most = 1 if OPERATORS in self.families else MAX_WORKERS  # time is spent in the family "operators"
+        for name, right, expected in (
+            ("budget", self.budget >= 1, "1 evaluation or more"),
+            ("expansion_cost", 0 <= self.expansion_cost < float("inf"), "0 or more evaluations"),
+            ("workers", self.workers is None or 1 <= self.workers <= most, f"from 1 to {most}"),
+            ("failures", 0 <= self.failures < 1, "a share from 0 to below 1"),
         ):
-            if wrong or (name == "workers" and self.workers == 0):
-                raise UserError(f"{name} {getattr(self, name)}: must be {expected}")
-        if OPERATORS in self.families and (self.workers or 1) > 1:
-            raise UserError(
-                f"workers {self.workers}: in the family '{OPERATORS}' time is spent, so there is one worker"
-            )
+            if not right:
+                raise UserError(f"must be {expected}, not {getattr(self, name)}", argument=name)
 
     def trial(self, policy: str, family: str, world: int) -> Trial:
         """Return the trial of a policy in a world."""
@@ -104,8 +101,8 @@ def carry_out(study: Study, jobs: int, on_trial: OnTrial, file: Path | None = No
 
     Raises:
         DgmError: a trial failed; the message says which and how.
-        UserError: the file cannot be written, another process is writing it, or it holds something else.
-        Infrastructure: a process died.
+        UserError: the file cannot be written, or holds something else.
+        Infrastructure: a process died, or the disk is full.
     """
     trials = list(dict.fromkeys(study.trials()))
     with _saved(file) as (known, save):
@@ -201,21 +198,17 @@ def _saved(file: Path | None) -> Iterator[tuple[dict[Trial, Result], Callable[[T
     """Open a CSV file of trials; yield the known results, and a function that adds one and appends it.
 
     Raises:
-        UserError: the file cannot be written, another process is writing it, or it holds something else.
+        UserError: the file cannot be written, or holds something else.
     """
     known: dict[Trial, Result] = {}
     if file is None:
         yield known, known.__setitem__
         return
     try:
-        opened = file.open("a+", encoding="utf-8", newline="")
+        table = file.open("a+", encoding="utf-8", newline="")
     except OSError as error:
         raise UserError(f"{file}: cannot be written: {error.strerror}") from error
-    with opened as table:
-        try:
-            fcntl.flock(table, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"{file}: another study is writing it; wait, or choose another file") from error
+    with table:
         _read(file, table, known)
         writer = csv.writer(table, lineterminator="\n")
         if table.seek(0, os.SEEK_END) == 0:
@@ -223,10 +216,9 @@ def _saved(file: Path | None) -> Iterator[tuple[dict[Trial, Result], Callable[[T
 
         def save(trial: Trial, result: Result) -> None:
             known[trial] = result
-            row = {"version": code_version(trial.policy), **asdict(trial), **asdict(result)}
-            row["curve"] = " ".join(map(repr, result.curve))
+            row = {**asdict(trial), **asdict(result), "curve": " ".join(map(repr, result.curve))}
             try:
-                writer.writerow(row.values())
+                writer.writerow([code_version(trial.policy), *row.values()])
                 table.flush()
             except OSError as error:
                 raise Infrastructure(error.errno, f"cannot write {file}: {error.strerror}") from error
@@ -239,45 +231,35 @@ def _read(file: Path, table: IO[str], known: dict[Trial, Result]) -> None:
     table.seek(0)
     content = table.read()
     complete = content[: content.rfind("\n") + 1]
-    header = ",".join(COLUMNS) + "\n"
-    if content and not complete.startswith(header):
-        raise UserError(f"{file}: is not a table of simulated trials; choose another file")
+    if content and not complete.startswith(",".join(COLUMNS) + "\n"):
+        raise UserError(f"{file}: is not a table of simulated searches; choose another file")
     for number, row in enumerate(csv.DictReader(complete.splitlines()), 2):
         try:
             trial = _TRIAL.validate_python({field.name: row[field.name] for field in fields(Trial)})
-            result = _RESULT.validate_python(
-                {field.name: row[field.name] for field in fields(Result)} | {"curve": row["curve"].split()}
-            )
-            if len(result.curve) != len(SHARES):
-                raise ValueError("curve")
-            if row["version"] == code_version(trial.policy):
-                known[trial] = result
-        except (ValidationError, ValueError, AttributeError, UserError) as error:
-            if isinstance(error, UserError):
-                continue  # a policy that is not available here
-            raise UserError(f"{file}:{number}: is not a row of a simulated trial") from error
+            values = {field.name: row[field.name] for field in fields(Result)}
+            result = _RESULT.validate_python(values | {"curve": row["curve"].split()})
+        except (ValidationError, AttributeError) as error:
+            raise UserError(f"{file}:{number}: is not a simulated search; choose another file") from error
+        if row["version"] == code_version(trial.policy):
+            known[trial] = result
     if len(complete) < len(content):
         table.truncate(len(complete.encode()))
 
 
 @cache
 def code_version(policy: str) -> str:
-    """Return a digest of what decides a trial: dgm's policies and worlds, and the files of a policy that is a plug-in.
+    """Return a digest of what decides a trial: dgm's policies and worlds, and the modules of a plug-in policy.
 
     Saved results are used again only for the same code.
     """
     files = [
         file
-        for package in (dgm.policies, dgm.simulate)
+        for package in (dgm.policies, dgm.simulation)
         for file in Path(package.__path__[0]).rglob("*")
         if file.suffix in (".py", ".toml")
     ]
-    points = {
-        point.name: point.module
-        for group in entry_points().groups
-        if group.startswith("dgm.")
-        for point in entry_points(group=group)
-    }
+    groups = ["policies", *(group for group, _, _ in PARTS.values())]
+    points = {name: point.module for group in groups for name, point in find_installed(group).items()}
     for name in re.split(r"[+=]", policy):
         module = name.partition(":")[0] if is_reference(name) else points.get(name)
         spec = find_spec(module) if module else None

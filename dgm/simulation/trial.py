@@ -2,23 +2,21 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from random import Random
 
 from dgm.archive.events import ActionLost, ActionStarted, Recorded, RunStarted
 from dgm.archive.tree import Tree
 from dgm.config import LimitSettings, Settings
-from dgm.domain import SEED, Action, ActionId, AgentId, Born, Budget
+from dgm.domain import SEED, ActionId, AgentId, Born, Budget
 from dgm.protocols import Policy
 from dgm.search.loop import LoopHooks, Search
-from dgm.simulate import virtual
-from dgm.simulate.families import OPERATORS
-from dgm.simulate.policies import open_contender
-from dgm.simulate.virtual import Latents, Memory, SimulatedWorker, key_as_commit
-from dgm.simulate.world import World, mean_evaluation_s, open_world
+from dgm.simulation import virtual
+from dgm.simulation.families import OPERATORS
+from dgm.simulation.policies import open_contender
+from dgm.simulation.virtual import Memory, SimulatedWorker, key_as_commit
+from dgm.simulation.world import World, mean_evaluation_s, open_world
 
 SHARES = (1 / 64, 1 / 32, *(n / 16 for n in range(1, 17)))
 """Shares of the budget at which the curve is read."""
@@ -30,7 +28,7 @@ class Trial:
     """The parameters of a trial; equal trials have equal results."""
 
     policy: str
-    """As in ``dgm.simulate.policies``."""
+    """As in ``dgm.simulation.policies``."""
     family: str
     seed: int
     """Of the world, and of the policy's decisions."""
@@ -67,11 +65,6 @@ class Result:
     """Why the search was over."""
     hours: float
     """Of virtual time."""
-    decisions: int
-    decision_ms: float
-    """Processor time of the policy, per decision."""
-    processor_s: float
-    """Processor time of the whole trial."""
 
     @property
     def area(self) -> float:
@@ -90,48 +83,22 @@ class Result:
         return self.recommended == SEED and self.best > self.root
 
 
-class Timed:
-    """A policy whose decisions are counted and timed."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.name = policy.name
-        self.keeps_state = policy.keeps_state
-        self.decisions = 0
-        self.seconds = 0.0
-        self._policy = policy
-
-    def next(self, tree: Tree, rng: Random) -> Action | None:
-        """Return the policy's action, counted and timed."""
-        began = time.process_time()
-        action = self._policy.next(tree, rng)
-        self.seconds += time.process_time() - began
-        self.decisions += 1
-        return action
-
-    def observe(self, event: Recorded) -> None:
-        """Pass the event to the policy, and time that."""
-        began = time.process_time()
-        self._policy.observe(event)
-        self.seconds += time.process_time() - began
-
-
 class Watcher:
-    """A listener to all events that reads the recommendation at each share of the budget."""
+    """A listener to all events that reads the recommended agent's true score at each share of the budget."""
 
-    def __init__(self, tree: Tree, score: Callable[[], float], trial: Trial) -> None:
+    def __init__(self, trial: Trial, tree: Tree, score: Callable[[], float]) -> None:
         self.curve: list[float] = []
+        self.failed = 0
+        self._trial = trial
         self._tree = tree
         self._score = score
-        self._cost = trial.expansion_cost
-        self._by_time = trial.family == OPERATORS
         self._marks = [share * trial.budget for share in SHARES] + [float("inf")]
-        self.failed = 0
 
     def __call__(self, recorded: Recorded) -> None:
         """Take note of one event."""
         if isinstance(recorded.event, ActionStarted):
             return
-        # A final loss is not counted: it only says that the action is given up after its last failure.
+        # A final loss is not counted: it only says that the action is abandoned after its last failure.
         if isinstance(recorded.event, ActionLost) and not recorded.event.final:
             self.failed += 1
         spent = self._spent()
@@ -144,9 +111,11 @@ class Watcher:
     def _spent(self) -> float:
         """Return the spend so far, in evaluations."""
         tree = self._tree
-        if self._by_time:
+        if self._trial.family == OPERATORS:
             return tree.wall_seconds / mean_evaluation_s()
-        return tree.evaluations + self._cost * (tree.expansions_begun - tree.expansions_in_flight)
+        return tree.evaluations + self._trial.expansion_cost * (
+            tree.expansions_begun - tree.expansions_in_flight
+        )
 
 
 def perform(trial: Trial, policy: Policy | None = None) -> Result:
@@ -159,32 +128,48 @@ def perform(trial: Trial, policy: Policy | None = None) -> Result:
     Raises:
         UserError: there is no such policy or family, or a number is out of range.
     """
-    began = time.process_time()
     world = world_of(trial)
-    named = open_contender(trial.policy, world)
+    named, recommend = open_contender(trial.policy, world)
+    policy = policy or named
     # In a simulated world children die by its odds alone, so stillbirths in a row predict nothing and end no search.
     settings = Settings(seed=trial.seed, workers=trial.workers, limits=LimitSettings(stillborn_in_a_row=0))
-    timed = Timed(policy or named.policy)
     # With one worker nothing else happens during an action, so no action needs to wait.
     wait = virtual.pass_time if trial.workers == 1 else asyncio.sleep
 
     async def session() -> Result:
-        memory = Memory(keep=timed.keeps_state)
+        memory = Memory(keep=policy.keeps_state)
         tree = memory.tree
         worker = SimulatedWorker(world, tree, wait)
+
+        def score(agent: AgentId) -> float:
+            return world.true_score(worker.latents.of(tree.agents[agent]))
+
         memory.append(RunStarted(budget_of(trial), world.tasks))
         born = Born((), SEED_OPERATOR, key_as_commit(world.root(), ()), "")
         memory.append(memory.birth(ActionId(0), born))
-        judge = _Judge(tree, worker.latents, world, lambda: named.recommend(tree))
-        watcher = Watcher(tree, judge.recommended_score, trial)
+        watcher = Watcher(trial, tree, lambda: score(recommend(tree)))
         hooks = LoopHooks(watcher, clock=virtual.clock, open_watch=None)
         start = virtual.clock()
-        over = await Search(memory, timed, worker, settings, hooks).go()
-        hours = (virtual.clock() - start) / 3600
-        return _result(judge, watcher, timed, over.reason.value, hours)
+        over = await Search(memory, policy, worker, settings, hooks).go()
+        recommended = recommend(tree)
+        final = score(recommended)
+        return Result(
+            final=final,
+            # A search that ended early keeps its final score for the rest of the curve.
+            curve=(*watcher.curve, *[final] * (len(SHARES) - len(watcher.curve))),
+            root=score(SEED),
+            best=max(score(agent.id) for agent in tree.agents),
+            recommended=recommended,
+            depth=tree.depth(recommended),
+            agents=len(tree.agents),
+            expansions=tree.expansions_begun,
+            evaluations=tree.evaluations,
+            failed=watcher.failed,
+            ended=over.reason.value,
+            hours=(virtual.clock() - start) / 3600,
+        )
 
-    result = virtual.run(session())
-    return replace(result, processor_s=time.process_time() - began)
+    return virtual.run(session())
 
 
 def world_of(trial: Trial) -> World:
@@ -202,43 +187,3 @@ def budget_of(trial: Trial) -> Budget:
 def quiet() -> None:
     """Keep the loop from reporting simulated failures like real ones: log only errors of ``dgm.search``."""
     logging.getLogger("dgm.search").setLevel(logging.ERROR)
-
-
-class _Judge:
-    """The true scores of agents, which no policy may know."""
-
-    def __init__(self, tree: Tree, latents: Latents, world: World, recommend: Callable[[], AgentId]) -> None:
-        self.tree = tree
-        self.recommend = recommend
-        self._latents = latents
-        self._world = world
-
-    def score(self, agent: AgentId) -> float:
-        return self._world.true_score(self._latents.of(self.tree.agents[agent]))
-
-    def recommended_score(self) -> float:
-        return self.score(self.recommend())
-
-
-def _result(judge: _Judge, watcher: Watcher, timed: Timed, ended: str, hours: float) -> Result:
-    tree = judge.tree
-    recommended = judge.recommend()
-    final = judge.score(recommended)
-    return Result(
-        final=final,
-        # A search that ended early keeps its final score for the rest of the curve.
-        curve=(*watcher.curve, *[final] * (len(SHARES) - len(watcher.curve))),
-        root=judge.score(SEED),
-        best=max(judge.score(agent.id) for agent in tree.agents),
-        recommended=recommended,
-        depth=tree.depth(recommended),
-        agents=len(tree.agents),
-        expansions=tree.expansions_begun,
-        evaluations=tree.evaluations,
-        failed=watcher.failed,
-        ended=ended,
-        hours=hours,
-        decisions=timed.decisions,
-        decision_ms=1000 * timed.seconds / max(timed.decisions, 1),
-        processor_s=0.0,
-    )

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dgm.domain import TaskId
 from dgm.protocols import Needs
-from dgm.simulate.chances import between, key_of, log_normal, normal, pair, uniform, uniforms
-from dgm.simulate.families import OPERATORS, Dynamics, draw_dynamics
+from dgm.simulation.chances import between, key_of, log_normal, normal, pair, uniform, uniforms
+from dgm.simulation.families import OPERATORS, Dynamics, draw_dynamics
 
 FULL = 500
 """Tasks of the full benchmark, on which the true score is defined: as many as SWE-bench Verified has."""
@@ -131,9 +131,7 @@ class World:
 
     def stillborn(self, child: Latent, operator: str) -> bool:
         """Return whether the operator's child dies at birth."""
-        return (
-            operator in self.laws and uniform(child.key, b"stillborn") < self.laws[operator].stillborn
-        )
+        return operator in self.laws and uniform(child.key, b"stillborn") < self.laws[operator].stillborn
 
     def probabilities(self, agent: Latent) -> Floats:
         """Return for every task the chance that one attempt of a working agent resolves it; shape (``FULL``,)."""
@@ -277,9 +275,7 @@ class World:
         for number, key in enumerate(future):
             left = len(future) - number
             if left <= HORIZON:
-                prospects = [
-                    self.prospect(*member, left) for member in zip(members, children, strict=True)
-                ]
+                prospects = [self.prospect(*member, left) for member in zip(members, children, strict=True)]
             chosen = max(range(len(members)), key=prospects.__getitem__)
             child = self._make(key, (members[chosen],), children[chosen], self.dynamics)
             children[chosen] += 1
