@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs consoles perf policy-tables example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs consoles perf example real-example pictures clean
 
 setup: $(READY)
 
@@ -134,10 +134,6 @@ consoles: $(READY) sandbox
 
 perf: $(READY) sandbox $(MODEL_VENV)/.ready
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
-
-# Performs only what docs/policies/ holds no result for, or none of the code of now; from nothing, hours.
-policy-tables: $(READY)
-	$(BIN)/python docs/policies/tables.py
 
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox

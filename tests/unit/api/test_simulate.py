@@ -23,6 +23,15 @@ def test_policies_meet_the_same_worlds(tmp_path):
     assert dgm.simulate(policies=["random"], csv=file, **SMALL) == view
 
 
+def test_a_policy_of_a_module_is_compared(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "policy_for_simulate.py").write_text(
+        "from dgm.policies.composed import Composition\nMINE = Composition('hgm', 'greedy', 'hgm', 'random')\n"
+    )
+    view = dgm.simulate(policies=["policy_for_simulate:MINE"], **SMALL)
+    assert [row["policy"] for row in view.table] == ["policy_for_simulate:MINE", "greedy"]
+
+
 @pytest.mark.starts_processes
 def test_a_search_is_recorded_where_a_loop_runs(tmp_path):
     async def in_a_notebook():
