@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 SEED   ?= 4
 DEMO   := demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs consoles perf example real-example pictures clean
+.PHONY: setup sandbox demo check test test-fast mutants test-docker test-all test-agents test-templates test-model test-ray wheel-check docs perf example real-example pictures clean
 
 setup: $(READY)
 
@@ -122,15 +122,11 @@ test-all: test test-docker test-model test-ray
 wheel-check: $(READY)
 	$(BIN)/python tests/packaging/wheel_check.py
 
-# The documentation as a site in dist/site; a link that leads nowhere ends it.
+# The documentation as a site in dist/site, with a generated reference; a link that leads nowhere ends it.
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "look at dist/site/index.html"
-
-# Performs the commands that documents show, a search of some minutes among them, and puts in what they print.
-consoles: $(READY) sandbox
-	$(BIN)/python docs/console/make_blocks.py
 
 perf: $(READY) sandbox $(MODEL_VENV)/.ready
 	for script in tests/perf/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
