@@ -154,13 +154,12 @@ real-example: $(READY) sandbox $(MODEL_VENV)/.ready
 	$(BIN)/dgm archive pack dist/real-example/real archive/example/real.dgm
 	rm -rf dist/real-example
 
-# The browser's screens for docs/browser.md and the page for docs/report.md; look at them before they are committed.
+# The browser's screens for docs/results.md; look at them before they are committed.
 pictures: $(READY) sandbox
 	$(BIN)/python -m tests.tui.pictures
 	$(BIN)/python -m tests.report_pictures
 	mkdir -p dist/captures
 	DGM_CAPTURES=dist/captures $(BIN)/pytest -q tests/e2e/test_browse_live.py
-	$(BIN)/python -m tests.tui.document dist/captures
 
 clean:
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

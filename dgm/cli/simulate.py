@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING
 
@@ -45,9 +46,12 @@ def show(view: Simulation) -> None:
     count = "1 world" if len(view.worlds) == 1 else f"{len(view.worlds)} worlds"
     rows = sorted((s for s in view.standings if s.family == overall), key=lambda s: (-s.final, s.policy))
     title = f"{overall}: {count} each, budget {view.budget}, expansion cost {view.expansion_cost:g}{workers}"
-    table = _new_table(title, COLUMNS)
+    has_oracle = any(standing.oracle_regret is not None for standing in rows)
+    shown = [number for number, name in enumerate(COLUMNS) if has_oracle or name != "to oracle"]
+    table = _new_table(title, [COLUMNS[number] for number in shown])
     for standing in rows:
-        table.add_row(*_cells(standing))
+        cells = _cells(standing)
+        table.add_row(*(cells[number] for number in shown))
     out.print(table)
     if overall == MEAN:
         final = {(s.policy, s.family): f"{s.final:.3f}" for s in view.standings}
@@ -62,7 +66,7 @@ def show(view: Simulation) -> None:
     out.print(LEGEND.format(reference=view.reference), markup=False)
 
 
-def _new_table(title: str, columns: tuple[str, ...]) -> Table:
+def _new_table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, box=SIMPLE, title_justify="left", padding=(0, 1, 0, 0))
     for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number else "left", no_wrap=True)

@@ -21,6 +21,7 @@ from dgm.simulation.trial import Trial, perform, quiet
 
 ONE = ("--policy", "hgm", "--family", "drift", "--worlds", "7:8", "--budget", "40")
 
+
 def test_policies_are_compared_and_printed(dgm):
     words = ("simulate", "--policy", "random", "--family", "drift", "--family", "broken")
     small = (*words, "--worlds", "2", "--budget", "30")

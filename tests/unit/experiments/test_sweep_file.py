@@ -1,6 +1,5 @@
 """What the file of a sweep may say, which runs it stands for, and what is said of a wrong one."""
 
-import re
 import shlex
 import shutil
 from pathlib import Path
@@ -163,13 +162,3 @@ def test_a_file_that_gives_a_begun_run_other_settings_is_refused(tmp_path):
         check_unchanged(tmp_path / "try.toml", before, run)
         with pytest.raises(UserError, match=r"budget\.evaluations is 9, but run .* was begun with 8"):
             check_unchanged(tmp_path / "try.toml", changed, run)
-
-
-def test_the_files_in_the_document_are_sweeps(tmp_path):
-    document = (Path(__file__).parents[3] / "docs" / "sweeps.md").read_text()
-    first, second = re.findall(r"```toml\n(.*?)```", document, re.DOTALL)
-    runs = planned(tmp_path, first, "policies.toml")
-    assert [run.name for run in runs][:2] == ["policies-lineage-1", "policies-hgm-1"]
-    assert {run.seed for run in runs} == {1, 2, 3}
-    both = planned(tmp_path, first.partition("[grid]")[0] + second)
-    assert {run.variant for run in both} == {"plain", "crossover"}
