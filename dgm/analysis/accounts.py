@@ -218,13 +218,14 @@ def account_of(run: Run, agent: AgentId, *, whole: bool) -> AgentAccount:
             purposes[action] = Purpose.UNFINISHED if action in unfinished else Purpose.STILLBORN
     if tree.agents[agent].parents:
         purposes[tree.agents[agent].action] = Purpose.MAKING
-    calls = _read_calls(run, sorted(purposes))
+    calls = read_usage(run, sorted(purposes))
     return AgentAccount(
         [ActionLine(action, purposes[action], calls.get(action, {})) for action in sorted(purposes)]
     )
 
 
-def _read_calls(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
+def read_usage(run: Run, actions: Sequence[ActionId]) -> Mapping[ActionId, Mapping[RoleAndModel, Usage]]:
+    """Return the usage of some actions over all their tries; actions without calls are left out."""
     found: dict[ActionId, dict[RoleAndModel, Usage]] = {}
     rows = run.store.query(_CALLS.format(which=_OF_ACTIONS), (run.tree.seq, json.dumps(actions)))
     for action, role, model, *counts in rows:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from dgm.analysis.given_up import count_given_up
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.config import PolicySettings
-from dgm.domain import AgentId, Tally
+from dgm.domain import AgentId, Evaluate, Tally
 from dgm.errors import UserError
 from dgm.stats import lower_bound
 
@@ -46,7 +45,7 @@ def find_best(run: Run) -> BestAgent:
 def rate_best(tree: Tree, agent: AgentId) -> BestAgent:
     """Return the tree's verdicts on ``agent``, which must be the recommended one."""
     own = tree.own(agent)
-    return BestAgent(agent, own, lower_bound(own), count_given_up(tree, agent))
+    return BestAgent(agent, own, lower_bound(own), count_abandoned(tree, agent))
 
 
 def best_of(run: Run) -> AgentId:
@@ -71,3 +70,13 @@ def best_in(run: Run, tree: Tree) -> AgentId:
         return best_agent(policy, tree)
     except (UserError, ValidationError):
         return best_belief(tree)
+
+
+def count_abandoned(tree: Tree, agent: AgentId) -> int:
+    """Count an agent's tasks without a verdict whose evaluation failed too often to be tried again."""
+    missing = {task for task, verdict in tree.verdicts(agent).items() if verdict is None}
+    if missing:
+        for what in (*tree.pending.values(), *tree.to_redo().values()):
+            if isinstance(what, Evaluate) and what.agent == agent:
+                missing.discard(what.task)
+    return len(missing)

@@ -1,0 +1,365 @@
+"""Agents of a run: their tree, one of them in full, its lineage, and the difference between two."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import ConfigDict, Field
+
+from dgm.analysis.accounts import Accounts, AgentAccount, Purpose
+from dgm.analysis.best import best_of, count_abandoned
+from dgm.analysis.lineage import Lineage
+from dgm.archive.events import ActionStarted, AgentBorn
+from dgm.archive.history import LIVING, evaluations_of, state
+from dgm.archive.run import Run
+from dgm.archive.tree import Tree
+from dgm.domain import Agent, AgentId, Cost, Evaluate, Evaluation, Expand, Usage
+from dgm.policies.limits import BARREN
+from dgm.stats import lower_bound
+from dgm.views.progress import agent_of
+from dgm.views.values import DeltaView, SpendView, TallyView, UsageView, View
+
+
+class AgentState(StrEnum):
+    """What an agent is doing now."""
+
+    WAITING = "waiting"
+    """A child of the agent waits for the user's approval."""
+    EXPANDING = "expanding"
+    """A child of the agent is being made."""
+    EVALUATING = "evaluating"
+    IDLE = "idle"
+    BARREN = "barren"
+    """The agent gets no more children: too many in a row were stillborn."""
+
+
+class AgentRow(View):
+    """An agent in a list or a tree."""
+
+    agent: int
+    """Its id; the seed is 0."""
+    parents: tuple[int, ...]
+    """The lineage parent first; empty for a seed."""
+    children: tuple[int, ...]
+    depth: int
+    """Steps to the seed along first parents."""
+    commit: str
+    """Its commit in the run's ``agents.git``."""
+    operator: str
+    """The operator that made it; ``seed`` for a seed."""
+    aim: str
+    """The weakness that the operator set out to fix, in one word; empty if it named none."""
+    rationale: str
+    """Why it was made, in the words of an agent or a model."""
+    own: TallyView
+    """Its graded evaluations on the search tasks."""
+    clade: TallyView
+    """Those of the agent and all its descendants; their rate estimates its CMP (arXiv:2510.21614, section 3)."""
+    lower_bound: float
+    """The rate that it exceeds with a probability of 99 %: 1st percentile of Beta(1 + resolved, 1 + unresolved)."""
+    abandoned: int
+    """Tasks without a verdict because every evaluation failed for infrastructure reasons."""
+    delta: DeltaView | None
+    """Difference to the first parent; None without a common graded task."""
+    state: AgentState
+    best: bool
+    """Whether the policy recommends it."""
+
+
+class AttemptView(View):
+    """One evaluation of an agent."""
+
+    action: int
+    agent: int
+    task: str
+    attempt: int
+    """Number of the attempt at this task, from 1."""
+    verdict: str
+    """``resolved``, ``unresolved`` or ``invalid``."""
+    reason: str
+    score: float
+    """1 if resolved, otherwise the share of the tests that had to start passing and did."""
+    seconds: float
+    cost: SpendView
+    """Usage over all tries of the action."""
+    traces: dict[str, str]
+    """Name → digest of what is stored: ``patch``, ``log``, ``tests``."""
+
+    @classmethod
+    def of(cls, action: int, evaluation: Evaluation, by: Mapping[tuple[str, str], Usage]) -> Self:
+        """Return the view of an evaluation whose model calls used ``by``."""
+        return cls(**attempt_fields(action, evaluation, by))
+
+
+class TreeView(View):
+    """All agents of a run. Parents come before their children."""
+
+    run: str
+    folder: str
+    state: str
+    """``running``, ``paused``, ``interrupted``, or how the run ended."""
+    best: int | None
+    """The recommended agent; None without an agent."""
+    agents: tuple[AgentRow, ...]
+    """An agent's id is its index."""
+
+    @classmethod
+    def load(cls, run: Run, best: AgentId | None = None) -> Self:
+        """Read the tree as far as the run's log is folded.
+
+        Args:
+            run: the run.
+            best: the recommended agent if it is known already; finding it can take seconds in a long run.
+        """
+        tree = run.tree
+        best = best_of(run) if best is None and tree.agents else best
+        states = agent_states(run)
+        rows = tuple(row_of(tree, agent, best, states) for agent in tree.agents)
+        return cls(run=run.name, folder=str(run.folder), state=state(run), best=best, agents=rows)
+
+
+class RefusalView(View):
+    """A request of an agent that the gateway refused or changed."""
+
+    code: str
+    message: str
+    times: int
+    action: int
+    """The first action that made it."""
+
+
+class ActionSpend(View):
+    """Usage of one action."""
+
+    action: int
+    purpose: Purpose
+    by: SpendView
+
+
+class AccountView(View):
+    """Usage of one agent, by purpose."""
+
+    making: UsageView
+    """The expansion that created the agent."""
+    evaluating: UsageView
+    stillborn: UsageView
+    """Expansions of the agent without a child."""
+    unfinished: UsageView
+    """Expansions of the agent that may still give a child."""
+    total: SpendView
+    clade: UsageView
+    """Usage of the agent and all its descendants."""
+    actions: tuple[ActionSpend, ...]
+
+    @classmethod
+    def of(cls, account: AgentAccount, clade: Usage) -> Self:
+        """Return the view of an account."""
+        return cls(
+            **{purpose.value: UsageView.of(account.of(purpose)) for purpose in Purpose},
+            total=SpendView.by_role(account.by),
+            clade=UsageView.of(clade),
+            actions=tuple(
+                ActionSpend(action=line.action, purpose=line.purpose, by=SpendView.by_role(line.by))
+                for line in account.lines
+            ),
+        )
+
+
+class MakingView(View):
+    """How an agent was made."""
+
+    action: int
+    """The expansion; 0 for a seed."""
+    shown: tuple[int, ...]
+    """Other agents whose source and verdicts the operator could see."""
+    evidence: tuple[int, ...]
+    """Evaluations (actions) whose traces the operator could see."""
+    case: int | None
+    """The one evaluation that the child was made for."""
+    seconds: float
+    vetting: dict[str, float]
+    """Vetting stage → seconds."""
+    offered: int
+    """Number of files of evidence that the operator could read."""
+    read: dict[str, int]
+    """File of evidence → lines that the operator read."""
+    statement: str | None
+    """The general statement that the operator wrote about the failure."""
+    traces: dict[str, str]
+
+
+class AgentView(AgentRow):
+    """One agent in full."""
+
+    run: str
+    making: MakingView
+    spend: AccountView
+    refusals: tuple[RefusalView, ...]
+    """The most frequent first."""
+    evaluations: tuple[AttemptView, ...]
+    """In the order of their verdicts."""
+
+    @classmethod
+    def load(cls, run: Run, agent: Agent) -> Self:
+        """Read an agent with its evaluations and what they cost.
+
+        Raises:
+            ArchiveCorrupt: a trace of its making is damaged.
+        """
+        accounts = Accounts(run)
+        return cls(
+            **row_fields(run.tree, agent, best_of(run), agent_states(run)),
+            run=run.name,
+            making=read_making(run, agent),
+            spend=AccountView.of(accounts.of(agent.id), accounts.clade(agent.id)),
+            refusals=tuple(
+                RefusalView.model_validate(refusal, from_attributes=True)
+                for refusal in accounts.refusals(agent.id)
+            ),
+            evaluations=tuple(
+                AttemptView.of(action, evaluation, accounts.action(action))
+                for action, evaluation in evaluations_of(run, agent.id).items()
+            ),
+        )
+
+
+class LineageStep(AgentRow):
+    """One agent of a lineage."""
+
+    patch: str
+    """Diff of its source against the first parent's; empty for a seed."""
+
+
+class LineageView(View):
+    """The agents from a seed to one agent along first parents."""
+
+    run: str
+    agent: int
+    lineage: tuple[LineageStep, ...]
+    """The seed comes first."""
+
+    @classmethod
+    def load(cls, run: Run, agent: AgentId) -> Self:
+        """Read a lineage."""
+        best, states = best_of(run), agent_states(run)
+        steps = tuple(
+            LineageStep(**row_fields(run.tree, step.agent, best, states), patch=decode(step.patch))
+            for step in Lineage(run.tree, agent).steps(run)
+        )
+        return cls(run=run.name, agent=agent, lineage=steps)
+
+
+class DiffView(View):
+    """What the source of one agent changes against another's."""
+
+    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+    run: str
+    base: int = Field(alias="from")
+    """The agent before the change."""
+    agent: int = Field(alias="to")
+    """The agent after the change."""
+    patch: str
+    """Unified diff as git writes it."""
+
+    @classmethod
+    def load(cls, run: Run, agent: Agent, base: Agent | None = None) -> Self:
+        """Compare two agents; ``base`` is the first parent by default (a seed is compared with itself)."""
+        base = base or run.tree.agents[agent.parents[0] if agent.parents else agent.id]
+        patch = run.repository.diff(base.commit, agent.commit)
+        return cls(run=run.name, patch=decode(patch), **{"from": base.id, "to": agent.id})
+
+
+def decode(data: bytes) -> str:
+    """Return stored text; invalid UTF-8 is replaced."""
+    return data.decode("utf-8", "replace")
+
+
+def row_of(tree: Tree, agent: Agent, best: AgentId | None, states: Mapping[AgentId, AgentState]) -> AgentRow:
+    """Return an agent's row."""
+    return AgentRow(**row_fields(tree, agent, best, states))
+
+
+def row_fields(
+    tree: Tree, agent: Agent, best: AgentId | None, states: Mapping[AgentId, AgentState]
+) -> dict[str, Any]:
+    """Return the fields of an ``AgentRow``."""
+    own = tree.own(agent.id)
+    return {
+        "agent": agent.id,
+        "parents": agent.parents,
+        "children": tuple(tree.children(agent.id)),
+        "depth": tree.depth(agent.id),
+        "commit": agent.commit,
+        "operator": agent.operator,
+        "aim": tree.aim(agent.id),
+        "rationale": agent.rationale,
+        "own": TallyView.of(own),
+        "clade": TallyView.of(tree.clade(agent.id)),
+        "lower_bound": lower_bound(own),
+        "abandoned": count_abandoned(tree, agent.id),
+        "delta": DeltaView.between(tree, agent.parents[0], agent.id) if agent.parents else None,
+        "state": states.get(agent.id, AgentState.IDLE),
+        "best": agent.id == best,
+    }
+
+
+def agent_states(run: Run) -> Mapping[AgentId, AgentState]:
+    """Return what each agent that is not idle is doing now."""
+    tree = run.tree
+    states = {AgentId(agent): AgentState.BARREN for agent, count in enumerate(tree.barren) if count >= BARREN}
+    actions = tree.pending.values() if state(run) in LIVING else ()
+    for wanted, now in ((Evaluate, AgentState.EVALUATING), (Expand, AgentState.EXPANDING)):
+        states |= {agent_of(action): now for action in actions if isinstance(action, wanted)}
+    return states | {child.child.parents[0]: AgentState.WAITING for child in tree.waiting.values()}
+
+
+def attempt_fields(
+    action: int, evaluation: Evaluation, by: Mapping[tuple[str, str], Usage]
+) -> dict[str, Any]:
+    """Return the fields of an ``AttemptView``."""
+    return {
+        "action": action,
+        "agent": evaluation.agent,
+        "task": evaluation.task,
+        "attempt": evaluation.attempt + 1,
+        "verdict": evaluation.verdict.value,
+        "reason": evaluation.reason,
+        "score": evaluation.score,
+        "seconds": evaluation.cost.seconds,
+        "cost": SpendView.by_role(by),
+        "traces": dict(evaluation.cost.traces),
+    }
+
+
+def read_making(run: Run, agent: Agent) -> MakingView:
+    """Read how an agent was made.
+
+    Raises:
+        ArchiveCorrupt: a trace is missing or damaged.
+    """
+    from dgm.analysis.operator_accounts import stage_times
+
+    events = [item.event for item in run.store.events_of_action(agent.action)] if agent.parents else []
+    cost = next((event.cost for event in events if isinstance(event, AgentBorn)), Cost())
+    starts = [event.action for event in events if isinstance(event, ActionStarted)]
+    what = next((action for action in starts if isinstance(action, Expand)), None)
+    statement = cost.traces.get("statement")
+    return MakingView(
+        action=agent.action,
+        shown=what.shown if what else (),
+        evidence=what.evidence if what else (),
+        case=what.case or None if what else None,
+        seconds=cost.seconds,
+        vetting={stage: took.seconds for stage, took in stage_times(run, cost).items()},
+        offered=len(_read_json_trace(run, cost, "evidence")),
+        read={path: int(counts[0]) for path, counts in _read_json_trace(run, cost, "reading").items()},
+        statement=decode(run.traces.get(statement)) if statement else None,
+        traces=dict(cost.traces),
+    )
+
+
+def _read_json_trace(run: Run, cost: Cost, name: str) -> Mapping[str, Any]:
+    if name not in cost.traces:
+        return {}
+    with run.traces.reading(cost.traces[name]) as record:
+        return dict(record)

@@ -1,0 +1,152 @@
+"""Events of a run's log: as they are stored, with a sentence for those that a user wants to see."""
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Self
+
+from dgm.archive.changes import format_assignments
+from dgm.archive.codec import encode
+from dgm.archive.events import (
+    ActionLost,
+    AgentBorn,
+    AgentStillborn,
+    CallBooked,
+    CallRefused,
+    ChildProposed,
+    Event,
+    ModelLearned,
+    ModelNoted,
+    NoteKind,
+    Recorded,
+    RunChanged,
+    RunPaused,
+    RunStarted,
+    RunStopped,
+    TaskGraded,
+    VerdictWithdrawn,
+)
+from dgm.archive.run import Run
+from dgm.archive.selection import EventSelection
+from dgm.domain import Verdict
+from dgm.views.values import View
+
+
+class Level(StrEnum):
+    """How an event is meant, for its colour."""
+
+    GOOD = "good"
+    BAD = "bad"
+    WARNING = "warning"
+    INFO = "info"
+    DETAIL = "detail"
+    """Frequent events without a sentence: starts and answered model calls."""
+
+
+class EventView(View):
+    """One event of the log."""
+
+    seq: int
+    """Its number, from 1."""
+    at: float
+    """Unix time."""
+    kind: str
+    """Such as ``task_graded``."""
+    action: int | None
+    body: dict[str, Any]
+    """The stored JSON."""
+    level: Level
+    message: str
+    """What happened, in one sentence; empty for ``detail``. It can contain text of agents and models."""
+
+    @classmethod
+    def of(cls, recorded: Recorded) -> Self:
+        """Return the view of an event."""
+        kind, action, body = encode(recorded.event)
+        level, message = describe(recorded.event, recorded.at)
+        return cls(
+            seq=recorded.seq,
+            at=recorded.at,
+            kind=kind,
+            action=action,
+            body=json.loads(body),
+            level=level,
+            message=message,
+        )
+
+
+def read_events(run: Run, *, tail: int | None = None, follow: bool = False) -> Iterator[EventView]:
+    """Yield the events of a run, oldest first.
+
+    Args:
+        run: open for reading.
+        tail: only this many existing events, counted from the end.
+        follow: go on with new events until no process writes the run.
+    """
+    selection = EventSelection(tail=tail)
+    events = selection.follow(run.store, run.folder) if follow else selection.read(run.store)
+    return map(EventView.of, events)
+
+
+def describe(event: Event, at: float = 0.0) -> tuple[Level, str]:
+    """Return the level and the sentence of an event that happened at Unix time ``at``."""
+    match event:
+        case AgentBorn():
+            parents = f", child of {_list(event.parents)}" if event.parents else ""
+            return Level.GOOD, f"agent {event.id} was born{parents}: {event.rationale}"
+        case AgentStillborn(_, dead):
+            return Level.INFO, f"a child of {dead.parents[0]} was stillborn ({dead.stage}): {dead.reason}"
+        case ChildProposed(action, child):
+            return (
+                Level.WARNING,
+                f"child {action} of {_list(child.parents)} waits for approval: {child.rationale}",
+            )
+        case TaskGraded(_, graded):
+            level = {Verdict.RESOLVED: Level.GOOD, Verdict.UNRESOLVED: Level.BAD}.get(
+                graded.verdict, Level.WARNING
+            )
+            took = f"in {graded.cost.seconds:.1f} s"
+            return level, f"agent {graded.agent} {graded.verdict} {graded.task} {took}: {graded.reason}"
+        case VerdictWithdrawn(what=what, verdict=verdict, reason=reason):
+            which = f"verdict {verdict} of agent {what.agent} on {what.task}"
+            return Level.WARNING, f"{which} was withdrawn: {reason}"
+        case ActionLost(action, reason):
+            return Level.WARNING, f"action {action} was lost: {reason}"
+        case CallRefused(action, _, status, code, message):
+            request = f"a request of action {action} was " + (
+                f"refused ({code})" if status >= 400 else "changed"
+            )
+            return Level.WARNING, f"{request}: {message}"
+        case _:
+            return _describe_session(event, at)
+
+
+def _describe_session(event: Event, at: float) -> tuple[Level, str]:
+    match event:
+        case RunStarted(resumed=resumed):
+            return Level.INFO, "the run was resumed" if resumed else "the run started"
+        case RunChanged(settings):
+            return Level.WARNING, f"settings changed: {', '.join(format_assignments(settings))}"
+        case RunPaused(reason):
+            return Level.WARNING, f"paused until the provider answers again: {reason}"
+        case RunStopped(reason):
+            return Level.INFO, f"the run ended: {reason}"
+        case ModelLearned(model, _, words) if words:
+            return Level.WARNING, f"model {model}: {words}"
+        case ModelNoted(model, NoteKind.WAITS, words, until):
+            return (
+                Level.WARNING,
+                f"model {model} waits {max(until - at, 0.0):.0f} s for its provider: {words}",
+            )
+        case ModelNoted(model, _, words):
+            return Level.WARNING, f"model {model}: {words}"
+        case CallBooked(action, number, _, _, usage, True):
+            return Level.WARNING, (
+                f"call {number} of action {action} was cut off; its worst case of {usage.tokens:,} tokens is counted"
+            )
+        case _:
+            return Level.DETAIL, ""
+
+
+def _list(agents: tuple[int, ...]) -> str:
+    return " and ".join(map(str, agents))

@@ -1,0 +1,176 @@
+"""All runs of an archive: one row each; a damaged run is a row that says so and hides no other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from dgm.analysis.best import find_best
+from dgm.archive.container import SUFFIX
+from dgm.archive.finding import archive_folders
+from dgm.archive.overview import Overview, read_overview
+from dgm.archive.run import Run
+from dgm.errors import ArchiveCorrupt, DgmError, UserError
+from dgm.paths import NOT_RUNS
+from dgm.views.progress import BudgetUse, budget_uses
+from dgm.views.run import kind_of_run
+from dgm.views.values import TallyView, View
+
+MOST_EVENTS = 100_000
+"""Length of a log, in events, up to which the list finds the best agent; that folds the log."""
+_BROKEN = (DgmError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors that reading a file not written by dgm can cause."""
+
+
+class BestInList(View):
+    """The recommended agent of a run."""
+
+    agent: int
+    own: TallyView
+    lower_bound: float
+
+
+class ListSpend(View):
+    """The spend of a run."""
+
+    usd: float
+    tokens: int
+
+
+class RunRow(View):
+    """A run, a packed run, or a folder that should be one; unreadable values are None."""
+
+    run: str
+    """Its name, as commands take it."""
+    folder: str
+    kind: str | None = None
+    """``search``, ``simulation`` or ``replay``."""
+    state: str
+    """As in ``RunView``; or ``packed``, ``not a run``, ``damaged`` or ``unreadable``."""
+    problem: str | None = None
+    """Why something could not be read."""
+    pid: int | None = None
+    """The process that writes the run, if it can be seen from here."""
+    host: str | None = None
+    """The other host or container whose process writes the run, or may."""
+    written_here: bool | None = None
+    """Whether a process has written the run at this place; otherwise it was unpacked or copied."""
+    waiting: int | None = None
+    """Children that wait for the user's approval."""
+    created: float | None = None
+    """Unix time."""
+    last_event_at: float | None = None
+    """Unix time."""
+    events: int | None = None
+    benchmark: str | None = None
+    policy: str | None = None
+    seed: int | None = None
+    """Random seed."""
+    agents: int | None = None
+    evaluations: int | None = None
+    best: BestInList | None = None
+    """None without an agent, or in a run of more than ``MOST_EVENTS`` events."""
+    spend: ListSpend | None = None
+    seconds: float | None = None
+    """Wall time of all sessions."""
+    budget: dict[str, BudgetUse] | None = None
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read the run in a folder."""
+        if not (folder / "run.json").exists():
+            return cls(run=folder.name, folder=str(folder), state="not a run", problem="it has no run.json")
+        try:
+            overview = read_overview(folder)
+        except ArchiveCorrupt as error:
+            return cls(run=folder.name, folder=str(folder), state="damaged", problem=str(error))
+        except _BROKEN as error:
+            text = str(error) if isinstance(error, DgmError | OSError) else f"{folder}: {error!r}"
+            return cls(run=folder.name, folder=str(folder), state="unreadable", problem=text)
+        try:
+            best, problem = _find_best(folder, overview), None
+        except _BROKEN as error:
+            best, problem = None, str(error) if isinstance(error, DgmError) else repr(error)
+        return cls._of(folder, overview, best, problem)
+
+    @classmethod
+    def _of(cls, folder: Path, overview: Overview, best: BestInList | None, problem: str | None) -> Self:
+        settings = overview.config.get("settings")
+        settings = settings if isinstance(settings, dict) else {}
+        policy, holder = settings.get("policy"), overview.writer
+        return cls(
+            run=folder.name,
+            folder=str(folder),
+            kind=kind_of_run(overview.config),
+            state=overview.state,
+            problem=problem,
+            pid=holder.pid if holder and holder.is_reachable else None,
+            host=holder.host if holder and not holder.is_reachable else None,
+            written_here=(folder / "events.lock").exists(),
+            waiting=overview.waiting,
+            created=overview.created or None,
+            last_event_at=overview.last_at or None,
+            events=overview.events,
+            benchmark=settings.get("benchmark"),
+            policy=policy.get("name") if isinstance(policy, dict) else None,
+            seed=settings.get("seed"),
+            agents=overview.agents,
+            evaluations=overview.evaluations,
+            best=best,
+            spend=ListSpend(usd=overview.usd, tokens=overview.tokens),
+            seconds=overview.seconds,
+            budget=budget_uses(
+                overview.budget,
+                evaluations=overview.evaluations + overview.budget.expansion_cost * overview.expansions,
+                agents=overview.agents,
+                usd=overview.usd,
+                tokens=overview.tokens,
+                seconds=overview.seconds,
+            ),
+        )
+
+
+class RunListView(View):
+    """The runs of one or more folders."""
+
+    folders: tuple[str, ...]
+    runs: tuple[RunRow, ...]
+    """The run that wrote its last event most recently comes first."""
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> Self:
+        """List the runs directly below a folder; evaluations and other folders are left out.
+
+        Args:
+            folder: where runs are kept; None: all folders in which runs are looked for.
+
+        Raises:
+            UserError: there is no such folder.
+        """
+        if folder is not None and not folder.is_dir():
+            raise UserError(f"{folder}: no such folder; give one that holds runs")
+        folders = list(
+            {path.resolve(): path for path in ([folder] if folder else archive_folders())}.values()
+        )
+        rows = [row for path in folders for row in _read_rows(path)]
+        rows.sort(key=lambda row: row.last_event_at or 0.0, reverse=True)
+        return cls(folders=tuple(map(str, folders)), runs=tuple(rows))
+
+
+def _read_rows(folder: Path) -> Iterator[RunRow]:
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith(".") or path.name in NOT_RUNS:
+            continue
+        if path.is_dir() and (path / "run.json").exists():
+            row = RunRow.load(path)
+            if row.kind != "evaluation":
+                yield row
+        elif path.suffix == SUFFIX:
+            yield RunRow(run=path.name, folder=str(path), state="packed")
+
+
+def _find_best(folder: Path, overview: Overview) -> BestInList | None:
+    if not overview.agents or overview.events > MOST_EVENTS:
+        return None
+    with Run.open(folder) as run:
+        best = find_best(run)
+    return BestInList(agent=best.agent, own=TallyView.of(best.own), lower_bound=best.lower_bound)
