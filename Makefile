@@ -26,9 +26,9 @@ demo: $(READY) sandbox
 	@echo "== a search: 120 evaluations with the offline model (a repair program, no language model)"
 	$(BIN)/dgm run --name $(DEMO) --model offline --seed $(SEED) --workers 1 --max-evaluations 120
 	@echo "== the archive"
-	$(BIN)/dgm tree $(DEMO)
+	$(BIN)/dgm show $(DEMO)
 	@echo "== what the best agent changed, against the seed"
-	$(BIN)/dgm diff $(DEMO) best seed
+	$(BIN)/dgm show $(DEMO) best seed --diff
 	@echo "== seed and best on the holdout tasks"
 	$(BIN)/dgm report $(DEMO) --holdout --workers 3
 
@@ -134,9 +134,9 @@ perf: $(READY) sandbox $(MODEL_VENV)/.ready
 # Made anew whenever the starter suite or what runs its tests changes: replays want the suite as it was.
 example: $(READY) sandbox
 	rm -rf dist/example archive/example/example.dgm
-	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --sandbox bubblewrap --seed 4 --max-evaluations 60
+	DGM_ARCHIVE=dist/example $(BIN)/dgm run --name first-search --model offline --set sandbox=bubblewrap --seed 4 --max-evaluations 60
 	DGM_ARCHIVE=dist/example $(BIN)/dgm report first-search --holdout
-	$(BIN)/dgm archive pack dist/example/first-search archive/example/example.dgm
+	$(BIN)/dgm export dist/example/first-search archive/example/example.dgm
 	rm -rf dist/example
 
 # A search with a small real model behind a server on loopback, for 84 minutes; GGUF names the file of its weights.
@@ -149,9 +149,9 @@ real-example: $(READY) sandbox $(MODEL_VENV)/.ready
 		--slots 2 & server=$$!; trap "kill $$server" EXIT; \
 	until $(BIN)/python -c "import socket; socket.create_connection(('127.0.0.1', $(REAL_PORT)))" 2>/dev/null; do \
 		kill -0 $$server || exit 1; sleep 1; done; \
-	DGM_ARCHIVE=dist/real-example $(BIN)/dgm run tests/model/real-example.toml --name real --sandbox bubblewrap \
-		--operator self-edit+diagnose+invent --seed 1 --workers 2 --max-evaluations 30 --max-hours 1.4 --yes
-	$(BIN)/dgm archive pack dist/real-example/real archive/example/real.dgm
+	DGM_ARCHIVE=dist/real-example $(BIN)/dgm run tests/model/real-example.toml --name real --set sandbox=bubblewrap \
+		--set operator=self-edit+diagnose+invent --seed 1 --workers 2 --max-evaluations 30 --set budget.hours=1.4 --yes
+	$(BIN)/dgm export dist/real-example/real archive/example/real.dgm
 	rm -rf dist/real-example
 
 # The browser's screens for docs/results.md; look at them before they are committed.
