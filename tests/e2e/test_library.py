@@ -82,13 +82,13 @@ def site(tmp_path, monkeypatch):
 
 
 def test_a_search_with_every_kind_of_plugin(dgm, site):
-    summary = dgm.json(*PLUGGED, "--sandbox", "bubblewrap")
+    summary = dgm.json(*PLUGGED, "--set", "sandbox=bubblewrap")
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
     assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
-    agents = dgm.json("tree", "plugged")["agents"]
+    agents = dgm.json("show", "plugged")["agents"]
     assert [agent["operator"] for agent in agents[1:]] == ["advise"] * (len(agents) - 1)
-    assert "Read the failing test first." in dgm("diff", "plugged", "1").stdout
+    assert "Read the failing test first." in dgm("show", "plugged", "1", "--diff").stdout
     assert {line["model"] for line in summary["spend"]["by"]} <= {"careful", "dry-run"}
 
 
@@ -107,13 +107,13 @@ def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
 
 
 def unknown_names_list_what_is_installed(dgm):
-    for option, message in (
-        ("--policy", "keen"),
-        ("--operator", "advise"),
-        ("--benchmark", "did you mean 'sums'"),
-        ("--model", "careful"),
+    for key, message in (
+        ("policy.name", "keen"),
+        ("operator", "advise"),
+        ("benchmark", "did you mean 'sums'"),
+        ("model", "careful"),
     ):
-        assert message in dgm("run", "--name", "wrong", option, "summs", code=2).stderr
+        assert message in dgm("run", "--name", "wrong", "--set", f"{key}=summs", code=2).stderr
     part = dgm("run", "--name", "wrong", "--set", "policy.parent=best-belif", code=2).stderr
     assert (
         "policy.parent: unknown name 'best-belif' among the parent rules (did you mean 'best-belief'?" in part
