@@ -2,13 +2,13 @@
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
 from dgm.api.simulating import Simulation
 from dgm.api.simulating import simulate as simulate_policies
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 
 WIDTH = 130
 """Columns of tables if the output is no terminal."""
-EVERY_S = 60.0
-"""Seconds between lines of progress if there is no terminal."""
 FEW = 10
 """Below so many worlds a bootstrap's interval is clearly too narrow."""
-COLUMNS = (
-    "policy", "final", "difference [95 %]", "won", "area", "speed", "regret", "to oracle", "stuck", "agents"
-)  # fmt: skip
+COLUMNS = ("policy", "final", "difference [95 %]", "won", "area", "speed", "to oracle", "stuck")
 LEGEND = (
     "final: true score of the recommended agent; difference: to {reference}, paired; won: searches that end higher, "
     "ties half; area: mean score over the budget; speed: {reference}'s evaluations / this policy's for the same score; "
-    "regret: to the best agent of its own tree; to oracle: to a policy that knows the truth; stuck: searches that "
-    "recommend the seed although they made better agents."
+    "to oracle: to a policy that knows the truth; stuck: searches that recommend the seed although they made better "
+    "agents."
 )
 
 
@@ -55,9 +51,10 @@ def show(view: Simulation) -> None:
     out.print(table)
     if overall == MEAN:
         final = {(s.policy, s.family): f"{s.final:.3f}" for s in view.standings}
-        table = _new_table("final score in each family", ("policy", *view.families))
-        for standing in rows:
-            table.add_row(standing.policy, *(final[standing.policy, family] for family in view.families))
+        policies = [standing.policy for standing in rows]
+        table = _new_table("final score in each family", ["family", *policies])
+        for family in view.families:
+            table.add_row(family, *(final[policy, family] for policy in policies))
         out.print(table)
     if cut := [f"{s.policy} {s.cut_short:.1%}" for s in rows if s.cut_short]:
         out.print(f"Warning: infrastructure failures cut searches short: {', '.join(cut)}.", markup=False)
@@ -69,46 +66,34 @@ def show(view: Simulation) -> None:
 def _new_table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, box=SIMPLE, title_justify="left", padding=(0, 1, 0, 0))
     for number, name in enumerate(columns):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
     return table
 
 
-def _cells(s: Standing) -> tuple[str, ...]:
+def _cells(s: Standing) -> tuple[str | Text, ...]:
     interval = "" if s.difference_low is None else f" [{s.difference_low:+.3f}, {s.difference_high:+.3f}]"
     return (
-        s.policy,
+        Text(s.policy),
         f"{s.final:.3f}",
         f"{s.difference:+.3f}{interval}",
         f"{s.won:.0%}",
         f"{s.area:.3f}",
         "–" if s.speed is None else f"{s.speed:.2f}×",
-        f"{s.regret:.3f}",
         "–" if s.oracle_regret is None else f"{s.oracle_regret:.3f}",
         f"{s.stuck:.1%}",
-        f"{s.agents:.0f}",
     )
 
 
 class ShowProgress:
-    """Shows the number of finished searches: a bar on a terminal, else a line a minute."""
+    """Shows the number of finished searches on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
-        self._began = self._printed = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         """Show that as many are done."""
-        if sys.stderr.isatty():
-            self._update_bar(done, total)
+        if not sys.stderr.isatty():
             return
-        now = time.monotonic()
-        if done and now - self._printed >= EVERY_S:
-            self._printed = now
-            minutes = (now - self._began) / done * (total - done) / 60
-            sys.stderr.write(f"{done} of {total} searches, about {minutes:.0f} min left\n")
-            sys.stderr.flush()
-
-    def _update_bar(self, done: int, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         if self._bar is None:

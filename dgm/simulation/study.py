@@ -35,7 +35,6 @@ MAX_WORKERS = 256
 """As in ``Settings.workers``."""
 COLUMNS = ("version", *(field.name for kind in (Trial, Result) for field in fields(kind)))
 """Of a CSV file; a curve is one column, its numbers separated by spaces."""
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _TRIAL, _RESULT = TypeAdapter(Trial), TypeAdapter(Result)
 
 Results = Mapping[Trial, Result]
@@ -149,23 +148,21 @@ def _perform(trial: Trial) -> Result:
     """
     try:
         return perform(trial)
-    except DgmError as error:
-        raise type(error)(f"{trial.policy} in {trial.family} {trial.seed}: {error}") from error
     except Exception as error:  # a plug-in may raise anything
+        name = f"{trial.policy} in {trial.family} {trial.seed}"
+        if isinstance(error, DgmError):
+            raise type(error)(f"{name}: {error}") from error
         where = traceback.extract_tb(error.__traceback__)[-1]
         raise DgmError(
-            f"{trial.policy} in {trial.family} {trial.seed}: {type(error).__name__}: {error} "
-            f"({where.filename}:{where.lineno})"
+            f"{name}: {type(error).__name__}: {error} ({where.filename}:{where.lineno})"
         ) from error
 
 
 @contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Open processes with one thread each; end them at once when the context is left by an error or Ctrl-C."""
-    before = {name: os.environ.get(name) for name in _THREADS}
+    """Open processes; end them at once when the context is left by an error or Ctrl-C."""
     others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin)
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
         yield executor
     except BaseException:
@@ -173,8 +170,6 @@ def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         raise
     finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
         executor.shutdown(cancel_futures=True)
 
 
