@@ -18,15 +18,8 @@ if TYPE_CHECKING:
     from dgm.api.own_agent import agent_check, agent_init
     from dgm.api.runs import runs
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
+    from dgm.api.simulating import Simulation, families, simulate
     from dgm.api.solving import Solution, solve
-    from dgm.api.studies import (
-        StudyArguments,
-        StudyView,
-        TrialArguments,
-        families,
-        record_trial,
-        study,
-    )
     from dgm.api.suites import (
         benchmark_fetch,
         benchmark_list,
@@ -43,10 +36,8 @@ __all__ = [
     "ComparisonView",
     "EvaluationView",
     "Evolution",
+    "Simulation",
     "Solution",
-    "StudyArguments",
-    "StudyView",
-    "TrialArguments",
     "__version__",
     "agent_ablate",
     "agent_check",
@@ -68,13 +59,12 @@ __all__ = [
     "export",
     "families",
     "open",
-    "record_trial",
     "replay",
     "runs",
     "settings",
+    "simulate",
     "solve",
     "stop",
-    "study",
     "trust",
 ]
 
@@ -93,8 +83,8 @@ _PLACES = {
     "mining": ("benchmark_mine",),
     "runs": ("runs",),
     "own_agent": ("agent_check", "agent_init"),
+    "simulating": ("Simulation", "families", "simulate"),
     "solving": ("Solution", "solve"),
-    "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "suites": (
         "benchmark_fetch",
         "benchmark_list",

@@ -64,7 +64,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.rehearsal import rehearse
 

@@ -26,7 +26,7 @@ from dgm.protocols import Benchmark, Operator, Policy
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.mending import SETTABLE
 from dgm.search.model_checks import check_models
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 
 LIMITS = ("evaluations", "agents", "usd", "tokens", "hours", "until_score", "patience")
 """Settings of the section ``budget`` that a later session may change."""

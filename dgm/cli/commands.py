@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 FIRST = "dgm run --max-evaluations 120"
-"""The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
+"""The first search proposed to a new user."""
 
 
 class CommandSpec(NamedTuple):

@@ -40,7 +40,7 @@ from dgm.show import terminal
 from dgm.show.operators import operator_lines, operator_records
 from dgm.show.safe import one_line
 from dgm.show.spans import Span, Tone, make_line
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 
 STDOUT = Path("-")
 

@@ -25,7 +25,7 @@ from dgm.report.reproduce import Reproduction, read_reproduction
 from dgm.report.steps import LineagePath, read_lineage
 from dgm.search.run_settings import settings_of
 from dgm.show.events import time_text
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 
 _STARTS = """
 SELECT DISTINCT action, json_extract(body, '$.task') IS NULL

@@ -24,7 +24,7 @@ from dgm.evaluation.exam import (
 from dgm.report import control
 from dgm.show.safe import one_line
 from dgm.show.words import SIGNIFICANT, p_text
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 from dgm.stats import mcnemar_power, paired_bootstrap, tasks_needed
 
 WORTH_FINDING = 0.20

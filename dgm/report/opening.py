@@ -10,7 +10,7 @@ from dgm.report.drawing import short_number
 from dgm.report.headline import ExamFindings, HoldoutAnswer, answer_of, difference_record
 from dgm.show.spans import Line, Span, Tone, make_line
 from dgm.show.words import clock_text, interval_text, p_text, tally_text
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 
 _NAMES = 14
 ANSWER_TONES = {HoldoutAnswer.BETTER: Tone.GOOD, HoldoutAnswer.WORSE_SHOWN: Tone.BAD}

@@ -37,7 +37,7 @@ from dgm.show.words import (
     usage_lines,
     usage_text,
 )
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 
 
 def search_lines(run: Run, best: AgentId) -> Sequence[Line]:

@@ -13,7 +13,7 @@ from dgm.config.toml_files import format_key, format_value
 from dgm.domain import AgentId, CommitId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
-from dgm.simulate import PLAN as SIMULATION
+from dgm.simulation import PLAN as SIMULATION
 
 FLAGS: Mapping[str, str] = {
     "benchmark": "--benchmark",
