@@ -1,19 +1,19 @@
-"""Everything needed to repeat a run: the command, and its versions, seeds and commits."""
+"""The command that repeats a run, with its versions, seed and commits."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dgm.analysis.summary import changes_of
 from dgm.archive.changes import format_assignments
 from dgm.archive.run import Run
 from dgm.config import Settings, read_frozen
-from dgm.domain import AgentId, CommitId
+from dgm.domain import AgentId
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER
 from dgm.simulate import PLAN as SIMULATION
 from dgm.toml_files import format_key, format_value
+from dgm.views.run import changes_of
+from dgm.views.values import View
 
 FLAGS: Mapping[str, str] = {
     "benchmark": "--benchmark",
@@ -39,46 +39,47 @@ ALWAYS = ("benchmark", "model", "seed")
 _SESSIONS = "SELECT count(*) FROM events WHERE kind = 'run_started' AND seq <= ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduction:
-    """The facts needed to repeat a run."""
+class ReproductionView(View):
+    """What is needed to repeat a run."""
 
-    command: str
-    """The command; empty where the run is no search of its own."""
-    replays: Sequence[str]
+    command: str | None
+    """The command; None if the run is no search of its own."""
+    replays: tuple[str, ...]
     """Commands that check the record without paying for models."""
-    versions: Mapping[str, str]
+    versions: dict[str, str]
     seed: int
-    commits: Mapping[AgentId, CommitId]
-    """Commits of seed and best agent."""
+    """The random seed."""
+    commits: dict[int, str]
+    """Commits of the seed and the best agent."""
     sandbox: str
     sessions: int
-    """Number of times a process began to write the run; more than one where it was resumed."""
-    changed: Sequence[str] = ()
+    """Number of times a process began to write the run; more than one if it was resumed."""
+    changed: tuple[str, ...]
     """Settings that were changed at a resume, at their present values; the command gives the earlier ones."""
 
 
-def read_reproduction(run: Run, best: AgentId) -> Reproduction:
-    """Return the facts needed to repeat a run.
+def read_reproduction(run: Run, best: AgentId) -> ReproductionView:
+    """Return what is needed to repeat a run.
 
     Raises:
         UserError: its settings are not in the form that dgm writes.
     """
-    config = run.config
-    name = shlex.quote(run.name)
-    replays = [f"dgm replay {name} decisions", f"dgm replay {name} lineage {best}"]
-    replays.append(f"dgm replay {name} evaluations {best}")
-    own = _is_search(run)
-    agents = run.tree.agents
-    return Reproduction(
-        run_command_text(config) if own else "",
-        replays if own else [],
-        {name: str(value) for name, value in config.get("versions", {}).items()},
-        config["settings"]["seed"],
-        {agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
-        str(config.get("sandbox", "")),
-        run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
-        format_assignments(changes_of(run)),
+    config, name, agents = run.config, shlex.quote(run.name), run.tree.agents
+    replays = (
+        f"dgm replay {name} decisions",
+        f"dgm replay {name} lineage {best}",
+        f"dgm replay {name} evaluations {best}",
+    )
+    is_search = _is_search(run)
+    return ReproductionView(
+        command=run_command_text(config) if is_search else None,
+        replays=replays if is_search else (),
+        versions={part: str(version) for part, version in config.get("versions", {}).items()},
+        seed=config["settings"]["seed"],
+        commits={agent: agents[agent].commit for agent in dict.fromkeys((agents[0].id, best))},
+        sandbox=str(config.get("sandbox", "")),
+        sessions=run.store.query(_SESSIONS, (run.tree.seq,))[0][0],
+        changed=tuple(format_assignments(changes_of(run))),
     )
 
 

@@ -1,4 +1,4 @@
-"""The highest lower bound of any agent, over evaluations, spend and time.
+"""The lower bound of the leading agent and of the recommended one, over evaluations, spend and time.
 
 The leader of a moment is the agent with the highest lower credible bound, whatever policy the run has: this rule
 makes all runs comparable. The leader is not called best: the best agent is the one that the policy recommends. The
@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.analysis.best import best_in
+from dgm.archive.events import TaskGraded
 from dgm.archive.run import Run
+from dgm.archive.tree import Tree
 from dgm.archive.watch import Watch
-from dgm.domain import AgentId, Tally
+from dgm.domain import AgentId, Tally, Verdict
 from dgm.stats import lower_bound
 
 _ROWS = """
@@ -32,6 +35,8 @@ _KEPT = 8
 """Factor by which the points kept on the way exceed the points left after thinning out at the end."""
 _STALE = 4
 """Approximate number of heap entries for each agent; older ones are dropped."""
+MOMENTS = 300
+"""Maximum number of recommendations; one takes some milliseconds where there are many agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,9 @@ class CurvePoint:
     seconds: float
     """Wall time of the sessions; time between two sessions is left out."""
     agent: AgentId
-    raw: float
-    """The agent's rate."""
-    lower: float
+    rate: float
+    """The agent's rate on the search tasks until then."""
+    lower_bound: float
     """The rate that the agent exceeds with a probability of 99 %, as in ``dgm.stats.lower_bound``."""
 
 
@@ -77,6 +82,36 @@ def compute_curve(
         return points
     apart = (len(points) - 1) / (most - 1)
     return [points[round(n * apart)] for n in range(most)]
+
+
+def list_recommendations(run: Run, most: int = MOMENTS) -> Sequence[CurvePoint]:
+    """Return the agent that the run's policy recommended after each evaluation, or after every n-th of very many.
+
+    The last point is the run as far as its tree has read the log; empty without a verdict. A verdict that was
+    withdrawn later counts until then, as it did for the search.
+    """
+    every = -(-run.tree.evaluations // most) or 1
+    tree, points, graded = Tree(), list[CurvePoint](), 0
+    for recorded in run.store.read(0, run.tree.seq):
+        tree.apply(recorded)
+        event = recorded.event
+        if isinstance(event, TaskGraded) and event.outcome.verdict is not Verdict.INVALID:
+            graded += 1
+            if graded % every == 0:
+                points.append(_recommendation(run, tree, points))
+    if graded:
+        points.append(_recommendation(run, tree, points))
+    return points
+
+
+def _recommendation(run: Run, tree: Tree, before: Sequence[CurvePoint]) -> CurvePoint:
+    best = best_in(run, tree)
+    own = tree.own(best)
+    # A withdrawn verdict takes an evaluation away; a curve goes on from left to right.
+    evaluations = max(tree.evaluations, before[-1].evaluations if before else 0)
+    return CurvePoint(
+        evaluations, tree.spend.usd, tree.spend.tokens, tree.wall_seconds, best, own.rate, lower_bound(own)
+    )
 
 
 def _read_rows(run: Run, pause: Callable[[], None]) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,474 @@
+"""Several runs on one suite: the results of each, and paired differences over tasks or over random seeds."""
+
+import difflib
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dgm.analysis.best import best_of
+from dgm.archive.history import LIVING, state
+from dgm.archive.identity import identity_of
+from dgm.archive.run import Run
+from dgm.benchmarks.grader_version import differ_in_grader, name_grader
+from dgm.config.resolving import leaves
+from dgm.domain import Agent, Tally, TaskId, Verdict
+from dgm.errors import UserError
+from dgm.evaluation.evaluating import PLAN as EVALUATION
+from dgm.evaluation.exam import FOLDER, compare_verdicts, find_candidate
+from dgm.experiments.naming import NamedRuns, find_runs
+from dgm.search.run_settings import settings_of
+from dgm.stats import paired_bootstrap
+from dgm.views.agents import AgentRow, row_of
+from dgm.views.curve import CurvePoint, list_recommendations
+from dgm.views.holdout import PairedView, holdout_exists, paired_fields, read_holdout
+from dgm.views.run import models_of
+from dgm.views.values import TallyView, View
+
+VARIANT = "variant"
+"""Groups by the names of a sweep's variants."""
+SEED = "seed"
+UNFINISHED = (*LIVING, "interrupted", "stopped")
+_TEXT = 160
+Verdicts = Mapping[TaskId, Verdict | None]
+PairKey = tuple[str, ...]
+
+
+class ComparedRun(View):
+    """A run in a comparison."""
+
+    run: str
+    policy: str
+    seed: int
+    """The random seed."""
+    variant: str | None
+    """Its name in its sweep; None outside of sweeps."""
+    state: str
+    agents: int
+    evaluations: int
+    """Graded evaluations."""
+    usd: float
+    """Spend of the search."""
+    tokens: int
+    best: AgentRow
+    """The agent that the policy recommends."""
+    holdout: TallyView | None
+    """The best agent on the holdout tasks; None if these evaluations are not complete."""
+    curve: tuple[CurvePoint, ...]
+    """The recommended agent over time; empty without a verdict."""
+
+
+class TaskPairs(PairedView):
+    """The best agents of two runs, compared on the tasks that both have a verdict on."""
+
+    tasks: Literal["search tasks", "holdout tasks"]
+    first: str
+    """Name of the first run."""
+    second: str
+    """Name of the other run, whose rate minus the first's is the difference."""
+    pairs: int
+    """Number of common tasks."""
+    first_tally: TallyView
+    second_tally: TallyView
+
+
+class RunPair(View):
+    """A run of each group with the same seed."""
+
+    key: dict[str, str]
+    """The settings that both runs have in common, the seed first."""
+    first: float
+    second: float
+    difference: float
+    """second - first."""
+
+
+class GroupPairs(View):
+    """A measure of two groups of runs, pair by pair."""
+
+    measure: str
+    first: str
+    """The group whose values are subtracted."""
+    second: str
+    pairs: tuple[RunPair, ...]
+    mean: float | None
+    """Mean difference; None without a pair."""
+    interval: tuple[float, float] | None
+    """95 % bootstrap interval over pairs; None with fewer than two."""
+
+
+class ComparisonView(View):
+    """A comparison of several runs."""
+
+    benchmark: str
+    benchmark_version: str
+    runs: tuple[ComparedRun, ...]
+    group_by: str | None
+    """The setting that groups the runs; None: each run is compared with the first, task by task."""
+    groups: dict[str, tuple[str, ...]]
+    """Value of the setting → names of its runs."""
+    paired_by: tuple[str, ...]
+    """What the members of a pair have in common: ``task``, or settings, the seed first."""
+    pairs_of_runs: tuple[GroupPairs, ...]
+    """Each group with the first one."""
+    pairs_of_tasks: tuple[TaskPairs, ...]
+    """Each run with the first one, without groups."""
+    notes: tuple[str, ...]
+    """What limits the comparison: unfinished runs, settings that differ."""
+    files: tuple[Path, ...] = Field(default=(), exclude=True)
+    """Files that this call wrote."""
+
+    @classmethod
+    def load(cls, names: Sequence[str], group_by: str | None = None) -> "ComparisonView":
+        """Compare runs.
+
+        Args:
+            names: runs, sweeps (all their runs), or patterns such as ``policies-*``.
+            group_by: a setting, such as ``policy``; None: the variants of sweeps that have several, else no groups.
+
+        Raises:
+            UserError: a name stands for no run or for the same run as another, the runs are of different suites, or
+                they cannot be grouped so.
+            ArchiveCorrupt: a run is damaged.
+        """
+        named = find_runs(names)
+        if not named.runs:
+            raise UserError(f"none of these runs was begun yet: {', '.join(named.not_begun)}")
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(f"{name} is named twice; name each run once")
+        if len(names) > 1 and len(named.runs) + len(named.not_begun) < 2:
+            raise UserError(
+                f"all of these names stand for the run {named.runs[0].folder.name}; name another run"
+            )
+        subjects = []
+        for member in named.runs:
+            with Run.open(member.folder) as run:
+                subjects.append(read_subject(run, member.variant))
+        return compare_subjects(subjects, named, group_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A run with what its comparison needs and no reader sees."""
+
+    view: ComparedRun
+    settings: Mapping[str, Any]
+    """Present settings by dotted key."""
+    benchmark: str
+    version: str
+    """Version of the suite."""
+    search: Verdicts
+    """First verdicts of the best agent on the search tasks."""
+    holdout: Verdicts | None
+    offline: bool
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.view.run
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Runs by the value of one setting, in the order in which they were named."""
+
+    by: str
+    groups: Mapping[str, Sequence[Subject]]
+    paired_by: tuple[str, ...]
+    keys: Mapping[str, PairKey]
+    """Name of a run → its values of ``paired_by``."""
+
+
+def read_subject(run: Run, variant: str | None) -> Subject:
+    """Read a run for a comparison.
+
+    Raises:
+        UserError: it is no search, or has no agent yet.
+    """
+    if EVALUATION in run.config or run.folder.name == FOLDER:
+        raise UserError(f"{run.folder}: not a search, but an evaluation; name the run itself")
+    tree = run.tree
+    if not tree.agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
+    best, identity = tree.agents[best_of(run)], identity_of(run)
+    holdout = _read_holdout(run, best)
+    graded = list((holdout or {}).values())
+    tally = Tally(graded.count(Verdict.RESOLVED), graded.count(Verdict.UNRESOLVED))
+    view = ComparedRun(
+        run=identity.run,
+        policy=identity.policy,
+        seed=identity.seed,
+        variant=variant,
+        state=state(run),
+        agents=len(tree.agents),
+        evaluations=tree.evaluations,
+        usd=tree.spend.usd,
+        tokens=tree.spend.tokens,
+        best=row_of(tree, best, best.id, {}),
+        holdout=TallyView.of(tally) if tally.n else None,
+        curve=tuple(list_recommendations(run)),
+    )
+    settings = {".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))}
+    return Subject(
+        view,
+        settings,
+        run.settings()["benchmark"],
+        run.config["versions"]["benchmark"],
+        dict(tree.verdicts(best.id)),
+        holdout,
+        "offline" in models_of(run).values(),
+    )
+
+
+def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
+    found = read_holdout(run, agent, repeats=False) if holdout_exists(run) else None
+    if found is None or not found.tasks or found.missing:
+        return None
+    with Run.open(run.folder / FOLDER) as exam:
+        entered = find_candidate(exam, agent)
+        return None if entered is None else dict(exam.tree.verdicts(entered))
+
+
+def compare_subjects(subjects: Sequence[Subject], named: NamedRuns, group_by: str | None) -> ComparisonView:
+    """Return the comparison of runs that were read; arguments and errors as for ``ComparisonView.load``."""
+    notes = check_comparable(subjects)
+    grouping = None
+    variants = {member.variant for member in named.runs}
+    if group_by is not None or (None not in variants and len(variants) > 1):
+        grouping = group_runs(subjects, group_by or VARIANT)
+    return ComparisonView(
+        benchmark=subjects[0].benchmark,
+        benchmark_version=subjects[0].version,
+        runs=tuple(subject.view for subject in subjects),
+        group_by=grouping.by if grouping else None,
+        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()}
+        if grouping
+        else {},
+        paired_by=grouping.paired_by if grouping else ("task",),
+        pairs_of_runs=pair_groups(grouping) if grouping else (),
+        pairs_of_tasks=() if grouping else pair_tasks(subjects),
+        notes=(*notes, *_list_notes(named, subjects, grouping)),
+    )
+
+
+def check_comparable(subjects: Sequence[Subject]) -> Sequence[str]:
+    """Check that all runs were judged by the same tasks; return a note for each other grader.
+
+    Raises:
+        UserError: two suites differ.
+    """
+    first, notes = subjects[0], []
+    for other in subjects[1:]:
+        one, two = first.version, other.version
+        if differ_in_grader(two, one) or differ_in_grader(one, two):
+            notes.append(
+                f"{first.name} has verdicts of {name_grader(one)}, {other.name} of {name_grader(two)}, "
+                "which may judge the same patch differently"
+            )
+        elif one != two:
+            raise UserError(
+                f"{first.name} and {other.name} were judged by different suites, {first.benchmark} (version "
+                f"{one[:12]}) and {other.benchmark} (version {two[:12]}); compare runs on one suite"
+            )
+    return notes
+
+
+def _list_notes(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
+    notes = []
+    if named.not_begun:
+        notes.append(f"not begun yet and left out: {', '.join(named.not_begun)}")
+    if unfinished := [subject.name for subject in subjects if subject.view.state in UNFINISHED]:
+        notes.append(f"not finished, as they stand now: {', '.join(unfinished)}")
+    if bare := [subject.name for subject in subjects if not subject.view.curve]:
+        notes.append(f"without a verdict, so in no curve and no pair by score: {', '.join(bare)}")
+    also = [key for key in find_differing_settings(subjects) if grouping is None or key != grouping.by]
+    if also:
+        values = "; ".join(f"{key} ({_values_text(subjects, key)})" for key in also)
+        notes.append(f"settings that differ between these runs: {values}")
+    if any(subject.offline for subject in subjects):
+        notes.append("offline model: a repair program, not a language model; scores are a demonstration")
+    return notes
+
+
+def _values_text(subjects: Sequence[Subject], key: str) -> str:
+    text = ", ".join(dict.fromkeys(str(subject.settings.get(key)) for subject in subjects))
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+
+
+def group_runs(subjects: Sequence[Subject], by: str) -> Grouping:
+    """Group runs by a setting.
+
+    Two runs of different groups are a pair if they have the same seed. If a group has several runs with one seed, the
+    other settings in which the runs differ must be equal as well.
+
+    Raises:
+        UserError: there is no such setting, or two runs of a group differ in nothing that could pair them.
+    """
+    key = by if by == VARIANT else _find_setting(subjects, by)
+    groups: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        groups.setdefault(_group_name(subject, key), []).append(subject)
+    paired_by: tuple[str, ...] = (SEED,)
+    if _find_twins(groups, paired_by):
+        paired_by = (SEED, *(other for other in find_differing_settings(subjects) if other != key))
+    if twins := _find_twins(groups, paired_by):
+        raise UserError(
+            f"{twins[0].name} and {twins[1].name} have the same {key} and the same seed, so that either could be the "
+            "one to pair; leave one out"
+        )
+    return Grouping(key, groups, paired_by, {run.name: _pair_key(run, paired_by) for run in subjects})
+
+
+def find_differing_settings(subjects: Sequence[Subject]) -> Sequence[str]:
+    """Return the settings, except for the seed, that are not the same in all runs."""
+    keys = dict.fromkeys(key for subject in subjects for key in subject.settings)
+    first = subjects[0].settings
+    return [
+        key
+        for key in keys
+        if key != SEED and any(run.settings.get(key) != first.get(key) for run in subjects)
+    ]
+
+
+def _find_setting(subjects: Sequence[Subject], by: str) -> str:
+    """Return the dotted key that ``by`` stands for: itself, or the name in its section."""
+    known = dict.fromkeys(key for subject in subjects for key in subject.settings)
+    for key in (by, f"{by}.name"):
+        if key in known:
+            return key
+    if inside := [key for key in known if key.startswith(f"{by}.")]:
+        raise UserError(
+            f"{by} is a section of the settings; name a setting in it, such as {inside[0]}",
+            argument="group_by",
+        )
+    near = difflib.get_close_matches(by, [VARIANT, "policy", *known], 1, 0.5)
+    hint = f" (did you mean '{near[0]}'?)" if near else "; for example policy, or operator"
+    raise UserError(f"there is no setting {by}{hint}", argument="group_by")
+
+
+def _group_name(subject: Subject, key: str) -> str:
+    if key != VARIANT:
+        return str(subject.settings.get(key))
+    if subject.view.variant is None:
+        raise UserError(
+            f"run {subject.name} is not part of a sweep; group by a setting instead", argument="group_by"
+        )
+    return subject.view.variant
+
+
+def _pair_key(subject: Subject, paired_by: Sequence[str]) -> PairKey:
+    return tuple(str(subject.settings.get(key)) for key in paired_by)
+
+
+def _find_twins(
+    groups: Mapping[str, Sequence[Subject]], paired_by: Sequence[str]
+) -> tuple[Subject, Subject] | None:
+    for members in groups.values():
+        seen: dict[PairKey, Subject] = {}
+        for subject in members:
+            other = seen.setdefault(_pair_key(subject, paired_by), subject)
+            if other is not subject:
+                return other, subject
+    return None
+
+
+def pair_tasks(subjects: Sequence[Subject]) -> tuple[TaskPairs, ...]:
+    """Compare each run with the first, task by task; on the holdout tasks too if both have these verdicts."""
+    first = subjects[0]
+    pairs = []
+    for second in subjects[1:]:
+        if first.holdout is not None and second.holdout is not None:
+            pairs.append(_pair_verdicts("holdout tasks", first, second, first.holdout, second.holdout))
+        pairs.append(_pair_verdicts("search tasks", first, second, first.search, second.search))
+    return tuple(pairs)
+
+
+def _pair_verdicts(
+    tasks: Literal["search tasks", "holdout tasks"],
+    first: Subject,
+    second: Subject,
+    one: Verdicts,
+    two: Verdicts,
+) -> TaskPairs:
+    pairs = compare_verdicts([(task, verdict, two.get(task)) for task, verdict in one.items()])
+    return TaskPairs(
+        **paired_fields(pairs),
+        tasks=tasks,
+        first=first.name,
+        second=second.name,
+        pairs=pairs.first.n,
+        first_tally=TallyView.of(pairs.first),
+        second_tally=TallyView.of(pairs.second),
+    )
+
+
+def pair_groups(grouping: Grouping) -> tuple[GroupPairs, ...]:
+    """Compare each group of runs with the first, pair by pair, in each measure that some pair has.
+
+    Scores are compared at the largest number of evaluations that every run with a verdict has reached.
+    """
+    names = list(grouping.groups)
+    curves = [subject.view.curve for group in grouping.groups.values() for subject in group]
+    common = min((curve[-1].evaluations for curve in curves if curve), default=0)
+    measures: dict[str, Callable[[ComparedRun], float | None]] = {
+        "holdout rate": lambda run: run.holdout.rate if run.holdout else None
+    }
+    if common:
+        measures[f"lower bound at {common} evaluations"] = lambda run: (
+            _point_at(run.curve, common).lower_bound
+        )
+        measures[f"rate on search tasks at {common} evaluations"] = lambda run: (
+            _point_at(run.curve, common).rate
+        )
+    found = []
+    for second in names[1:]:
+        for measure, value in measures.items():
+            pairs = _pair_values(grouping, names[0], second, value)
+            if pairs or measure != "holdout rate":
+                found.append(_view_pairs(measure, names[0], second, pairs))
+    return tuple(found)
+
+
+def _point_at(curve: Sequence[CurvePoint], evaluations: int) -> CurvePoint:
+    """Return the last point at ``evaluations`` or before; the first one if all are later."""
+    return curve[max(0, bisect_right(curve, evaluations, key=lambda point: point.evaluations) - 1)]
+
+
+def _pair_values(
+    grouping: Grouping, first: str, second: str, value: Callable[[ComparedRun], float | None]
+) -> Sequence[RunPair]:
+    sides = [
+        {
+            grouping.keys[subject.name]: number
+            for subject in grouping.groups[name]
+            if subject.view.curve and (number := value(subject.view)) is not None
+        }
+        for name in (first, second)
+    ]
+    return [
+        RunPair(
+            key=dict(zip(grouping.paired_by, key, strict=True)),
+            first=one,
+            second=sides[1][key],
+            difference=sides[1][key] - one,
+        )
+        for key, one in sides[0].items()
+        if key in sides[1]
+    ]
+
+
+def _view_pairs(measure: str, first: str, second: str, pairs: Sequence[RunPair]) -> GroupPairs:
+    differences = [pair.difference for pair in pairs]
+    return GroupPairs(
+        measure=measure,
+        first=first,
+        second=second,
+        pairs=tuple(pairs),
+        mean=fmean(differences) if differences else None,
+        interval=paired_bootstrap(differences) if len(differences) > 1 else None,
+    )
