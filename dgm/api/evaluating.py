@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dgm.analysis.budgets import Ending
-from dgm.api.agents import AgentView
+from dgm.api.agents import RunAgent
 from dgm.api.arguments import assignments_of, check_amount, model_of, name_of, path_of
 from dgm.archive.finding import check_unpacked
 from dgm.archive.run import Run
@@ -24,7 +24,7 @@ from dgm.simulate import check_performed
 
 MOST_ATTEMPTS = 100
 
-Contestants = AgentView | str | Path | Sequence[AgentView | str | Path]
+Contestants = RunAgent | str | Path | Sequence[RunAgent | str | Path]
 """Agents of one run, and folders or git repositories of others."""
 
 
@@ -160,7 +160,7 @@ async def _evaluate(
     session: ProgramWatcher, agents: Contestants, **given: Unpack[EvaluateArguments]
 ) -> EvaluationView:
     with choose_conditions(session, **given) as chosen:
-        named = [agents] if isinstance(agents, AgentView | str | Path) else list(agents)
+        named = [agents] if isinstance(agents, RunAgent | str | Path) else list(agents)
         run = _run_of(named)
         if run is not None:
             check_performed(run)
@@ -245,7 +245,7 @@ async def _grade(  # noqa: PLR0913  (all have their usual value)
     return EvaluationView(found, {**report_record(found), "report": prepared.write_report(found)})
 
 
-def _run_of(agents: Sequence[AgentView | str | Path]) -> Run | None:
+def _run_of(agents: Sequence[RunAgent | str | Path]) -> Run | None:
     """Return the run of those agents that belong to one.
 
     Raises:
@@ -253,15 +253,15 @@ def _run_of(agents: Sequence[AgentView | str | Path]) -> Run | None:
     """
     if not agents:
         raise UserError("say who is evaluated: agents of a run, or folders of agents")
-    runs = {each.run.folder.resolve(): each.run for each in agents if isinstance(each, AgentView)}
+    runs = {each.run.folder.resolve(): each.run for each in agents if isinstance(each, RunAgent)}
     if len(runs) > 1:
         names = " and ".join(run.name for run in runs.values())
         raise UserError(f"these agents belong to {names}; evaluate those of one run at a time")
     return next(iter(runs.values()), None)
 
 
-def _contestant_of(agent: AgentView | str | Path) -> evaluation.Contestant:
-    if isinstance(agent, AgentView):
+def _contestant_of(agent: RunAgent | str | Path) -> evaluation.Contestant:
+    if isinstance(agent, RunAgent):
         return evaluation.contestant_of(agent.run, agent.agent)
     return evaluation.read_contestant(str(agent))
 

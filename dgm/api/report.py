@@ -14,8 +14,7 @@ from dgm.archive.run import Run
 from dgm.errors import UserError
 from dgm.evaluation.control import MOST
 from dgm.evaluation.exam import FOLDER
-from dgm.experiments.naming import find_runs
-from dgm.views.comparison import ComparisonView
+from dgm.views.comparison import ComparisonView, find_runs
 from dgm.views.report import EndingView, ReportView
 
 
@@ -47,14 +46,14 @@ def report(  # noqa: PLR0913  (all have defaults)
     Only reads the runs, unless holdout evaluations are asked for; these cost nothing if they exist.
 
     Args:
-        runs: names, paths, sweeps (all their runs), or patterns such as 'policies-*'.
+        runs: Names, paths, or patterns such as 'policies-*'.
         holdout: First evaluate the seed and the best agent on the holdout tasks.
         control: With holdout, also give the seed as many attempts as the spend of the search buys.
         control_attempts: Maximum number of the control's attempts at each task.
         max_usd: Limit for all holdout evaluations (default: the rest of the run's limit).
         workers: Parallel holdout evaluations (default: the run's).
         yes: Perform the control without asking.
-        group_by: Pair runs of the same seed by this setting (default for a sweep: its variants).
+        group_by: Pair runs of the same seed by this setting (default: the one that differs).
         html: Write the report of one run to this file, a page that needs nothing else.
         figures: Write the figures to this folder (SVG; the curves of several runs also as CSV).
         on_event: is called with each event of the holdout evaluations.
@@ -78,13 +77,13 @@ def report(  # noqa: PLR0913  (all have defaults)
         check_folder(folder, "figures")
     if not names:
         raise UserError("name a run", argument="runs")
-    named = find_runs(names) if len(names) == 1 else None
-    if named and len(named.runs) == 1 and not named.not_begun:
+    folders = find_runs(names)
+    if len(folders) == 1:
         if group_by is not None:
             raise UserError("groups several runs, and this is one", argument="group_by")
         watcher = watcher or Watcher(on_event)
         view: ReportView | ComparisonView = _report_one(
-            find_run(names[0], write=True) if performs else named.runs[0].folder,
+            find_run(str(folders[0]), write=True) if performs else folders[0],
             watcher,
             performs=performs,
             attempts=control_attempts if control else None,
@@ -97,7 +96,7 @@ def report(  # noqa: PLR0913  (all have defaults)
     elif page:
         raise UserError("the page is about one run; a comparison has figures", argument="html")
     else:
-        view = ComparisonView.load(names, group_by)
+        view = ComparisonView.load(folders, group_by)
     files: list[Path] = []
     # jinja2 takes long to import.
     if page and isinstance(view, ReportView):

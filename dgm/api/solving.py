@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from dgm.api.agents import AgentView
+from dgm.api.agents import RunAgent
 from dgm.api.arguments import check_amount, model_of
 from dgm.blocking import ProgramWatcher, block, in_python
 from dgm.domain import Usage
@@ -98,7 +98,7 @@ class Solution:
         return repairing.save_patch(self.repo, self.result.work.patch)
 
 
-def solve(agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]) -> Solution:
+def solve(agent: RunAgent, repo: str | Path, problem: str, **given: Unpack[SolveArguments]) -> Solution:
     """Let an agent work on a copy of a repository, and return its change; blocks, also where a loop runs.
 
     Nothing is recorded, and the repository stays as it is until ``Solution.apply``.
@@ -118,7 +118,7 @@ def solve(agent: AgentView, repo: str | Path, problem: str, **given: Unpack[Solv
 
 
 async def solve_async(
-    agent: AgentView, repo: str | Path, problem: str, **given: Unpack[SolveArguments]
+    agent: RunAgent, repo: str | Path, problem: str, **given: Unpack[SolveArguments]
 ) -> Solution:
     """Let an agent work on a copy of a repository. As ``solve``."""
     with in_python():
@@ -127,7 +127,7 @@ async def solve_async(
 
 async def _solve(  # noqa: PLR0913  (all have their usual value)
     session: ProgramWatcher,
-    agent: AgentView,
+    agent: RunAgent,
     repo: Path,
     problem: str,
     *,

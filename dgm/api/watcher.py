@@ -66,7 +66,7 @@ class Watcher:
         """
 
     def confirm_price(self, price: str) -> None:
-        """Agree to what work that was not budgeted for costs.
+        """Agree to the price of work that no budget covers.
 
         Args:
             price: one clause about it.
@@ -74,7 +74,7 @@ class Watcher:
         Raises:
             UserError: the caller does not agree.
         """
-        raise UserError(f"{price}; say yes to perform it", argument="yes")
+        raise UserError(f"{price}; agree to it to perform it", argument="yes")
 
     def confirm_grader(self, change: str) -> None:
         """Agree to go on under another grader.

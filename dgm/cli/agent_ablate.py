@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dgm.cli.arguments import as_json, evaluation_options
+from dgm.cli.arguments import as_json, evaluation_options, yes_option
 from dgm.cli.output import emit_json
-from dgm.cli.spending import TRIES, money_text, yes_option
+from dgm.cli.spending import TRIES
 from dgm.domain import Split
 from dgm.errors import UserError
 from dgm.evaluation.ablation import DIFFERENCE, LEVEL, Effect, PartEffect, fewest_tasks, tasks_to_show
+from dgm.render import fmt
 from dgm.show.safe import neutralise
 from dgm.show.words import count_text, p_text, usd_text
 
@@ -84,8 +85,8 @@ def _confirm(plan: "AblationPlan", *, yes: bool) -> None:
     if not plan.price:
         return
     price = (
-        f"price: {money_text(plan.price.most(turn, 0))} USD for the input of a first turn; by the limits all "
-        f"{plan.missing:,} evaluations cost at most {money_text(plan.missing * plan.usd_each)} USD; what they really "
+        f"price: {fmt.money(plan.price.most(turn, 0))} for the input of a first turn; by the limits all "
+        f"{plan.missing:,} evaluations cost at most {fmt.money(plan.missing * plan.usd_each)}; what they really "
         f"cost is told after {TRIES} of them"
     )
     if yes or not plan.needs_consent:

@@ -10,7 +10,7 @@ from dgm.cli.arguments import as_json
 from dgm.cli.complaint import FAILED
 from dgm.cli.output import emit_json
 from dgm.errors import UserError
-from dgm.show.runs import size_text
+from dgm.render.fmt import size as size_text
 from dgm.show.safe import one_line
 
 if TYPE_CHECKING:

@@ -20,14 +20,12 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         "Search",
         (
             CommandSpec("run", "dgm.cli.run:run", "Start a search for better agents."),
-            CommandSpec("resume", "dgm.cli.run:resume", "Go on with a search, after a stop or a crash."),
-            CommandSpec("sweep", "dgm.cli.sweep:sweep", "Perform many runs: variants of settings × seeds."),
-            CommandSpec("stop", "dgm.cli.control:stop", "Ask a running search to end in good order."),
+            CommandSpec("resume", "dgm.cli.run:resume", "Continue a search, after a stop or a crash."),
+            CommandSpec("stop", "dgm.cli.run:stop", "Ask a running search to end gracefully."),
             CommandSpec(
-                "list", "dgm.cli.runs:list_", "List all runs: state, age, best agent, spend, budget left."
+                "status", "dgm.cli.look:status", "List runs, or print how far one is and what it spent."
             ),
-            CommandSpec("status", "dgm.cli.status:status", "Say how far a search is and what it has spent."),
-            CommandSpec("approve", "dgm.cli.approve:approve", "Say yes or no to children that wait for you."),
+            CommandSpec("approve", "dgm.cli.approve:approve", "Answer for children that wait for approval."),
         ),
     ),
     (
@@ -36,13 +34,9 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "browse", "dgm.cli.browse:browse", "Look through a run in the terminal, also while it grows."
             ),
-            CommandSpec("tree", "dgm.cli.look:tree", "Print the archive as a tree of agents."),
-            CommandSpec("show", "dgm.cli.look:show", "Print one agent: origin, tallies, evaluations, cost."),
-            CommandSpec("diff", "dgm.cli.look:diff", "Print what changed in an agent's source."),
-            CommandSpec("lineage", "dgm.cli.look:lineage", "Print the steps from the seed to an agent."),
-            CommandSpec("log", "dgm.cli.log:log", "Print the events of a run, also as they come."),
+            CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
             ),
         ),
     ),
@@ -59,9 +53,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     (
         "Compare",
         (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
             CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
         ),
     ),
@@ -111,7 +102,15 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
-MOVED: dict[str, str] = {}
+MOVED: dict[str, str] = {
+    "compare": "dgm report RUN RUN…",
+    "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
+    "list": "dgm status",
+    "tree": "dgm show RUN",
+    "diff": "dgm show RUN AGENT [OTHER] --diff",
+    "lineage": "dgm show RUN AGENT --lineage",
+    "log": "dgm show RUN --events",
+}
 """Former command → its form of today."""
 
 

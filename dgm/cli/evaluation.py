@@ -1,12 +1,11 @@
 """A session of an evaluation on the terminal, shared by evaluations of agents and of prediction files."""
 
-import asyncio
 import sys
+from contextlib import nullcontext
 
 from dgm.analysis.budgets import Reason
+from dgm.api.running import run_session
 from dgm.cli.complaint import FAILED, INTERRUPTED, LIMIT, USAGE
-from dgm.cli.progress import show_progress
-from dgm.cli.spending import FirstCosts
 from dgm.cli.watching import TerminalWatcher
 from dgm.config import Settings
 from dgm.search.stopping import AT_ONCE
@@ -23,13 +22,11 @@ def perform_session(
 
     With the settings of the evaluation, the cost of the first evaluations is told.
     """
-    if not session.missing:
-        return session.report(asyncio.run(session.perform(watcher)))
-    with show_progress(session.made, quiet=quiet, names=session.called) as shown:
-        watcher.attach(shown, FirstCosts(session.made, settings, shown.announce) if settings else None)
+    watcher.quiet = quiet
+    with watcher.show(session.made, settings, session.called) if session.missing else nullcontext():
         try:
-            over = asyncio.run(session.perform(watcher))
-        except asyncio.CancelledError:
+            over = run_session(lambda: session.perform(watcher), watcher)
+        except KeyboardInterrupt:
             over = AT_ONCE
     return session.report(over)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dgm import assemble
+from dgm.api.watcher import Watcher
 from dgm.archive.durable import write_durably
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
@@ -20,7 +21,6 @@ from dgm.domain import Snapshot, Task
 from dgm.errors import UserError
 from dgm.evaluation.ablation import Effect, PartEffect, judge_parts
 from dgm.evaluation.evaluating import EvaluationProgress
-from dgm.launch import Watcher
 from dgm.meta.contract import read_contract
 from dgm.meta.removable_parts import remove_each_part
 from dgm.models.pricing import Price

@@ -10,7 +10,7 @@ from dgm.domain import Snapshot
 from dgm.messages import WireProtocol
 from dgm.meta.contract import OWN_EDITOR, Contract
 from dgm.protocols import Completed, DryCalls, Work
-from dgm.show.runs import size_text
+from dgm.render.fmt import size as size_text
 from dgm.show.words import count_text
 from dgm.worker.inspection import Inspection
 from dgm.worker.own_start import find_start_seconds

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dgm.api.watcher import Watcher
 from dgm.benchmarks.calibration import Calibration, task_digest, write_calibration
 from dgm.benchmarks.opening import find_suite_folder
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
@@ -17,7 +18,6 @@ from dgm.benchmarks.toml_table import suggestion
 from dgm.domain import Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import AgentResult
-from dgm.launch import Watcher
 from dgm.paths import asset
 from dgm.sessions.evaluation import EvaluationChoice, EvaluationRequest, make_request, read_contestant
 from dgm.show.evaluate_rows import EvaluationReport, report_record

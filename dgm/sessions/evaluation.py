@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from dgm import assemble
+from dgm.api.watcher import Watcher
 from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders
 from dgm.archive.repository import tree_id
@@ -17,7 +18,7 @@ from dgm.domain import Agent, Snapshot, Split, Task
 from dgm.errors import AgentFault, UserError
 from dgm.evaluation.evaluating import EvaluationPlan, EvaluationProgress, Schedule, apply_assignments
 from dgm.evaluation.exam import enter_under_key, find_entered
-from dgm.launch import Watcher, name_models
+from dgm.launch import name_models
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role

@@ -11,6 +11,7 @@ from typing import Any
 
 from dgm import assemble
 from dgm.analysis.budgets import Ending, Reason
+from dgm.api.watcher import Watcher
 from dgm.archive.begun_checks import begin_checks, end_checks
 from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
@@ -25,7 +26,6 @@ from dgm.evaluation.evaluating import (
     collect_results,
     count_expected,
 )
-from dgm.launch import Watcher
 from dgm.models.reach import list_reach
 from dgm.protocols import Benchmark
 from dgm.search.loop import Search

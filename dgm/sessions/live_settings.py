@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from dgm import replay
+from dgm.api.watcher import Watcher
 from dgm.archive.run import Run
 from dgm.config import Settings
-from dgm.launch import Watcher
 from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO
 

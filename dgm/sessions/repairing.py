@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dgm import assemble
+from dgm.api.watcher import Watcher
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.domain import Snapshot, Usage
 from dgm.errors import AgentFault, DgmError, UserError
-from dgm.launch import Watcher
 from dgm.models.auto import settle_auto
 from dgm.models.choose import AUTO
 from dgm.paths import state_folder

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from dgm.report.curve import CurvePoint
+from dgm.views.curve import CurvePoint
 from dgm.show.safe import Side, fit
 from dgm.show.spans import Line, Span, Tone, make_line, merge_spans
 
@@ -29,10 +29,10 @@ def curve_lines(
         return [make_line(Span("  being worked out …", Tone.DIM))]
     if not points:
         return [make_line(Span("  no evaluation yet", Tone.DIM))]
-    top = _scale_end(max(max(point.raw, point.lower) for point in points))
+    top = _scale_end(max(max(point.rate, point.lower_bound) for point in points))
     last = max(1, points[-1].evaluations)
-    bound = _sample_values(points, last, 2 * width, lambda point: point.lower)
-    rate = _sample_values(points, last, width, lambda point: point.raw)
+    bound = _sample_values(points, last, 2 * width, lambda point: point.lower_bound)
+    rate = _sample_values(points, last, width, lambda point: point.rate)
     dots = _stair_dots(bound, 4 * height, top)
     rows = []
     for row in range(height):
@@ -101,8 +101,8 @@ def _axis_lines(end: CurvePoint, last: int, width: int) -> Sequence[Line]:
         make_line(
             f"{'':{_AXIS}}",
             Span("⠤⠤", Tone.GOOD),
-            f" lower bound {end.lower:.2f}   ",
+            f" lower bound {end.lower_bound:.2f}   ",
             Span(RAW * 2, Tone.WARN),
-            f" its rate {end.raw:.2f}   now agent {end.agent}",
+            f" its rate {end.rate:.2f}   now agent {end.agent}",
         ),
     ]

@@ -11,7 +11,7 @@ from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, AgentId, Evaluate
-from dgm.report.curve import CurvePoint
+from dgm.views.curve import CurvePoint
 from dgm.show.events import event_line, time_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line

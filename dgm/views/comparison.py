@@ -4,6 +4,7 @@ import difflib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dgm.analysis.best import best_of
+from dgm.archive.finding import archive_folders, find_run, find_runs_in
 from dgm.archive.history import LIVING, state
 from dgm.archive.identity import identity_of
 from dgm.archive.run import Run
@@ -20,7 +22,6 @@ from dgm.domain import Agent, Tally, TaskId, Verdict
 from dgm.errors import UserError
 from dgm.evaluation.evaluating import PLAN as EVALUATION
 from dgm.evaluation.exam import FOLDER, compare_verdicts, find_candidate
-from dgm.experiments.naming import NamedRuns, find_runs
 from dgm.search.run_settings import settings_of
 from dgm.stats import paired_bootstrap
 from dgm.views.agents import AgentRow, row_of
@@ -29,9 +30,8 @@ from dgm.views.holdout import PairedView, holdout_exists, paired_fields, read_ho
 from dgm.views.run import models_of
 from dgm.views.values import TallyView, View
 
-VARIANT = "variant"
-"""Groups by the names of a sweep's variants."""
 SEED = "seed"
+_WILD = frozenset("*?[")
 UNFINISHED = (*LIVING, "interrupted", "stopped")
 _TEXT = 160
 Verdicts = Mapping[TaskId, Verdict | None]
@@ -45,8 +45,6 @@ class ComparedRun(View):
     policy: str
     seed: int
     """The random seed."""
-    variant: str | None
-    """Its name in its sweep; None outside of sweeps."""
     state: str
     agents: int
     evaluations: int
@@ -123,33 +121,50 @@ class ComparisonView(View):
     """Files that this call wrote."""
 
     @classmethod
-    def load(cls, names: Sequence[str], group_by: str | None = None) -> "ComparisonView":
+    def load(cls, folders: Sequence[Path], group_by: str | None = None) -> "ComparisonView":
         """Compare runs.
 
         Args:
-            names: runs, sweeps (all their runs), or patterns such as ``policies-*``.
-            group_by: a setting, such as ``policy``; None: the variants of sweeps that have several, else no groups.
+            folders: of the runs.
+            group_by: a setting, such as ``policy``; None: the one that differs, if the runs have several seeds.
 
         Raises:
-            UserError: a name stands for no run or for the same run as another, the runs are of different suites, or
-                they cannot be grouped so.
+            UserError: a run has no agent, the runs are of different suites, or they cannot be grouped so.
             ArchiveCorrupt: a run is damaged.
         """
-        named = find_runs(names)
-        if not named.runs:
-            raise UserError(f"none of these runs was begun yet: {', '.join(named.not_begun)}")
-        for name in names:
-            if names.count(name) > 1:
-                raise UserError(f"{name} is named twice; name each run once")
-        if len(names) > 1 and len(named.runs) + len(named.not_begun) < 2:
-            raise UserError(
-                f"all of these names stand for the run {named.runs[0].folder.name}; name another run"
-            )
         subjects = []
-        for member in named.runs:
-            with Run.open(member.folder) as run:
-                subjects.append(read_subject(run, member.variant))
-        return compare_subjects(subjects, named, group_by)
+        for folder in folders:
+            with Run.open(folder) as run:
+                subjects.append(read_subject(run))
+        return compare_subjects(subjects, group_by)
+
+
+def find_runs(names: Sequence[str]) -> Sequence[Path]:
+    """Return the folders of runs: names, paths, or patterns such as ``policies-*``, each run once.
+
+    Raises:
+        UserError: a name stands for no run, or two names for the same one.
+    """
+    folders: dict[Path, Path] = {}
+    for name in names:
+        matching = _match_runs(name)
+        if len(matching) == 1 and matching[0].resolve() in folders and not _WILD & {*name}:
+            raise UserError(f"{name} is named twice; name each run once")
+        folders |= {folder.resolve(): folder for folder in matching}
+    return list(folders.values())
+
+
+def _match_runs(name: str) -> Sequence[Path]:
+    try:
+        return [find_run(name)]
+    except UserError:
+        if not _WILD & {*name}:
+            raise
+    folders = [folder for archive in archive_folders() for folder in find_runs_in(archive)]
+    matching = {folder.name: folder for folder in folders if fnmatchcase(folder.name, name)}
+    if not matching:
+        raise UserError(f"no run matches {name!r}")
+    return [matching[key] for key in sorted(matching)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +199,7 @@ class Grouping:
     """Name of a run → its values of ``paired_by``."""
 
 
-def read_subject(run: Run, variant: str | None) -> Subject:
+def read_subject(run: Run) -> Subject:
     """Read a run for a comparison.
 
     Raises:
@@ -203,7 +218,6 @@ def read_subject(run: Run, variant: str | None) -> Subject:
         run=identity.run,
         policy=identity.policy,
         seed=identity.seed,
-        variant=variant,
         state=state(run),
         agents=len(tree.agents),
         evaluations=tree.evaluations,
@@ -234,25 +248,23 @@ def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
         return None if entered is None else dict(exam.tree.verdicts(entered))
 
 
-def compare_subjects(subjects: Sequence[Subject], named: NamedRuns, group_by: str | None) -> ComparisonView:
+def compare_subjects(subjects: Sequence[Subject], group_by: str | None) -> ComparisonView:
     """Return the comparison of runs that were read; arguments and errors as for ``ComparisonView.load``."""
     notes = check_comparable(subjects)
-    grouping = None
-    variants = {member.variant for member in named.runs}
-    if group_by is not None or (None not in variants and len(variants) > 1):
-        grouping = group_runs(subjects, group_by or VARIANT)
+    differing = find_differing_settings(subjects)
+    if group_by is None and len(differing) == 1 and len({subject.view.seed for subject in subjects}) > 1:
+        group_by = differing[0]
+    grouping = group_runs(subjects, group_by) if group_by else None
     return ComparisonView(
         benchmark=subjects[0].benchmark,
         benchmark_version=subjects[0].version,
         runs=tuple(subject.view for subject in subjects),
         group_by=grouping.by if grouping else None,
-        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()}
-        if grouping
-        else {},
+        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()} if grouping else {},
         paired_by=grouping.paired_by if grouping else ("task",),
         pairs_of_runs=pair_groups(grouping) if grouping else (),
         pairs_of_tasks=() if grouping else pair_tasks(subjects),
-        notes=(*notes, *_list_notes(named, subjects, grouping)),
+        notes=(*notes, *_list_notes(subjects, grouping)),
     )
 
 
@@ -278,10 +290,8 @@ def check_comparable(subjects: Sequence[Subject]) -> Sequence[str]:
     return notes
 
 
-def _list_notes(named: NamedRuns, subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
+def _list_notes(subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
     notes = []
-    if named.not_begun:
-        notes.append(f"not begun yet and left out: {', '.join(named.not_begun)}")
     if unfinished := [subject.name for subject in subjects if subject.view.state in UNFINISHED]:
         notes.append(f"not finished, as they stand now: {', '.join(unfinished)}")
     if bare := [subject.name for subject in subjects if not subject.view.curve]:
@@ -309,10 +319,10 @@ def group_runs(subjects: Sequence[Subject], by: str) -> Grouping:
     Raises:
         UserError: there is no such setting, or two runs of a group differ in nothing that could pair them.
     """
-    key = by if by == VARIANT else _find_setting(subjects, by)
+    key = _find_setting(subjects, by)
     groups: dict[str, list[Subject]] = {}
     for subject in subjects:
-        groups.setdefault(_group_name(subject, key), []).append(subject)
+        groups.setdefault(str(subject.settings.get(key)), []).append(subject)
     paired_by: tuple[str, ...] = (SEED,)
     if _find_twins(groups, paired_by):
         paired_by = (SEED, *(other for other in find_differing_settings(subjects) if other != key))
@@ -346,19 +356,9 @@ def _find_setting(subjects: Sequence[Subject], by: str) -> str:
             f"{by} is a section of the settings; name a setting in it, such as {inside[0]}",
             argument="group_by",
         )
-    near = difflib.get_close_matches(by, [VARIANT, "policy", *known], 1, 0.5)
+    near = difflib.get_close_matches(by, ["policy", *known], 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else "; for example policy, or operator"
     raise UserError(f"there is no setting {by}{hint}", argument="group_by")
-
-
-def _group_name(subject: Subject, key: str) -> str:
-    if key != VARIANT:
-        return str(subject.settings.get(key))
-    if subject.view.variant is None:
-        raise UserError(
-            f"run {subject.name} is not part of a sweep; group by a setting instead", argument="group_by"
-        )
-    return subject.view.variant
 
 
 def _pair_key(subject: Subject, paired_by: Sequence[str]) -> PairKey:

@@ -160,7 +160,7 @@ def _read_rows(folder: Path) -> Iterator[RunRow]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or path.name in NOT_RUNS:
             continue
-        if path.is_dir() and (path / "run.json").exists():
+        if path.is_dir() and ((path / "run.json").exists() or (path / "events.db").exists()):
             row = RunRow.load(path)
             if row.kind != "evaluation":
                 yield row

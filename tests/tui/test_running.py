@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.report.curve import CurvePoint, compute_curve
+from dgm.views.curve import CurvePoint, compute_curve
 from dgm.show.spans import plain_text
 from dgm.tui import pager, reader
 from dgm.tui.app import Browser
@@ -29,7 +29,7 @@ def test_it_says_how_far_the_run_is(example: Path, opened: Run) -> None:
         assert f"{tree.spend.tokens:,} tokens" in shown
         assert "offline model" in shown
         last = compute_curve(opened)[-1]
-        assert f"lower bound {last.lower:.2f}" in shown and f"now agent {last.agent}" in shown
+        assert f"lower bound {last.lower_bound:.2f}" in shown and f"now agent {last.agent}" in shown
         assert "the run has ended" in shown
         text = browser.page.pages() if browser.page else None
         assert text is not None and "recent events" in text and "errors" in text

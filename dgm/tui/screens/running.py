@@ -19,7 +19,7 @@ from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId
 from dgm.errors import DgmError
-from dgm.report.curve import CurvePoint, compute_curve
+from dgm.views.curve import CurvePoint, compute_curve
 from dgm.tui.bodies import LineBody, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of

@@ -1,82 +1,12 @@
-"""The forecast: rates of late, the end by each budget, and nothing invented where little is known."""
+"""Number of evaluations that a budget pays for, by the cost of the first ones."""
 
 import pytest
 
-from dgm.analysis.budget_use import BudgetTotals, compute_budget_uses
-from dgm.analysis.forecast import (
-    EvaluationSample,
-    NoForecastReason,
-    ObservedProgress,
-    compute_rates,
-    compute_reach,
-    predict_ends,
-)
+from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.models.pricing import Price, TokenRates
 from dgm.search.costs import max_evaluation_usd, max_remaining_usd
-
-HOUR = ObservedProgress(3600.0, events=500, ended=40, evaluations=30, expansions=10, tokens=7200, usd=0.5)
-
-
-def uses_of(budget, evaluations, usd, tokens, seconds):
-    return compute_budget_uses(budget, BudgetTotals(evaluations, 3, usd, tokens, seconds))
-
-
-def test_rates_are_per_hour_and_tokens_per_second():
-    rates = compute_rates(HOUR)
-    assert rates is not None
-    assert (rates.events_per_hour, rates.evaluations_per_hour, rates.expansions_per_hour) == (500, 30, 10)
-    assert (rates.tokens_per_second, rates.usd_per_hour, rates.window_s) == (2, 0.5, 3600)
-
-
-@pytest.mark.parametrize(
-    "observed", [ObservedProgress(3600.0, ended=2, tokens=99), ObservedProgress(0.0, ended=9)]
-)
-def test_too_little_gives_no_rates(observed):
-    assert compute_rates(observed) is None
-
-
-def test_the_budget_with_the_earliest_end_binds():
-    budget = Budget(evaluations=60, usd=1.0, tokens=9_000_000, seconds=36_000.0, agents=3)
-    found = predict_ends(uses_of(budget, 30, 0.75, 7200, 3600.0), compute_rates(HOUR))
-    assert {end.budget: end.left_s for end in found.ends} == {
-        "evaluations": 3600.0,
-        "usd": 1800.0,
-        "tokens": pytest.approx((9_000_000 - 7200) / 2),
-        "seconds": 32_400.0,
-    }
-    assert found.binding is not None
-    assert (found.binding.budget, found.complete) == ("usd", True)
-
-
-def test_expansions_take_of_the_evaluations_where_the_budget_says_so():
-    uses = uses_of(Budget(evaluations=100), 50, 0.0, 0, 0.0)
-    assert predict_ends(uses, compute_rates(HOUR), expansion_cost=2.0).ends[0].left_s == pytest.approx(3600.0)
-
-
-def test_what_is_not_known_is_not_predicted_and_time_needs_no_rates():
-    uses = uses_of(Budget(evaluations=60, seconds=7200.0), 1, 0.0, 0, 100.0)
-    found = predict_ends(uses, None)
-    evaluations, seconds = found.ends
-    assert (evaluations.left_s, evaluations.unknown) == (None, NoForecastReason.TOO_LITTLE)
-    assert seconds.left_s == 7100.0
-    assert found.binding is seconds
-    assert not found.complete
-
-
-def test_a_budget_that_nothing_is_taken_of_has_no_end():
-    free = compute_rates(ObservedProgress(3600.0, ended=9, evaluations=9))
-    found = predict_ends(uses_of(Budget(usd=1.0), 9, 0.0, 0, 3600.0), free)
-    assert (found.ends[0].left_s, found.ends[0].unknown) == (None, NoForecastReason.UNUSED)
-    assert (found.binding, found.complete) == (None, True)
-
-
-def test_a_spent_budget_is_over_at_once_even_if_nothing_else_is_known():
-    found = predict_ends(uses_of(Budget(usd=1.0), 0, 1.2, 0, 3600.0), None)
-    assert found.binding is not None
-    assert found.binding.left_s == 0.0
-
 
 TRIES = [EvaluationSample(0.03, 60.0), EvaluationSample(0.05, 100.0)]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from dgm.show.safe import Side, cell_width, cut, fit, neutralise, one_line
+from dgm.render.safe import cut, neutralise, one_line
 
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 words = st.text(st.sampled_from("ab \t\n\x1b\u202e日本é\u0301\u2764\ufe0f😀Ж\u2028"), max_size=30)
@@ -34,13 +34,6 @@ def test_what_is_neutral_stays_as_it_is(text):
     assert neutralise(neutralise(text)) == neutralise(text)
 
 
-@given(words, st.integers(0, 40), st.sampled_from(Side))
-def test_a_fitted_text_takes_exactly_its_column(text, width, side):
-    shown = fit(text, width, side)
-    assert cell_len(shown) == width
-    assert not set(shown) & {"\n", "\t", "\x1b", "\u202e"}
-
-
 @given(words, st.integers(1, 40))
 def test_a_text_that_is_cut_says_so_and_is_a_beginning(text, width):
     whole = " ".join(neutralise(text).split())
@@ -63,15 +56,3 @@ def test_a_text_that_is_cut_says_so_and_is_a_beginning(text, width):
 )
 def test_no_half_of_a_wide_character_is_left_and_no_accent_lost(text, width, shown):
     assert cut(text, width) == shown
-
-
-def test_a_wide_character_that_does_not_fit_leaves_a_blank_in_its_column():
-    assert fit("日本語", 4) == "日… "
-    assert fit("ab", 5, Side.RIGHT) == "   ab"
-
-
-def test_a_line_is_as_wide_as_what_is_seen_of_it():
-    assert cell_width("abc") == 3
-    assert cell_width("日本") == 4
-    assert cell_width("e\u0301") == 1
-    assert cell_width("\x1b[31m") == len("\\x1b[31m")
