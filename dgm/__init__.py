@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.batching import BatchView, evolve_batch
     from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
-    from dgm.api.report import report
     from dgm.api.control import approve, stop
     from dgm.api.evaluating import (
         EvaluateArguments,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         grade_predictions,
     )
     from dgm.api.machine import MachineView, doctor, settings, variables
+    from dgm.api.report import report
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import Evolution, evolve, open  # noqa: A004

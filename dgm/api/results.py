@@ -1,8 +1,6 @@
 """A search as a value for programs: its best agent, its tables, its report, and how it goes on (``dgm.open``)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,7 +14,6 @@ from dgm.api.records import Records, records_of
 from dgm.api.replaying import RunReplay
 from dgm.api.report import report as make_report
 from dgm.archive.container import Manifest
-from dgm.archive.durable import write_durably
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
 from dgm.archive.run import Run
@@ -25,7 +22,7 @@ from dgm.archive.unpacking import find_addresses
 from dgm.archive.verifying import verify
 from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
-from dgm.errors import ArchiveCorrupt, UserError
+from dgm.errors import ArchiveCorrupt
 from dgm.export.graphs import write_tree
 from dgm.export.repositories import write_repository
 from dgm.export.table_files import write_table

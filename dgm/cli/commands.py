@@ -52,9 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     ),
     (
         "Compare",
-        (
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
-        ),
+        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",

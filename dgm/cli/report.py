@@ -20,7 +20,9 @@ def show_report(view: ReportView | ComparisonView) -> None:
     console = make_console()
     console.print(render_report(view) if isinstance(view, ReportView) else render_comparison(view))
     for file in view.files:
-        console.print(f"wrote {one_line(str(file), PATH_CELLS)} ({fmt.size(file.stat().st_size)})", markup=False)
+        console.print(
+            f"wrote {one_line(str(file), PATH_CELLS)} ({fmt.size(file.stat().st_size)})", markup=False
+        )
     if isinstance(view, ReportView) and view.ending:
         again = "give it more with --max-usd" if view.exit_code == 3 else "run the same command again"
         message = one_line(view.ending.message, MESSAGE_CELLS)

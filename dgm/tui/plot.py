@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from dgm.views.curve import CurvePoint
 from dgm.show.safe import Side, fit
 from dgm.show.spans import Line, Span, Tone, make_line, merge_spans
+from dgm.views.curve import CurvePoint
 
 WIDTH, HEIGHT = 60, 8
 """Width and height of the curves' field in cells."""

@@ -11,7 +11,6 @@ from dgm.archive.history import LIVING
 from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import Action, ActionId, AgentId, Evaluate
-from dgm.views.curve import CurvePoint
 from dgm.show.events import event_line, time_text
 from dgm.show.safe import one_line
 from dgm.show.spans import Line, Span, Tone, make_line
@@ -19,6 +18,7 @@ from dgm.show.status import status_lines
 from dgm.show.words import clock_text, count_text, operator_text
 from dgm.tui.bodies import heading_line
 from dgm.tui.plot import WIDTH, curve_lines
+from dgm.views.curve import CurvePoint
 
 RECENT = 12
 """Maximum number of events that are shown, the newest first."""

@@ -260,7 +260,9 @@ def compare_subjects(subjects: Sequence[Subject], group_by: str | None) -> Compa
         benchmark_version=subjects[0].version,
         runs=tuple(subject.view for subject in subjects),
         group_by=grouping.by if grouping else None,
-        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()} if grouping else {},
+        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()}
+        if grouping
+        else {},
         paired_by=grouping.paired_by if grouping else ("task",),
         pairs_of_runs=pair_groups(grouping) if grouping else (),
         pairs_of_tasks=() if grouping else pair_tasks(subjects),

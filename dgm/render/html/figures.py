@@ -120,7 +120,8 @@ def draw_operators(view: ReportView) -> Drawing | None:
     gains = [(line.operator, line.gain) for line in view.operators if line.gain]
     if not gains:
         return None
-    reach = max([0.1, *(abs(end) for _, gain in gains for end in (gain.mean, *(gain.interval or ())))])
+    ends = [abs(end) for _, gain in gains for end in (gain.mean, *(gain.interval or ()))]
+    reach = max(0.1, *ends)
     drawing = Drawing("mean gain of each operator's children, in points", 640, 66 + 30 * len(gains))
     left, width, top = 190, 330, 10
     middle, foot = left + width / 2, top + 30 * len(gains)

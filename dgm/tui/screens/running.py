@@ -19,7 +19,6 @@ from dgm.archive.run import Run
 from dgm.archive.store import EventStore
 from dgm.domain import ActionId
 from dgm.errors import DgmError
-from dgm.views.curve import CurvePoint, compute_curve
 from dgm.tui.bodies import LineBody, notice_body
 from dgm.tui.changes import RunChanges
 from dgm.tui.keys import KeyScope, bindings_of
@@ -27,6 +26,7 @@ from dgm.tui.page import reading_text
 from dgm.tui.run_facts import LogFacts, run_lines
 from dgm.tui.text import TextView
 from dgm.tui.text_page import TextPage
+from dgm.views.curve import CurvePoint, compute_curve
 
 COUNT_EVERY = 20
 """Divisor of the time: computing curve and failures takes at most this part of it, and ``AT_LEAST_S`` lie between."""
