@@ -1,11 +1,10 @@
 """Reports: is the best agent of a run better than its seed, and how do several runs compare."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from dgm.analysis.budgets import Ending, Reason
 from dgm.api.running import run_session
 from dgm.api.watcher import OnEvent, Watcher
 from dgm.archive.durable import write_durably
@@ -66,129 +65,108 @@ def report(  # noqa: PLR0913  (all have defaults)
         UserError: a run cannot be found, compared or evaluated, or a file cannot be written.
         ArchiveCorrupt: a run is damaged.
     """
-    names = [str(run if isinstance(run, str | Path) else run.folder) for run in runs]
     performs = holdout or control
-    _refuse_without("holdout", performs, max_usd=max_usd, workers=workers)
-    _refuse_without("control", control, yes=yes or None)
+    for name, value, needed, given in (
+        ("max_usd", max_usd, "holdout", performs),
+        ("workers", workers, "holdout", performs),
+        ("yes", yes or None, "control", control),
+    ):
+        if value is not None and not given:
+            raise UserError(f"has an effect only with {needed}", argument=name)
     page, folder = (None if target is None else Path(target) for target in (html, figures))
     if page:
-        check_file(page, "html")
+        check_target(page, "html")
     if folder:
-        check_folder(folder, "figures")
-    if not names:
+        check_target(folder, "figures", folder=True)
+    folders = find_runs([str(run if isinstance(run, str | Path) else run.folder) for run in runs])
+    view: ReportView | ComparisonView
+    if not folders:
         raise UserError("name a run", argument="runs")
-    folders = find_runs(names)
-    if len(folders) == 1:
-        if group_by is not None:
-            raise UserError("groups several runs, and this is one", argument="group_by")
-        watcher = watcher or Watcher(on_event)
-        view: ReportView | ComparisonView = _report_one(
-            find_run(str(folders[0]), write=True) if performs else folders[0],
-            watcher,
-            performs=performs,
-            attempts=control_attempts if control else None,
-            max_usd=max_usd,
-            workers=workers,
-            yes=yes,
-        )
-    elif performs:
-        raise UserError("holdout evaluations are performed for one run at a time", argument="holdout")
-    elif page:
-        raise UserError("the page is about one run; a comparison has figures", argument="html")
-    else:
+    if len(folders) > 1:
+        if performs:
+            raise UserError("holdout evaluations are performed for one run at a time", argument="holdout")
+        if page:
+            raise UserError("the page is about one run; a comparison has figures", argument="html")
         view = ComparisonView.load(folders, group_by)
-    files: list[Path] = []
-    # jinja2 takes long to import.
+    elif group_by is not None:
+        raise UserError("groups several runs, and this is one", argument="group_by")
+    elif not performs:
+        view = _report_one(folders[0])
+    else:
+        from dgm.api.holdout import perform_holdout
+
+        attempts, session = control_attempts if control else None, watcher or Watcher(on_event)
+        with Run.open(find_run(str(folders[0]), write=True)) as run:
+            check_is_search(run)
+            ending = run_session(
+                lambda: perform_holdout(
+                    run, session, max_usd=max_usd, control_attempts=attempts, workers=workers, yes=yes
+                ),
+                session,
+            )
+        view = _report_one(folders[0], ending)
+    return view.model_copy(update={"files": _write_files(view, page, folder)})
+
+
+def _write_files(
+    view: ReportView | ComparisonView, page: Path | None, folder: Path | None
+) -> tuple[Path, ...]:
+    # Only a report that is written needs jinja2, which takes long to import.
     if page and isinstance(view, ReportView):
         from dgm.render.html.page import render_page
 
         write_durably(page, render_page(view))
-        files.append(page)
     if folder:
         from dgm.render.html.figures import write_figures
 
-        files += write_figures(view, folder)
-    return view.model_copy(update={"files": tuple(files)})
+        return (*([page] if page else []), *write_figures(view, folder))
+    return (page,) if page else ()
 
 
-def _report_one(  # noqa: PLR0913  (those of ``report``)
-    folder: Path,
-    watcher: Watcher,
-    *,
-    performs: bool,
-    attempts: int | None,
-    max_usd: float | None,
-    workers: int | None,
-    yes: bool,
-) -> ReportView:
+def _report_one(folder: Path, ending: Ending | None = None) -> ReportView:
     with Run.open(folder) as run:
-        if folder.name == FOLDER and (folder.parent / "run.json").exists():
-            raise UserError(f"{folder}: holdout evaluations of a search; name the search, {folder.parent}")
-        if not performs:
-            return ReportView.load(run)
-        if not run.tree.agents:
-            raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
-        from dgm.analysis.budgets import Reason
-        from dgm.api.holdout import perform_holdout
-
-        ending = run_session(
-            lambda: perform_holdout(
-                run, watcher, max_usd=max_usd, control_attempts=attempts, workers=workers, yes=yes
-            ),
-            watcher,
-        )
+        check_is_search(run)
         view = ReportView.load(run)
-        if ending is None or ending.reason is Reason.NOTHING_LEFT:
-            return view
-        return view.model_copy(
-            update={"ending": EndingView(reason=ending.reason.value, message=ending.message)}
-        )
+    if ending is None or ending.reason is Reason.NOTHING_LEFT:
+        return view
+    return view.model_copy(update={"ending": EndingView(reason=ending.reason.value, message=ending.message)})
 
 
-def _refuse_without(needed: str, chosen: bool, **arguments: object) -> None:
-    """Raise ``UserError`` if an argument is given that has an effect only together with another one."""
-    for name, value in arguments.items():
-        if value is not None and not chosen:
-            raise UserError(f"has an effect only with {needed}", argument=name)
-
-
-def check_file(path: Path, argument: str) -> None:
-    """Check that a file can be written, also in place of an older one, before anything is paid for.
+def check_is_search(run: Run) -> None:
+    """Check that a run is a search with an agent.
 
     Raises:
-        UserError: it cannot.
+        UserError: it has no agent yet, or is the holdout evaluation of a search.
     """
-    with _explain_errors(path, argument):
-        if path.is_dir():
-            raise UserError(f"{path} is a folder; name a file in it", argument=argument)
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path} is not a file; name a file, which may be a new one", argument=argument)
-        _try_to_write(path, path.parent, argument)
+    if run.folder.name == FOLDER and (run.folder.parent / "run.json").exists():
+        raise UserError(
+            f"{run.folder}: holdout evaluations of a search; name the search, {run.folder.parent}"
+        )
+    if not run.tree.agents:
+        raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
 
 
-def check_folder(path: Path, argument: str) -> None:
-    """Check that files can be written in a folder, which is made if it is missing.
+def check_target(path: Path, argument: str, *, folder: bool = False) -> None:
+    """Check that a file, or files in a folder, can be written, before anything is paid for.
 
     Raises:
         UserError: they cannot.
     """
-    with _explain_errors(path, argument):
-        if path.exists() and not path.is_dir():
-            raise UserError(f"{path} is no folder; name a folder, which may be a new one", argument=argument)
-        _try_to_write(path, path if path.is_dir() else path.parent, argument)
-
-
-def _try_to_write(path: Path, folder: Path, argument: str) -> None:
-    if not folder.is_dir():
-        raise UserError(f"{path}: there is no folder {folder}; make it first", argument=argument)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
-
-
-@contextmanager
-def _explain_errors(path: Path, argument: str) -> Iterator[None]:
     try:
-        yield
+        if path.exists() and path.is_dir() is not folder:
+            kind = (
+                "a folder; name a file in it"
+                if path.is_dir()
+                else "no folder; name a folder, which may be a new one"
+            )
+            raise UserError(f"{path} is {kind}", argument=argument)
+        if path.exists() and not folder and not path.is_file():
+            raise UserError(f"{path} is no file; name a file, which may be a new one", argument=argument)
+        parent = path if folder and path.is_dir() else path.parent
+        if not parent.is_dir():
+            raise UserError(f"{path}: there is no folder {parent}; make it first", argument=argument)
+        with tempfile.TemporaryFile(dir=parent):
+            pass
     except OSError as error:
         why = error.strerror or error
         raise UserError(f"{path} cannot be written ({why}); name another one", argument=argument) from error

@@ -166,28 +166,26 @@ def amount_text(value: float, unit: Unit) -> str:
         case Unit.USD:
             return fmt.money(value)
         case Unit.TOKENS:
-            return f"{short_number(value)} tokens"
+            return f"{fmt.short_number(value)} tokens"
         case Unit.SECONDS:
             return f"{value / 3600:.1f} hours of work" if value >= 3600 else f"{value:.0f} seconds of work"
-
-
-def short_number(value: float) -> str:
-    """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
-    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return f"{value / limit:.1f}".removesuffix(".0") + letter
-    return f"{value:.4g}"
 
 
 def operator_text(line: OperatorView) -> str:
     """Return the results of an operator on one line."""
     parts = [f"{line.tried} tried, {line.born} born, {line.better} of {line.judged} judged better"]
     if line.gain:
-        ends = line.gain.interval
-        within = f" [{fmt.points(ends[0])}, {fmt.points(ends[1])}]" if ends else " (one child)"
-        parts.append(f"gain {fmt.points(line.gain.mean)}{within} points")
-    parts.append(fmt.spend(line.spend))
-    return ", ".join(parts)
+        parts.append(f"gain {operator_gain(line)} points")
+    return ", ".join([*parts, fmt.spend(line.spend)])
+
+
+def operator_gain(line: OperatorView) -> str:
+    """Return the mean gain in points: ``+3.1 [-2.0, +8.2]``; a dash without a judged child."""
+    if line.gain is None:
+        return fmt.DASH
+    ends = line.gain.interval
+    within = f"[{fmt.points(ends[0])}, {fmt.points(ends[1])}]" if ends else "(one child)"
+    return f"{fmt.points(line.gain.mean)} {within}"
 
 
 def _search_rows(view: ReportView) -> Iterator[tuple[str, Text]]:
@@ -237,7 +235,7 @@ def _candidate(name: str, agent: int, tally: TallyView, holdout: HoldoutView) ->
         cost = f", {fmt.money(usage.usd_per_resolved)} for each resolved task"
     else:
         tokens = usage.tokens_per_resolved
-        cost = f", {short_number(tokens)} tokens for each resolved task" if tokens else ""
+        cost = f", {fmt.short_number(tokens)} tokens for each resolved task" if tokens else ""
     counts = fmt.tally(tally) if holdout.missing else fmt.tally_interval(tally)
     return Text(f"{name}  agent {agent:<4} {counts}{cost}")
 
@@ -300,7 +298,7 @@ def _run_table(runs: Sequence[ComparedRun]) -> Table:
         abandoned = f", {fmt.count(run.best.abandoned, 'task')} abandoned" if run.best.abandoned else ""
         cells = [one_line(run.run, 40), one_line(run.state, 40), one_line(run.policy, 24), str(run.seed)]
         cells += [f"{run.evaluations:,}", f"{run.agents:,}"]
-        cells += [fmt.money(run.usd) if run.usd else f"{short_number(run.tokens)} tokens"]
+        cells += [fmt.money(run.usd) if run.usd else f"{fmt.short_number(run.tokens)} tokens"]
         cells += [
             f"{run.best.agent}: {fmt.tally_interval(run.best.own)}{abandoned}",
             f"{run.best.lower_bound:.2f}",
@@ -354,7 +352,7 @@ def _grid(*rows: tuple[str, Text]) -> Table:
 
 
 def _amount(usage: UsageView) -> str:
-    tokens = f"{short_number(usage.tokens)} tokens"
+    tokens = f"{fmt.short_number(usage.tokens)} tokens"
     return f"{fmt.money(usage.usd)}, {tokens}" if usage.usd else tokens
 
 

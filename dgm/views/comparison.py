@@ -26,15 +26,15 @@ from dgm.search.run_settings import settings_of
 from dgm.stats import paired_bootstrap
 from dgm.views.agents import AgentRow, row_of
 from dgm.views.curve import CurvePoint, list_recommendations
-from dgm.views.holdout import PairedView, holdout_exists, paired_fields, read_holdout
+from dgm.views.holdout import PairedView, paired_fields, read_holdout
 from dgm.views.run import models_of
 from dgm.views.values import TallyView, View
 
 SEED = "seed"
-_WILD = frozenset("*?[")
 UNFINISHED = (*LIVING, "interrupted", "stopped")
+_WILD = frozenset("*?[")
 _TEXT = 160
-Verdicts = Mapping[TaskId, Verdict | None]
+Verdicts = dict[TaskId, Verdict | None]
 PairKey = tuple[str, ...]
 
 
@@ -58,6 +58,16 @@ class ComparedRun(View):
     """The best agent on the holdout tasks; None if these evaluations are not complete."""
     curve: tuple[CurvePoint, ...]
     """The recommended agent over time; empty without a verdict."""
+    settings: dict[str, Any] = Field(exclude=True)
+    """Present settings by dotted key."""
+    version: str = Field(exclude=True)
+    """Version of the suite."""
+    offline: bool = Field(exclude=True)
+    """Whether a model is the offline one."""
+    search_verdicts: Verdicts = Field(exclude=True)
+    """First verdicts of the best agent."""
+    holdout_verdicts: Verdicts | None = Field(exclude=True)
+    """None if the holdout evaluations are not complete."""
 
 
 class TaskPairs(PairedView):
@@ -132,11 +142,33 @@ class ComparisonView(View):
             UserError: a run has no agent, the runs are of different suites, or they cannot be grouped so.
             ArchiveCorrupt: a run is damaged.
         """
-        subjects = []
+        runs = []
         for folder in folders:
             with Run.open(folder) as run:
-                subjects.append(read_subject(run))
-        return compare_subjects(subjects, group_by)
+                runs.append(read_run(run))
+        return compare_runs(runs, group_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Runs by the value of one setting, in the order in which they were named."""
+
+    by: str
+    groups: Mapping[str, Sequence[ComparedRun]]
+    paired_by: tuple[str, ...]
+
+    def key_of(self, run: ComparedRun) -> PairKey:
+        """Return the run's values of ``paired_by``."""
+        return tuple(str(run.settings.get(name)) for name in self.paired_by)
+
+    def find_twins(self) -> tuple[ComparedRun, ComparedRun] | None:
+        """Return two runs of a group with the same key."""
+        for members in self.groups.values():
+            seen: dict[PairKey, ComparedRun] = {}
+            for run in members:
+                if (other := seen.setdefault(self.key_of(run), run)) is not run:
+                    return other, run
+        return None
 
 
 def find_runs(names: Sequence[str]) -> Sequence[Path]:
@@ -167,39 +199,7 @@ def _match_runs(name: str) -> Sequence[Path]:
     return [matching[key] for key in sorted(matching)]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A run with what its comparison needs and no reader sees."""
-
-    view: ComparedRun
-    settings: Mapping[str, Any]
-    """Present settings by dotted key."""
-    benchmark: str
-    version: str
-    """Version of the suite."""
-    search: Verdicts
-    """First verdicts of the best agent on the search tasks."""
-    holdout: Verdicts | None
-    offline: bool
-
-    @property
-    def name(self) -> str:
-        """The run's name."""
-        return self.view.run
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """Runs by the value of one setting, in the order in which they were named."""
-
-    by: str
-    groups: Mapping[str, Sequence[Subject]]
-    paired_by: tuple[str, ...]
-    keys: Mapping[str, PairKey]
-    """Name of a run → its values of ``paired_by``."""
-
-
-def read_subject(run: Run) -> Subject:
+def read_run(run: Run) -> ComparedRun:
     """Read a run for a comparison.
 
     Raises:
@@ -212,9 +212,9 @@ def read_subject(run: Run) -> Subject:
         raise UserError(f"run {run.name} has no agent yet; wait until its seed is born, or leave it out")
     best, identity = tree.agents[best_of(run)], identity_of(run)
     holdout = _read_holdout(run, best)
-    graded = list((holdout or {}).values())
-    tally = Tally(graded.count(Verdict.RESOLVED), graded.count(Verdict.UNRESOLVED))
-    view = ComparedRun(
+    verdicts = list((holdout or {}).values())
+    tally = Tally(verdicts.count(Verdict.RESOLVED), verdicts.count(Verdict.UNRESOLVED))
+    return ComparedRun(
         run=identity.run,
         policy=identity.policy,
         seed=identity.seed,
@@ -226,93 +226,87 @@ def read_subject(run: Run) -> Subject:
         best=row_of(tree, best, best.id, {}),
         holdout=TallyView.of(tally) if tally.n else None,
         curve=tuple(list_recommendations(run)),
-    )
-    settings = {".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))}
-    return Subject(
-        view,
-        settings,
-        run.settings()["benchmark"],
-        run.config["versions"]["benchmark"],
-        dict(tree.verdicts(best.id)),
-        holdout,
-        "offline" in models_of(run).values(),
+        settings={".".join(path): value for path, value in leaves(settings_of(run).model_dump(mode="json"))},
+        version=run.config["versions"]["benchmark"],
+        offline="offline" in models_of(run).values(),
+        search_verdicts=dict(tree.verdicts(best.id)),
+        holdout_verdicts=holdout,
     )
 
 
 def _read_holdout(run: Run, agent: Agent) -> Verdicts | None:
-    found = read_holdout(run, agent, repeats=False) if holdout_exists(run) else None
-    if found is None or not found.tasks or found.missing:
+    view = read_holdout(run, agent, repeats=False)
+    if view is None or not view.tasks or view.missing:
         return None
     with Run.open(run.folder / FOLDER) as exam:
         entered = find_candidate(exam, agent)
         return None if entered is None else dict(exam.tree.verdicts(entered))
 
 
-def compare_subjects(subjects: Sequence[Subject], group_by: str | None) -> ComparisonView:
+def compare_runs(runs: Sequence[ComparedRun], group_by: str | None) -> ComparisonView:
     """Return the comparison of runs that were read; arguments and errors as for ``ComparisonView.load``."""
-    notes = check_comparable(subjects)
-    differing = find_differing_settings(subjects)
-    if group_by is None and len(differing) == 1 and len({subject.view.seed for subject in subjects}) > 1:
+    notes = check_comparable(runs)
+    differing = find_differing_settings(runs)
+    if group_by is None and len(differing) == 1 and len({run.seed for run in runs}) > 1:
         group_by = differing[0]
-    grouping = group_runs(subjects, group_by) if group_by else None
+    grouping = group_runs(runs, group_by) if group_by else None
+    groups = grouping.groups if grouping else {}
     return ComparisonView(
-        benchmark=subjects[0].benchmark,
-        benchmark_version=subjects[0].version,
-        runs=tuple(subject.view for subject in subjects),
+        benchmark=runs[0].settings["benchmark"],
+        benchmark_version=runs[0].version,
+        runs=tuple(runs),
         group_by=grouping.by if grouping else None,
-        groups={name: tuple(run.name for run in runs) for name, runs in grouping.groups.items()}
-        if grouping
-        else {},
+        groups={name: tuple(run.run for run in members) for name, members in groups.items()},
         paired_by=grouping.paired_by if grouping else ("task",),
         pairs_of_runs=pair_groups(grouping) if grouping else (),
-        pairs_of_tasks=() if grouping else pair_tasks(subjects),
-        notes=(*notes, *_list_notes(subjects, grouping)),
+        pairs_of_tasks=() if grouping else pair_tasks(runs),
+        notes=(*notes, *_list_notes(runs, [key for key in differing if not grouping or key != grouping.by])),
     )
 
 
-def check_comparable(subjects: Sequence[Subject]) -> Sequence[str]:
+def check_comparable(runs: Sequence[ComparedRun]) -> Sequence[str]:
     """Check that all runs were judged by the same tasks; return a note for each other grader.
 
     Raises:
         UserError: two suites differ.
     """
-    first, notes = subjects[0], []
-    for other in subjects[1:]:
+    first, notes = runs[0], []
+    for other in runs[1:]:
         one, two = first.version, other.version
         if differ_in_grader(two, one) or differ_in_grader(one, two):
             notes.append(
-                f"{first.name} has verdicts of {name_grader(one)}, {other.name} of {name_grader(two)}, "
+                f"{first.run} has verdicts of {name_grader(one)}, {other.run} of {name_grader(two)}, "
                 "which may judge the same patch differently"
             )
         elif one != two:
+            suites = (f"{run.settings['benchmark']} (version {run.version[:12]})" for run in (first, other))
             raise UserError(
-                f"{first.name} and {other.name} were judged by different suites, {first.benchmark} (version "
-                f"{one[:12]}) and {other.benchmark} (version {two[:12]}); compare runs on one suite"
+                f"{first.run} and {other.run} were judged by different suites, {' and '.join(suites)}; "
+                "compare runs on one suite"
             )
     return notes
 
 
-def _list_notes(subjects: Sequence[Subject], grouping: Grouping | None) -> Sequence[str]:
+def _list_notes(runs: Sequence[ComparedRun], differing: Sequence[str]) -> Sequence[str]:
     notes = []
-    if unfinished := [subject.name for subject in subjects if subject.view.state in UNFINISHED]:
+    if unfinished := [run.run for run in runs if run.state in UNFINISHED]:
         notes.append(f"not finished, as they stand now: {', '.join(unfinished)}")
-    if bare := [subject.name for subject in subjects if not subject.view.curve]:
+    if bare := [run.run for run in runs if not run.curve]:
         notes.append(f"without a verdict, so in no curve and no pair by score: {', '.join(bare)}")
-    also = [key for key in find_differing_settings(subjects) if grouping is None or key != grouping.by]
-    if also:
-        values = "; ".join(f"{key} ({_values_text(subjects, key)})" for key in also)
+    if differing:
+        values = "; ".join(f"{key} ({_values_text(runs, key)})" for key in differing)
         notes.append(f"settings that differ between these runs: {values}")
-    if any(subject.offline for subject in subjects):
+    if any(run.offline for run in runs):
         notes.append("offline model: a repair program, not a language model; scores are a demonstration")
     return notes
 
 
-def _values_text(subjects: Sequence[Subject], key: str) -> str:
-    text = ", ".join(dict.fromkeys(str(subject.settings.get(key)) for subject in subjects))
+def _values_text(runs: Sequence[ComparedRun], key: str) -> str:
+    text = ", ".join(dict.fromkeys(str(run.settings.get(key)) for run in runs))
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
 
-def group_runs(subjects: Sequence[Subject], by: str) -> Grouping:
+def group_runs(runs: Sequence[ComparedRun], by: str) -> Grouping:
     """Group runs by a setting.
 
     Two runs of different groups are a pair if they have the same seed. If a group has several runs with one seed, the
@@ -321,79 +315,61 @@ def group_runs(subjects: Sequence[Subject], by: str) -> Grouping:
     Raises:
         UserError: there is no such setting, or two runs of a group differ in nothing that could pair them.
     """
-    key = _find_setting(subjects, by)
-    groups: dict[str, list[Subject]] = {}
-    for subject in subjects:
-        groups.setdefault(str(subject.settings.get(key)), []).append(subject)
-    paired_by: tuple[str, ...] = (SEED,)
-    if _find_twins(groups, paired_by):
-        paired_by = (SEED, *(other for other in find_differing_settings(subjects) if other != key))
-    if twins := _find_twins(groups, paired_by):
+    key = _find_setting(runs, by)
+    groups: dict[str, list[ComparedRun]] = {}
+    for run in runs:
+        groups.setdefault(str(run.settings.get(key)), []).append(run)
+    grouping = Grouping(key, groups, (SEED,))
+    if grouping.find_twins():
+        others = [other for other in find_differing_settings(runs) if other != key]
+        grouping = Grouping(key, groups, (SEED, *others))
+    if twins := grouping.find_twins():
         raise UserError(
-            f"{twins[0].name} and {twins[1].name} have the same {key} and the same seed, so that either could be the "
-            "one to pair; leave one out"
+            f"{twins[0].run} and {twins[1].run} have the same {key} and the same seed, so that either could be the one "
+            "to pair; leave one out"
         )
-    return Grouping(key, groups, paired_by, {run.name: _pair_key(run, paired_by) for run in subjects})
+    return grouping
 
 
-def find_differing_settings(subjects: Sequence[Subject]) -> Sequence[str]:
+def find_differing_settings(runs: Sequence[ComparedRun]) -> Sequence[str]:
     """Return the settings, except for the seed, that are not the same in all runs."""
-    keys = dict.fromkeys(key for subject in subjects for key in subject.settings)
-    first = subjects[0].settings
+    keys, first = dict.fromkeys(key for run in runs for key in run.settings), runs[0].settings
     return [
-        key
-        for key in keys
-        if key != SEED and any(run.settings.get(key) != first.get(key) for run in subjects)
+        key for key in keys if key != SEED and any(run.settings.get(key) != first.get(key) for run in runs)
     ]
 
 
-def _find_setting(subjects: Sequence[Subject], by: str) -> str:
+def _find_setting(runs: Sequence[ComparedRun], by: str) -> str:
     """Return the dotted key that ``by`` stands for: itself, or the name in its section."""
-    known = dict.fromkeys(key for subject in subjects for key in subject.settings)
+    known = dict.fromkeys(key for run in runs for key in run.settings)
     for key in (by, f"{by}.name"):
         if key in known:
             return key
     if inside := [key for key in known if key.startswith(f"{by}.")]:
-        raise UserError(
-            f"{by} is a section of the settings; name a setting in it, such as {inside[0]}",
-            argument="group_by",
-        )
+        problem = f"{by} is a section of the settings; name a setting in it, such as {inside[0]}"
+        raise UserError(problem, argument="group_by")
     near = difflib.get_close_matches(by, ["policy", *known], 1, 0.5)
     hint = f" (did you mean '{near[0]}'?)" if near else "; for example policy, or operator"
     raise UserError(f"there is no setting {by}{hint}", argument="group_by")
 
 
-def _pair_key(subject: Subject, paired_by: Sequence[str]) -> PairKey:
-    return tuple(str(subject.settings.get(key)) for key in paired_by)
-
-
-def _find_twins(
-    groups: Mapping[str, Sequence[Subject]], paired_by: Sequence[str]
-) -> tuple[Subject, Subject] | None:
-    for members in groups.values():
-        seen: dict[PairKey, Subject] = {}
-        for subject in members:
-            other = seen.setdefault(_pair_key(subject, paired_by), subject)
-            if other is not subject:
-                return other, subject
-    return None
-
-
-def pair_tasks(subjects: Sequence[Subject]) -> tuple[TaskPairs, ...]:
+def pair_tasks(runs: Sequence[ComparedRun]) -> tuple[TaskPairs, ...]:
     """Compare each run with the first, task by task; on the holdout tasks too if both have these verdicts."""
-    first = subjects[0]
-    pairs = []
-    for second in subjects[1:]:
-        if first.holdout is not None and second.holdout is not None:
-            pairs.append(_pair_verdicts("holdout tasks", first, second, first.holdout, second.holdout))
-        pairs.append(_pair_verdicts("search tasks", first, second, first.search, second.search))
+    first, pairs = runs[0], []
+    for second in runs[1:]:
+        if first.holdout_verdicts is not None and second.holdout_verdicts is not None:
+            verdicts = first.holdout_verdicts, second.holdout_verdicts
+            pairs.append(_pair_verdicts("holdout tasks", first, second, *verdicts))
+        pairs.append(
+            _pair_verdicts("search tasks", first, second, first.search_verdicts, second.search_verdicts)
+        )
     return tuple(pairs)
 
 
 def _pair_verdicts(
     tasks: Literal["search tasks", "holdout tasks"],
-    first: Subject,
-    second: Subject,
+    first: ComparedRun,
+    second: ComparedRun,
     one: Verdicts,
     two: Verdicts,
 ) -> TaskPairs:
@@ -401,8 +377,8 @@ def _pair_verdicts(
     return TaskPairs(
         **paired_fields(pairs),
         tasks=tasks,
-        first=first.name,
-        second=second.name,
+        first=first.run,
+        second=second.run,
         pairs=pairs.first.n,
         first_tally=TallyView.of(pairs.first),
         second_tally=TallyView.of(pairs.second),
@@ -415,25 +391,33 @@ def pair_groups(grouping: Grouping) -> tuple[GroupPairs, ...]:
     Scores are compared at the largest number of evaluations that every run with a verdict has reached.
     """
     names = list(grouping.groups)
-    curves = [subject.view.curve for group in grouping.groups.values() for subject in group]
-    common = min((curve[-1].evaluations for curve in curves if curve), default=0)
+    curves = [run.curve for members in grouping.groups.values() for run in members if run.curve]
+    common = min((curve[-1].evaluations for curve in curves), default=0)
     measures: dict[str, Callable[[ComparedRun], float | None]] = {
         "holdout rate": lambda run: run.holdout.rate if run.holdout else None
     }
     if common:
-        measures[f"lower bound at {common} evaluations"] = lambda run: (
-            _point_at(run.curve, common).lower_bound
-        )
-        measures[f"rate on search tasks at {common} evaluations"] = lambda run: (
-            _point_at(run.curve, common).rate
-        )
-    found = []
+        measures |= {
+            f"lower bound at {common} evaluations": lambda run: _point_at(run.curve, common).lower_bound,
+            f"rate on search tasks at {common} evaluations": lambda run: _point_at(run.curve, common).rate,
+        }
+    groups = []
     for second in names[1:]:
         for measure, value in measures.items():
             pairs = _pair_values(grouping, names[0], second, value)
             if pairs or measure != "holdout rate":
-                found.append(_view_pairs(measure, names[0], second, pairs))
-    return tuple(found)
+                differences = [pair.difference for pair in pairs]
+                groups.append(
+                    GroupPairs(
+                        measure=measure,
+                        first=names[0],
+                        second=second,
+                        pairs=pairs,
+                        mean=fmean(differences) if differences else None,
+                        interval=paired_bootstrap(differences) if len(differences) > 1 else None,
+                    )
+                )
+    return tuple(groups)
 
 
 def _point_at(curve: Sequence[CurvePoint], evaluations: int) -> CurvePoint:
@@ -443,16 +427,16 @@ def _point_at(curve: Sequence[CurvePoint], evaluations: int) -> CurvePoint:
 
 def _pair_values(
     grouping: Grouping, first: str, second: str, value: Callable[[ComparedRun], float | None]
-) -> Sequence[RunPair]:
+) -> tuple[RunPair, ...]:
     sides = [
         {
-            grouping.keys[subject.name]: number
-            for subject in grouping.groups[name]
-            if subject.view.curve and (number := value(subject.view)) is not None
+            grouping.key_of(run): number
+            for run in grouping.groups[name]
+            if run.curve and (number := value(run)) is not None
         }
         for name in (first, second)
     ]
-    return [
+    return tuple(
         RunPair(
             key=dict(zip(grouping.paired_by, key, strict=True)),
             first=one,
@@ -461,16 +445,4 @@ def _pair_values(
         )
         for key, one in sides[0].items()
         if key in sides[1]
-    ]
-
-
-def _view_pairs(measure: str, first: str, second: str, pairs: Sequence[RunPair]) -> GroupPairs:
-    differences = [pair.difference for pair in pairs]
-    return GroupPairs(
-        measure=measure,
-        first=first,
-        second=second,
-        pairs=tuple(pairs),
-        mean=fmean(differences) if differences else None,
-        interval=paired_bootstrap(differences) if len(differences) > 1 else None,
     )

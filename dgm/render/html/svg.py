@@ -12,6 +12,7 @@ from importlib.resources import files
 
 from markupsafe import Markup, escape
 
+from dgm.render import fmt
 from dgm.render.safe import neutralise
 from dgm.views.values import TallyView
 
@@ -131,7 +132,7 @@ class Axes:
             )
         for tick in round_ticks(self.x_max):
             drawing.line(self.x(tick), foot, self.x(tick), foot + 4, "axis")
-            drawing.text(self.x(tick), foot + 15, short_number(tick), "soft", 10, "middle")
+            drawing.text(self.x(tick), foot + 15, fmt.short_number(tick), "soft", 10, "middle")
         drawing.text(self.left + self.width / 2, foot + 30, x_name, "soft", 11, "middle")
 
     def draw_interval(self, drawing: Drawing, y: float, tally: TallyView, kind: str, radius: float) -> None:
@@ -167,14 +168,6 @@ def number_text(value: float, digits: int = 2) -> str:
     text = f"{value:.{digits}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
-
-
-def short_number(value: float) -> str:
-    """Return a number as ``0.05``, ``250``, ``1.5k``, ``2M``."""
-    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return number_text(value / limit, 1) + letter
-    return number_text(value, 4) if value < 1 else number_text(value)
 
 
 def stairs_path(points: Sequence[tuple[float, float]]) -> str:
