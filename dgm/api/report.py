@@ -81,7 +81,7 @@ def report(  # noqa: PLR0913  (all have defaults)
     folders = find_runs([str(run if isinstance(run, str | Path) else run.folder) for run in runs])
     view: ReportView | ComparisonView
     if not folders:
-        raise UserError("name a run", argument="runs")
+        raise UserError("name at least one run")
     if len(folders) > 1:
         if performs:
             raise UserError("holdout evaluations are performed for one run at a time", argument="holdout")
