@@ -10,23 +10,15 @@ if TYPE_CHECKING:
     from dgm.api.ablating import Ablation, Effect, PartEffect, ablate
     from dgm.api.archive import clean, remove, unpack, verify
     from dgm.api.batching import BatchView, evolve_batch
-    from dgm.api.calibrating import CalibrateArguments, CalibratedSuite, calibrate_suite
     from dgm.api.control import approve, stop
-    from dgm.api.evaluating import (
-        EvaluateArguments,
-        EvaluationView,
-        GradeArguments,
-        evaluate,
-        evaluate_async,
-        grade_predictions,
-    )
+    from dgm.api.evaluating import evaluate
     from dgm.api.machine import MachineView, doctor, settings, variables
     from dgm.api.report import report
     from dgm.api.runs import runs
     from dgm.api.sandboxes import build_images, clean_sandboxes, images
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.seeds import AgentCheckView, check_agent, init_agent, seed_agents
-    from dgm.api.solving import Solution, SolveArguments, solve, solve_async
+    from dgm.api.solving import Solution, solve
     from dgm.api.studies import (
         StudyArguments,
         StudyView,
@@ -47,24 +39,20 @@ if TYPE_CHECKING:
         suites,
     )
     from dgm.api.trusting import trust
+    from dgm.views.evaluation import EvaluationView
 
 __version__ = "0.1.0"
 __all__ = [
     "Ablation",
     "AgentCheckView",
     "BatchView",
-    "CalibrateArguments",
-    "CalibratedSuite",
     "Effect",
-    "EvaluateArguments",
     "EvaluationView",
     "Evolution",
-    "GradeArguments",
     "MachineView",
     "MiningOptions",
     "PartEffect",
     "Solution",
-    "SolveArguments",
     "StudyArguments",
     "StudyView",
     "SuiteView",
@@ -73,18 +61,15 @@ __all__ = [
     "ablate",
     "approve",
     "build_images",
-    "calibrate_suite",
     "check_agent",
     "clean",
     "clean_sandboxes",
     "doctor",
     "evaluate",
-    "evaluate_async",
     "evolve",
     "evolve_batch",
     "families",
     "filter_suite",
-    "grade_predictions",
     "images",
     "import_suite",
     "init_agent",
@@ -99,7 +84,6 @@ __all__ = [
     "seed_agents",
     "settings",
     "solve",
-    "solve_async",
     "split_suite",
     "stop",
     "study",
@@ -115,22 +99,17 @@ _PLACES = {
     "ablating": ("Ablation", "Effect", "PartEffect", "ablate"),
     "archive": ("clean", "remove", "unpack", "verify"),
     "batching": ("BatchView", "evolve_batch"),
-    "calibrating": ("CalibrateArguments", "CalibratedSuite", "calibrate_suite"),
     "control": ("approve", "stop"),
     "report": ("report",),
     "evaluating": (
-        "EvaluateArguments",
         "EvaluationView",
-        "GradeArguments",
         "evaluate",
-        "evaluate_async",
-        "grade_predictions",
     ),
     "search": ("Evolution", "evolve", "open"),
     "machine": ("MachineView", "doctor", "settings", "variables"),
     "runs": ("runs",),
     "seeds": ("AgentCheckView", "check_agent", "init_agent", "seed_agents"),
-    "solving": ("Solution", "SolveArguments", "solve", "solve_async"),
+    "solving": ("Solution", "solve"),
     "studies": ("StudyArguments", "StudyView", "TrialArguments", "families", "record_trial", "study"),
     "sandboxes": ("build_images", "clean_sandboxes", "images"),
     "suites": (

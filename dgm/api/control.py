@@ -40,8 +40,8 @@ def stop(run: str | Path, *, now: bool = False) -> StopView:
     """Ask a running search to end: it starts nothing new and records what is under way.
 
     Args:
-        run: name or folder of the run.
-        now: do not wait for the actions that are under way.
+        run: Name or folder of the run.
+        now: Do not wait for the actions that are under way.
 
     Raises:
         UserError: there is no such run, or its folder cannot be written.
@@ -137,10 +137,10 @@ def approve(
     resumed.
 
     Args:
-        run: name or folder of the run.
-        child: number of a child.
-        answer: whether it may live.
-        reason: why, in one line.
+        run: Name or folder of the run.
+        child: Number of a child.
+        answer: Whether it may live.
+        reason: Why, in one line.
 
     Raises:
         UserError: it does not wait, children of this run never do, or the folder cannot be written.

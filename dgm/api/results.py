@@ -11,7 +11,7 @@ from dgm.analysis.operator_accounts import operators_of as operator_lines
 from dgm.api.agents import RunAgent, number_of
 from dgm.api.control import ApprovalView, WaitingChildView, approve_child
 from dgm.api.records import Records, records_of
-from dgm.api.replaying import RunReplay
+from dgm.api.replaying import replay
 from dgm.api.report import report as make_report
 from dgm.archive.container import Manifest
 from dgm.archive.finding import find_run
@@ -132,10 +132,7 @@ class Results:
         """A row for each operator: children, tallies, what they took."""
         return records_of(operator_records(self._operators()))
 
-    @property
-    def replay(self) -> RunReplay:
-        """Do again what the run did, and compare: decisions, lineages, evaluations."""
-        return RunReplay(self.run)
+    replay = replay
 
     def diff(self, agent: int | None = None, other: int | None = None) -> str:
         """Return what an agent's source changes against another's.

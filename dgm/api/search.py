@@ -49,11 +49,11 @@ class Evolution(Results):
         Actions that were under way are performed first. Changed settings are recorded, and hold for all later sessions.
 
         Args:
-            max_usd: money for all model calls, earlier sessions included.
-            max_evaluations: graded evaluations, earlier sessions included.
-            settings: budget.*, models.*, providers.*, limits.*, scale.*, workers, sandbox, or the
-                new path of the benchmark.
-            regrade: repeat evaluations of agents whose model was refused.
+            max_usd: New limit on the cost of all sessions.
+            max_evaluations: New limit on the graded evaluations of all sessions.
+            settings: budget.*, models.*, providers.*, limits.*, scale.*, workers, sandbox, or the new path of
+                the benchmark.
+            regrade: Repeat evaluations of agents whose model was refused.
             objects: the policy and operators that were passed to ``evolve``, if the run could not record their values.
             allow_paid: whether the model ``auto`` may be one that costs money.
             on_event: is called with each event of the search, model calls left out, once it is on disk.
@@ -106,22 +106,21 @@ def evolve(  # noqa: PLR0913
 ) -> Evolution:
     """Start a search for better agents.
 
-    Ctrl-C once ends it gracefully: actions under way end and are recorded. Twice ends it at once. Either way nothing
-    recorded is lost, and it can be resumed.
+    Ctrl-C once ends it gracefully, twice at once; either way it can be resumed.
 
     Args:
         file: TOML file of settings.
-        name: name of the run, a folder in ./archive or $DGM_ARCHIVE.
-        agent: agent to start from: plain, solid, a folder or a git URL.
-        benchmark: name or folder of a task suite [default: starter].
+        name: Name of the run, a folder in ./archive or $DGM_ARCHIVE.
+        agent: Start from plain, solid, a folder or a git URL.
+        benchmark: Name or folder of a task suite [default: starter].
         model: openai/…, anthropic/…, offline, … [default: auto].
-        policy: search policy [default: lineage].
-        operators: what makes children [default: self-edit].
-        max_usd: money for all model calls.
-        max_evaluations: graded evaluations [default: 160 if nothing is limited].
-        workers: parallel actions [default: 2].
-        seed: random seed [default: 0].
-        settings: any setting, such as budget.hours=8.
+        policy: Search policy [default: lineage].
+        operators: What makes children [default: self-edit].
+        max_usd: Limit on the cost of model calls.
+        max_evaluations: Limit on graded evaluations [default: 160].
+        workers: Parallel actions [default: 2].
+        seed: Random seed [default: 0].
+        settings: Any setting, such as budget.hours=8.
         allow_paid: whether the model ``auto`` may be one that costs money.
         on_event: is called with each event of the search, model calls left out, once it is on disk.
         watcher: is informed and asked; replaces ``allow_paid`` and ``on_event``.

@@ -45,8 +45,8 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "replay",
-                "dgm.cli.replay:replay",
-                "Do a run's decisions, lineages or evaluations again and compare.",
+                "dgm.cli.judging:replay",
+                "Repeat decisions, lineages or evaluations, and compare.",
             ),
         ),
     ),
@@ -59,10 +59,10 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
         (
             CommandSpec(
                 "evaluate",
-                "dgm.cli.evaluate:evaluate",
-                "Let agents work on every task of a benchmark's split.",
+                "dgm.cli.judging:evaluate",
+                "Evaluate agents on the tasks of a suite, or grade patches.",
             ),
-            CommandSpec("solve", "dgm.cli.solve:solve", "Let an agent work on a repository of yours."),
+            CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
             ),
@@ -102,6 +102,16 @@ COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
     "compare": "dgm report RUN RUN…",
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
+    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
+    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
+    "replay --perform": "dgm replay RUN --what work",
+    "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
     "sweep": "dgm run FILE --seeds 1:4 --vary KEY=A,B",
     "list": "dgm status",
     "tree": "dgm show RUN",
@@ -109,7 +119,7 @@ MOVED: dict[str, str] = {
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
 }
-"""Former command → its form of today."""
+"""Former command, or command and option → its form of today."""
 
 
 def help_text() -> str:

@@ -34,7 +34,7 @@ EXIT = {
     Reason.REFUSED: USAGE,
     Reason.ENDLESS: USAGE,
 }
-YES = make_flag("yes", "Skip the cost confirmation (budget.confirm_above_usd).")
+YES = make_flag("yes", "Skip the cost confirmation.")
 RUN = inspect.Parameter(
     "run",
     inspect.Parameter.POSITIONAL_ONLY,
@@ -56,8 +56,10 @@ class SearchView(RunView):
     """Why the session ended."""
 
 
-def _option(name: str, kind: Any, text: str, default: object = None) -> inspect.Parameter:
-    annotation = Annotated[kind, Parameter(help=text)]
+def _option(
+    name: str, kind: Any, text: str, default: object = None, metavar: str | None = None
+) -> inspect.Parameter:
+    annotation = Annotated[kind, Parameter(help=text, metavar=metavar)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -65,13 +67,8 @@ def _command(
     function: Callable[..., int], source: Callable[..., Any], *extra: inspect.Parameter, omit: tuple[str, ...]
 ) -> Callable[..., int]:
     """Give a function the parameters and the help of a function of the Python API, and further parameters."""
-    parameters = derive_parameters(source, trust=True, omit=omit)
-    positional = [
-        parameter for parameter in parameters if parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-    ]
-    options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
-    place = next(number for number, option in enumerate(options) if option.name == "trust")
-    parameters = [*positional, *options[:place], *extra, *options[place:]]
+    *options, trust, json = derive_parameters(source, trust=True, omit=omit)
+    parameters = sorted([*options, *extra, trust, json], key=lambda parameter: parameter.kind)
     function.__doc__ = source.__doc__
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -81,19 +78,19 @@ def _command(
 def _run(
     file: str | None = None,
     *,
-    seeds: str | None,
-    vary: list[str] | None,
-    parallel: int,
-    yes: bool,
-    trust: bool,
-    json: bool,
+    seeds: str | None = None,
+    vary: list[str] | None = None,
+    parallel: int = 1,
+    yes: bool = False,
+    trust: bool = False,
+    json: bool = False,
     **options: Any,
 ) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     if seeds is None and not vary:
         run = call_with_consent(lambda: evolve(file, watcher=watcher, **options), agree=trust)
         return _print_outcome(run, json=json)
-    name, texts = options.pop("name"), options.pop("settings") or ()
+    name, texts = options.pop("name", None), options.pop("settings", ())
     settings = [*texts, *assignments_of(settings_of_arguments(**options))]
 
     def perform() -> BatchView:
@@ -116,7 +113,7 @@ def _run(
     return batch.exit_code
 
 
-def _resume(run: str, *, yes: bool, trust: bool, json: bool, **options: Any) -> int:
+def _resume(run: str, *, yes: bool = False, trust: bool = False, json: bool = False, **options: Any) -> int:
     watcher = TerminalWatcher(quiet=json, yes=yes)
     with Evolution.open(find_run(run, write=True)) as opened:
         ended = call_with_consent(lambda: opened.resume(watcher=watcher, **options), agree=trust)
@@ -126,9 +123,9 @@ def _resume(run: str, *, yes: bool, trust: bool, json: bool, **options: Any) -> 
 run = _command(
     _run,
     evolve,
-    _option("seeds", str | None, "Several runs, one for each seed: 1:4 for 1, 2 and 3, or 1,2,5."),
-    _option("vary", list[str] | None, "KEY=A,B: a run with each value; may be repeated."),
-    _option("parallel", int, "Runs at a time, with --seeds or --vary.", 1),
+    _option("seeds", str | None, "A run with each seed: 1:4 (1, 2 and 3) or 1,2,5."),
+    _option("vary", list[str] | None, "A run with each value of a setting.", None, "KEY=A,B"),
+    _option("parallel", int, "Runs at a time (--seeds, --vary).", 1),
     YES,
     omit=("operators", "allow_paid"),
 )

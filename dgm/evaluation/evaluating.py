@@ -214,5 +214,7 @@ def apply_assignments(
     other = sorted(set(changes) - set(allowed))
     if other:
         names = [name if name in ("workers", "sandbox") else f"{name}.*" for name in allowed]
-        raise UserError(f"setting {other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only")
+        raise UserError(
+            f"{other[0]}: {who} sets {', '.join(names[:-1])} and {names[-1]} only", argument="settings"
+        )
     return validate_settings(merge_tables(base, changes), {"": "settings"})

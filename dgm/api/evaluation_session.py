@@ -1,4 +1,8 @@
-"""The folder of an evaluation and a session in it, shared by evaluations of agents and of prediction files."""
+"""A session of an evaluation: its folder, what is missing in it, and its results.
+
+An evaluation is a run in a folder of its own, performed by the loop of a search. A further session continues it: no
+verdict is given, and nothing is paid, twice.
+"""
 
 import difflib
 import platform
@@ -17,13 +21,15 @@ from dgm.archive.events import Recorded, RunStarted
 from dgm.archive.run import Run
 from dgm.config import Settings
 from dgm.consents import remember_own
-from dgm.domain import AgentId, Budget, Split, Task
-from dgm.errors import UserError
+from dgm.domain import Budget, Split, Task, Usage
+from dgm.errors import Hint, UserError
 from dgm.evaluation.evaluating import (
     PLAN,
+    AgentResult,
     EvaluationPlan,
     EvaluationProgress,
     collect_results,
+    compare_first_attempts,
     count_expected,
 )
 from dgm.models.reach import list_reach
@@ -31,7 +37,8 @@ from dgm.protocols import Benchmark
 from dgm.search.loop import Search
 from dgm.search.model_checks import check_models, note_checks, worst_of_checks
 from dgm.search.stopping import perform_until_stopped
-from dgm.show.evaluate_rows import EvaluationReport
+from dgm.views.evaluation import AgentEvaluation, EvaluationView, PairedView
+from dgm.views.values import UsageView
 
 DONE = Ending(Reason.NOTHING_LEFT, "all of it was done before")
 OpenSearch = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[Search]]
@@ -42,88 +49,92 @@ OpenSearch = Callable[[Callable[[Recorded], None]], AbstractAsyncContextManager[
 class EvaluationSession:
     """An evaluation that is open to write, prepared to its first model call."""
 
-    made: Run
+    run: Run
     benchmark: Benchmark
     split: str
     """Name of the split, ``all``, or ``submitted``."""
     model: str
-    """Name of the model; empty if none is called."""
+    """Empty if no model is called."""
     names: Sequence[str]
     """Names of the agents, for people."""
-    wanted: EvaluationPlan
+    plan: EvaluationPlan
     tasks: Sequence[Task]
-    searching: OpenSearch
+    open_search: OpenSearch
     missing: bool
     """Whether an evaluation is left to perform."""
-
-    @property
-    def called(self) -> Mapping[AgentId, str]:
-        """Agent → its name for people."""
-        return dict(zip(self.wanted.agents, self.names, strict=True))
+    settings: Settings | None = None
+    """None if no model is called; else the costs are forecast."""
 
     def begin(self, usd: float | None) -> None:
-        """Record that a session begins on what is missing.
+        """Record that a session begins.
 
         Args:
             usd: limit over all sessions in USD; None: no limit.
         """
-        expected = count_expected(self.made, EvaluationProgress(self.made).missing(self.wanted))
+        expected = count_expected(self.run, EvaluationProgress(self.run).missing(self.plan))
         budget = Budget(evaluations=expected, usd=usd)
-        self.made.append(
-            RunStarted(
-                budget, self.wanted.tasks, resumed=self.made.tree.evaluations > 0, kernel=platform.release()
-            )
-        )
+        resumed = self.run.tree.evaluations > 0
+        self.run.append(RunStarted(budget, self.plan.tasks, resumed=resumed, kernel=platform.release()))
 
     async def perform(self, watcher: Watcher) -> Ending:
-        """Perform the missing evaluations; if none is missing, call no model and spend nothing.
-
-        Raises:
-            asyncio.CancelledError: stopped at once; nothing recorded is lost.
-        """
+        """Perform the missing evaluations; if none is missing, call no model and spend nothing."""
         if not self.missing:
             return DONE
 
         async def work(begins: Callable[[Search], None]) -> Ending:
-            async with self.searching(watcher.event) as search:
+            async with self.open_search(watcher.event) as search:
                 begins(search)
                 watcher.begins(search)
                 return await search.go()
 
-        return await perform_until_stopped(self.made, work)
+        with watcher.show(self.run, self.settings, dict(zip(self.plan.agents, self.names, strict=True))):
+            return await perform_until_stopped(self.run, work)
 
-    def report(self, ended: Ending) -> EvaluationReport:
-        """Return the results so far, of this session and of earlier ones."""
-        return EvaluationReport(
-            folder=self.made.folder,
-            benchmark=self.benchmark,
+    def results(self) -> Sequence[AgentResult]:
+        """Return the results so far, of all sessions, in the order of ``names``."""
+        return collect_results(self.run, self.plan)
+
+    def view(self, ending: Ending) -> EvaluationView:
+        """Return the results so far; ``ending`` is that of this session."""
+        results = self.results()
+        return EvaluationView(
+            folder=str(self.run.folder),
+            benchmark=self.benchmark.name,
+            version=self.benchmark.version,
             split=self.split,
-            model=self.model,
-            names=self.names,
-            results=collect_results(self.made, self.wanted),
-            tasks=self.tasks,
-            attempts=self.wanted.attempts,
-            ended=ended,
+            model=self.model or None,
+            tasks=len(self.tasks),
+            attempts=self.plan.attempts,
+            ended=ending.reason.value,
+            message=ending.message,
+            missing=sum(result.missing for result in results),
+            agents=tuple(
+                AgentEvaluation.of(name, result, self.tasks, self.plan.attempts)
+                for name, result in zip(self.names, results, strict=True)
+            ),
+            comparison=PairedView.of(compare_first_attempts(*results)) if len(results) == 2 else None,
+            spend=UsageView.of(sum((result.spend for result in results), Usage())),
         )
 
 
 def select_tasks(benchmark: Benchmark, split: Split | None, names: Sequence[str]) -> Sequence[Task]:
-    """Return the split's tasks, those of all splits for None, or only the named ones of them.
+    """Return the tasks of a split (None: of all splits), or only the named ones of them.
 
     Raises:
         UserError: there are none, or a named one is not among them.
     """
-    tasks = [task for each in Split if split in (None, each) for task in benchmark.tasks(each)]
+    tasks = [task for part in Split if split in (None, part) for task in benchmark.tasks(part)]
     if not tasks and split:
         sizes = ", ".join(f"{len(benchmark.tasks(other))} {other.value}" for other in Split)
-        raise UserError(
-            f"benchmark {benchmark.name!r} has no {split.value} task ({sizes}); choose another --split"
-        )
+        raise UserError(f"benchmark {benchmark.name!r} has no {split.value} task ({sizes})", argument="split")
+    ids = {str(task.id) for task in tasks}
     for name in names:
-        if name not in {task.id for task in tasks}:
+        if name not in ids:
+            part = f"the {split.value} split of " if split else ""
             raise UserError(
-                f"--task {name}: not in {f'the {split.value} split of ' if split else ''}{benchmark.name!r}"
-                f"{_task_hint(benchmark, name)}"
+                f"{name} is not in {part}{benchmark.name!r}{_task_hint(benchmark, name)}",
+                argument="tasks",
+                hint=Hint("all tasks", "benchmark show", (benchmark.name,)),
             )
     return [task for task in tasks if not names or task.id in names]
 
@@ -131,9 +142,9 @@ def select_tasks(benchmark: Benchmark, split: Split | None, names: Sequence[str]
 def _task_hint(benchmark: Benchmark, name: str) -> str:
     splits = {str(task.id): split.value for split in Split for task in benchmark.tasks(split)}
     if name in splits:
-        return f", but in the {splits[name]} split; give --split {splits[name]}"
+        return f", but in the {splits[name]} split"
     near = difflib.get_close_matches(name, splits, 1)
-    return f" (did you mean {near[0]!r}?)" if near else f" (see dgm benchmark show {benchmark.name})"
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def make_slug(text: str) -> str:
@@ -148,14 +159,14 @@ async def open_evaluation(
     parts: assemble.RunParts,
     watcher: Watcher | None,
 ) -> Run:
-    """Open the evaluation in this folder for writing; create it if there is none.
+    """Open the evaluation in a folder for writing; create it if there is none.
 
     Args:
-        folder: its place, whether it exists or not.
+        folder: of the evaluation.
         plan: the facts that must be the same in all of its sessions.
         settings: frozen in a new one.
         parts: frozen in a new one.
-        watcher: is told of the models' checks; None: no model is called.
+        watcher: hears of the models' checks; None: no model is called.
 
     Raises:
         UserError: the folder holds something else, or was begun with other settings.
@@ -170,16 +181,16 @@ async def open_evaluation(
         if watcher:
             note_checks(new, settings, checks)
         return new
-    made = Run.open(folder, write=True)
+    run = Run.open(folder, write=True)
     try:
-        _check_plan(made, plan)
+        _check_plan(run, plan)
     except BaseException:
-        made.close()
+        run.close()
         raise
-    return made
+    return run
 
 
-async def check_again(made: Run, settings: Settings, watcher: Watcher) -> None:
+async def check_models_again(run: Run, settings: Settings, watcher: Watcher) -> None:
     """Make one small real call to every model for a further session, and record what it cost.
 
     A check that a kill cuts off is counted later.
@@ -188,36 +199,34 @@ async def check_again(made: Run, settings: Settings, watcher: Watcher) -> None:
         UserError: a person must act.
         Infrastructure: a model does not answer now.
     """
-    begin_checks(made.folder, worst_of_checks(settings))
+    begin_checks(run.folder, worst_of_checks(settings))
     try:
-        checks = await check_models(settings, made.tree.model_facts.abilities)
+        checks = await check_models(settings, run.tree.model_facts.abilities)
     except UserError:
         # The call was refused, or none was made.
-        end_checks(made.folder, counted=False)
+        end_checks(run.folder, counted=False)
         raise
     watcher.models_checked(settings, checks)
-    note_checks(made, settings, checks)
+    note_checks(run, settings, checks)
 
 
-def _check_plan(made: Run, plan: Mapping[str, Any]) -> None:
-    before = made.config.get(PLAN)
+_CHANGES = {
+    "version": "another version of the benchmark",
+    "of": "agents of another run",
+    "predictions": "other predictions",
+    "requires": "agents that require other packages",
+}
+
+
+def _check_plan(run: Run, plan: Mapping[str, Any]) -> None:
+    before = run.config.get(PLAN)
     if before is None:
-        raise UserError(
-            f"{made.folder}: holds something else than an evaluation; choose another folder with --into"
-        )
+        raise UserError(f"{run.folder} holds something else than an evaluation", argument="into")
     then, now = dict(_iter_leaves(before)), dict(_iter_leaves(plan))
     for key in {**then, **now}:
         if then.get(key) != now.get(key):
-            what = {
-                "version": "another version of the benchmark",
-                "of": "agents of another run",
-                "predictions": "other predictions",
-                "requires": "agents that require other packages",
-            }
-            other = what.get(key, f"{key} {then.get(key)!r}, not {now.get(key)!r}")
-            raise UserError(
-                f"{made.folder}: was begun with {other}; record this in another folder with --into"
-            )
+            other = _CHANGES.get(key, f"{key} {then.get(key)!r}, not {now.get(key)!r}")
+            raise UserError(f"{run.folder} was begun with {other}; choose another folder", argument="into")
 
 
 def _iter_leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
