@@ -19,19 +19,11 @@ FLAGS: Mapping[str, str] = {
     "benchmark": "--benchmark",
     "model": "--model",
     "policy.name": "--policy",
-    "operator": "--operator",
     "workers": "--workers",
-    "sandbox": "--sandbox",
     "seed": "--seed",
-    "seed_agent": "--seed-agent",
+    "seed_agent": "--agent",
     "budget.evaluations": "--max-evaluations",
-    "budget.agents": "--max-agents",
     "budget.usd": "--max-usd",
-    "budget.tokens": "--max-tokens",
-    "budget.hours": "--max-hours",
-    "budget.until_score": "--until-score",
-    "budget.patience": "--patience",
-    "limits.time_factor": "--timeout-factor",
 }
 """Settings with an option of their own; all others are given by ``--set``."""
 ALWAYS = ("benchmark", "model", "seed")
@@ -66,9 +58,9 @@ def read_reproduction(run: Run, best: AgentId) -> ReproductionView:
     """
     config, name, agents = run.config, shlex.quote(run.name), run.tree.agents
     replays = (
-        f"dgm replay {name} decisions",
-        f"dgm replay {name} lineage {best}",
-        f"dgm replay {name} evaluations {best}",
+        f"dgm replay {name}",
+        f"dgm replay {name} {best} --what lineage",
+        f"dgm replay {name} {best} --what evaluations",
     )
     is_search = _is_search(run)
     return ReproductionView(

@@ -16,7 +16,7 @@ from dgm.archive.events import RunStarted
 from dgm.config import Settings
 from dgm.domain import SEED, ActionId, Born, Budget, Verdict
 from dgm.evaluation.exam import Comparison, compare_verdicts
-from dgm.report.headline import is_better
+from dgm.views.holdout import is_better
 from dgm.search.loop import LoopHooks, Search
 from dgm.simulate import clockwork
 from dgm.simulate.contenders import contender

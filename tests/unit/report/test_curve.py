@@ -9,8 +9,8 @@ from dgm.archive.run import Run
 from dgm.archive.tree import Tree
 from dgm.domain import ActionId, AgentId, Budget, Digest, Evaluation, TaskId, Usage, Verdict
 from dgm.policies.best_belief import best_belief
-from dgm.report.curve import compute_curve
 from dgm.stats import lower_bound
+from dgm.views.curve import compute_curve
 
 
 class Clock:
@@ -60,7 +60,11 @@ def test_each_point_is_what_the_tree_believed(random_run) -> None:
         last = points.get(tree.evaluations, last)
         assert last is not None
         best = best_belief(tree)
-        assert (last.agent, last.raw, last.lower) == (best, tree.own(best).rate, lower_bound(tree.own(best)))
+        assert (last.agent, last.rate, last.lower_bound) == (
+            best,
+            tree.own(best).rate,
+            lower_bound(tree.own(best)),
+        )
         checked += 1
     assert checked > 580
     assert len({point.agent for point in points.values()}) > 2

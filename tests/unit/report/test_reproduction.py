@@ -3,30 +3,26 @@
 import shlex
 
 import pytest
-from click.testing import CliRunner
+from cyclopts import App, Parameter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgm.cli import run as cli
+from dgm.api.search import settings_of_arguments
+from dgm.cli.run import run
 from dgm.config import Settings, resolve
 from dgm.domain import AgentId
-from dgm.report.reproduce import FLAGS, read_reproduction, run_command_text
-
-OPTIONS = {option: key for key, option in FLAGS.items()}
+from dgm.views.reproduction import read_reproduction, run_command_text
 
 
 def resolved(line: str) -> Settings:
     """The settings that ``dgm run`` would take from a command, by its own parser."""
-    seen = {}
     program, name, *words = shlex.split(line)
     assert (program, name) == ("dgm", "run")
-    context = cli.run.make_context("run", words)
-    flags = dict(context.params)
-    assignments = flags.pop("assignments")
-    for key in ("config", "name", "yes", "as_json"):
-        flags.pop(key)
-    seen.update(cli._dot_setting_names(flags))
-    return resolve(None, assignments, seen)
+    app = App(default_command=run, version_flags=[], default_parameter=Parameter(negative=()))
+    _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    options = {key: value for key, value in bound.arguments.items() if value is not None}
+    assignments = options.pop("settings", None) or []
+    return resolve(None, assignments, settings_of_arguments(**options))
 
 
 @pytest.mark.parametrize(
@@ -74,15 +70,10 @@ def test_what_is_as_by_default_is_left_out_but_for_what_may_change() -> None:
     assert words == "dgm run --benchmark starter --model offline --seed 0 --set providers.openai.tries=3"
 
 
-def test_the_options_are_those_of_dgm_run() -> None:
-    shown = CliRunner().invoke(cli.run, ["--help"]).output
-    assert all(option in shown for option in OPTIONS)
-
-
 def test_commits_versions_and_sessions_stand_beside_it(paid) -> None:
     found = read_reproduction(paid.run, AgentId(2))
     agents = paid.run.tree.agents
     assert found.commits == {0: agents[0].commit, 2: agents[2].commit}
     assert (found.sessions, found.seed, found.sandbox) == (1, 0, "bubblewrap")
     assert found.versions == {"benchmark": "1"}
-    assert found.replays[1] == "dgm replay paid lineage 2"
+    assert found.replays[1] == "dgm replay paid 2 --what lineage"
