@@ -26,7 +26,7 @@ def count(number: float, singular: str, plural: str = "") -> str:
 
 def money(usd: float) -> str:
     """Return ``12.00 USD``; four decimals for fractions of a cent below 1 USD."""
-    return f"{usd:,.2f} USD" if usd >= 1 or usd == round(usd, 2) else f"{usd:.4f} USD"
+    return f"{usd:,.2f} USD" if usd >= 1 or round(usd, 4) == round(usd, 2) else f"{usd:.4f} USD"
 
 
 def money_of(used: float, limit: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from dgm.benchmarks import verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
-from dgm.benchmarks.opening import NoSandboxEngine as NoSandboxEngine
+from dgm.benchmarks.opening import NoSandboxEngine as NoSandboxEngine  # noqa: PLC0414  (re-exported)
 from dgm.benchmarks.opening import open_suite
 from dgm.benchmarks.suites import SuiteBenchmark, suite_names
 from dgm.benchmarks.verification import TaskVerification

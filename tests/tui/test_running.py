@@ -8,12 +8,12 @@ from textual.pilot import Pilot
 
 from dgm.archive.run import Run
 from dgm.errors import UserError
-from dgm.views.curve import CurvePoint, compute_curve
 from dgm.show.spans import plain_text
 from dgm.tui import pager, reader
 from dgm.tui.app import Browser
 from dgm.tui.plot import curve_lines
 from dgm.tui.run_facts import LogFacts, run_lines
+from dgm.views.curve import CurvePoint, compute_curve
 from tests.support.browser.driving import drive, grid, settle
 from tests.support.browser.shown import SMALL, TINY, WIDE, opened, press
 from tests.support.runs.growing import Growing

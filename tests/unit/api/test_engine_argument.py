@@ -32,7 +32,6 @@ CALLS = {
     "evolve": lambda run, engine: dgm.evolve(model="offline", engine=engine),
     "evolve_async": lambda run, engine: asyncio.run(dgm.evolve_async(model="offline", engine=engine)),
     "resume": lambda run, engine: run.resume(engine=engine),
-    "report": lambda run, engine: run.report(holdout=True, engine=engine),
     "evaluate": lambda run, engine: dgm.evaluate(run.best, settings={"engine": engine}),
     "predictions": lambda run, engine: dgm.evaluate(
         "predictions.jsonl", benchmark="tiny", settings={"engine": engine}

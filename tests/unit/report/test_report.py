@@ -15,10 +15,11 @@ from dgm.cli.app import run_function
 from dgm.cli.report import report
 from dgm.errors import UserError
 from dgm.evaluation.exam import FOLDER, enter_agent
+from dgm.policies.best_belief import best_belief
 from dgm.views.comparison import ComparisonView
 from dgm.views.report import ReportView
 from tests.support.runs.made import make_run
-from tests.support.runs.paid import small
+from tests.support.runs.paid import PaidRun, small
 from tests.unit.report.conftest import Page
 
 
@@ -117,9 +118,7 @@ def test_without_a_run_there_is_nothing_to_report() -> None:
 
 @pytest.mark.starts_processes
 def test_holdout_evaluations_point_to_their_search(hostile_folder) -> None:
-    with pytest.raises(
-        UserError, match="holdout evaluations of a search; name the search, "
-    ):
+    with pytest.raises(UserError, match="holdout evaluations of a search; name the search, "):
         call(hostile_folder / "holdout")
 
 
@@ -162,12 +161,49 @@ def test_a_model_that_repeats_itself_has_no_control(tmp_path) -> None:
         dgm.report(run, control=True)
 
 
-def test_agents_of_earlier_holdout_evaluations_are_not_shown_as_best(tmp_path) -> None:
-    made = small(tmp_path / "paid")
-    with Run.create(made.run.folder / FOLDER, made.run.config) as exam:
-        enter_agent(exam, made.run, made.run.tree.agents[0])
+def examined(paid: PaidRun) -> PaidRun:
+    """Seed and best on the holdout tasks, entered and graded by hand."""
+    exam, tree = PaidRun(paid.run.folder / FOLDER), paid.run.tree
+    for agent in [enter_agent(exam.run, paid.run, tree.agents[n]) for n in (0, best_belief(tree))]:
+        exam.evaluated(agent, 0, calls=6)
+        exam.evaluated(agent, 1, calls=2)
+    return exam
+
+
+def test_spend_is_that_of_the_search_and_of_the_holdout_evaluations(paid) -> None:
+    paid.evaluated(2, 0, calls=0)
+    paid.evaluated(2, 1, calls=0)
+    examined(paid).run.close()
+    view = ReportView.load(paid.run)
+    assert (view.spend.calls, view.spend.tokens, view.spend.usd) == (20, 22_000, pytest.approx(0.2))
+    assert view.spend.by[0].role == "improve"
+    assert (view.holdout.seed_agent.resolved, view.holdout.spend.seed_agent.usd_per_resolved) == (
+        2,
+        pytest.approx(0.04),
+    )
+    assert view.holdout.spend.calls in (8, 16)
+    assert "repeat it with other seeds" in view.note
+
+
+@pytest.mark.starts_processes
+@pytest.mark.sandbox
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+@pytest.mark.parametrize(("words", "limit"), [([], "0.00 USD"), (["--max-usd", "0.05"], "0.05 USD")])
+def test_holdout_evaluations_without_money_are_reported_as_they_are(
+    tmp_path, capsys, words, limit: str
+) -> None:
+    made = small(tmp_path / "spent", usd=0.20)
+    exam = PaidRun(made.run.folder / FOLDER)
+    exam.evaluated(0, 0, calls=6)
+    before = exam.run.store.last
+    exam.run.close()
     made.run.close()
-    assert dgm.report(tmp_path / "paid").holdout.seed_agent.n == 0
+    assert call(made.run.folder, "--holdout", *words) == 3
+    printed = capsys.readouterr()
+    assert f"they have cost 0.06 USD of {limit} already; give it more with --max-usd" in printed.err
+    assert "search tasks" in printed.out
+    with Run.open(made.run.folder / FOLDER) as again:
+        assert again.store.last == before
 
 
 @pytest.mark.starts_processes
