@@ -81,9 +81,9 @@ async def perform_holdout(
     limit = run.tree.budget.usd
     usd = max_usd if max_usd is not None or limit is None else limit - run.tree.spend.usd
     if usd is not None and usd <= spent:
-        return Ending(
-            Reason.LIMIT, f"they have cost {fmt.money(spent)} of {fmt.money(max(0.0, usd))} already"
-        )
+        name = "their limit" if max_usd is not None else "the rest of the run's limit"
+        spent_text = f"{name}, {fmt.money(max(0.0, usd))}, is spent (they have cost {fmt.money(spent)})"
+        return Ending(Reason.LIMIT, spent_text)
     require_consent(run, settings)
     if cost and cost.attempts and not yes:
         watcher.confirm_price(describe_cost(cost, settings.workers))

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from dgm.cli.consent import Consent, consent_question
 
+from dgm.cli.consent import Consent, consent_question
 from dgm.errors import UserError
 from dgm.models.auto import Offer
 from dgm.models.pricing import Prices

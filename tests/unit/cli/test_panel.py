@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from dgm.cli.panel import limit_line, panel_lines, time_line
 
 from dgm.analysis.budget_use import BudgetUse
 from dgm.archive.events import ChildProposed, RunStarted
+from dgm.cli.panel import limit_line, panel_lines, time_line
 from dgm.cli.progress import show_progress
 from dgm.domain import SEED, Born, Budget, TaskId
 from dgm.show.spans import Tone, plain_text

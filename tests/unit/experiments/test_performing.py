@@ -4,20 +4,20 @@ import asyncio
 import os
 
 import pytest
+
+from dgm.archive.events import RunStopped
+from dgm.archive.lock import WriterLock
+from dgm.archive.run import Run
 from dgm.cli.sweep_progress import SweepProgress
+from dgm.errors import ArchiveBusy
 from dgm.experiments.children import read_last_line, start_dgm
 from dgm.experiments.performing import Sweep, SweepEvent, SweepEventKind
 from dgm.experiments.run_state import RunStage
 from dgm.experiments.sweep_file import read_sweep
 from dgm.experiments.sweep_folder import SweepFolder
 from dgm.experiments.sweep_plan import plan_runs
-from dgm.show.sweep_rows import outcome_text
-
-from dgm.archive.events import RunStopped
-from dgm.archive.lock import WriterLock
-from dgm.archive.run import Run
-from dgm.errors import ArchiveBusy
 from dgm.sandboxes.engine_address import use_engine
+from dgm.show.sweep_rows import outcome_text
 from tests.support.runs.made import make_run
 
 pytestmark = pytest.mark.slow

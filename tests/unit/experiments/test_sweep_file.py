@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dgm.experiments.sweep_file import read_sweep
-from dgm.experiments.sweep_plan import check_unchanged, plan_runs
 
 from dgm.archive.run import Run
 from dgm.config import resolve
 from dgm.errors import UserError
+from dgm.experiments.sweep_file import read_sweep
+from dgm.experiments.sweep_plan import check_unchanged, plan_runs
 from dgm.paths import asset
 from tests.support.runs.made import make_run
 

@@ -188,7 +188,10 @@ def test_spend_is_that_of_the_search_and_of_the_holdout_evaluations(paid) -> Non
 @pytest.mark.starts_processes
 @pytest.mark.sandbox
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
-@pytest.mark.parametrize(("words", "limit"), [([], "0.00 USD"), (["--max-usd", "0.05"], "0.05 USD")])
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [([], "the rest of the run's limit, 0.00 USD,"), (["--max-usd", "0.05"], "their limit, 0.05 USD,")],
+)
 def test_holdout_evaluations_without_money_are_reported_as_they_are(
     tmp_path, capsys, words, limit: str
 ) -> None:
@@ -200,7 +203,7 @@ def test_holdout_evaluations_without_money_are_reported_as_they_are(
     made.run.close()
     assert call(made.run.folder, "--holdout", *words) == 3
     printed = capsys.readouterr()
-    assert f"they have cost 0.06 USD of {limit} already; give it more with --max-usd" in printed.err
+    assert f"{limit} is spent (they have cost 0.06 USD); give it more with --max-usd" in printed.err
     assert "search tasks" in printed.out
     with Run.open(made.run.folder / FOLDER) as again:
         assert again.store.last == before

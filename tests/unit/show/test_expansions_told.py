@@ -1,9 +1,9 @@
 """People and programs are told what expansions took of the budget of evaluations, where they take any."""
 
 import pytest
-from dgm.cli.panel import panel_lines
 
 from dgm.analysis.summary import run_summary
+from dgm.cli.panel import panel_lines
 from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
 from dgm.simulate.recorded import open_recording, record
