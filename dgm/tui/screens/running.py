@@ -180,4 +180,4 @@ def _compute_facts(
     """Return curve and failures from a store of the thread's own, so that the run is still followed."""
     beside = Run(run.folder, run.config, store)
     beside.tree = run.tree
-    return compute_curve(beside, pause=pause), count_failures(beside)
+    return compute_curve(beside), count_failures(beside)

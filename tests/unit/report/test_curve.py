@@ -86,22 +86,6 @@ def test_few_points_keep_both_ends(random_run) -> None:
     assert set(few) <= set(whole)
 
 
-@pytest.mark.slow
-def test_a_long_log_is_read_a_few_rows_at_a_time(random_run, monkeypatch) -> None:
-    whole, read, passed = compute_curve(random_run, most=10_000), [], []
-    query = random_run.store.query
-
-    def watched(*asked):
-        rows = query(*asked)
-        read.append(len(rows))
-        return rows
-
-    monkeypatch.setattr(random_run.store, "query", watched)
-    few = compute_curve(random_run, most=5, pause=lambda: passed.append(1))
-    assert len(few) == 5 and (few[0], few[-1]) == (whole[0], whole[-1]) and set(few) <= set(whole)
-    assert max(read) <= 256 < sum(read) and len(passed) == len(read)
-
-
 def test_a_run_without_a_verdict_has_no_curve(tmp_path) -> None:
     with Run.create(tmp_path / "run", {}) as run:
         run.append(RunStarted(Budget(), ()))
