@@ -73,7 +73,7 @@ def test_another_seed_names_the_first_decision_that_differs(dgm, copy):
 
 def test_a_lineage_is_made_again_commit_by_commit_and_nothing_is_written(dgm, searched):
     before = contents(dgm.archive / "small")
-    deepest = dgm.json("lineage", "small", "best")["lineage"]
+    deepest = dgm.json("show", "small", "best", "--lineage")["lineage"]
     found = dgm.json("replay", "small", "--what", "lineage")
     assert found["identical"]
     assert [step["commit"] for step in found["steps"]] == [agent["commit"] for agent in deepest]

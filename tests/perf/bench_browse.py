@@ -24,10 +24,10 @@ from typing import Self
 from dgm.archive.events import ActionStarted, Event, TaskGraded
 from dgm.archive.run import Run
 from dgm.archive.store import EventStore
-from dgm.cli.look import _tree_lines
 from dgm.config import Settings
 from dgm.domain import ActionId, AgentId, Evaluate, Evaluation, TaskId, Verdict
-from dgm.show.spans import plain_text
+from dgm.render.text import render_tree
+from dgm.views.agents import TreeView
 from tests.perf.bench_archive import build
 
 CURSOR = "▌"
@@ -164,16 +164,16 @@ def browsed(folder: Path, nothing: float) -> None:
 
 
 def listed(folder: Path) -> None:
-    """How soon ``dgm tree`` has its first line, and all of them, once the archive is open."""
+    """How soon ``dgm show`` has its first line, and all of them, once the archive is open."""
     with Run.open(folder) as run:
         begun = time.perf_counter()
-        lines = _tree_lines(run, None)
-        plain_text(next(lines))
+        lines = render_tree(TreeView.load(run))
+        next(lines)
         first = time.perf_counter() - begun
-        rest = sum(1 for each in lines if plain_text(each))
+        rest = sum(1 for _ in lines)
     every = time.perf_counter() - begun
     print(
-        f"  dgm tree: first line {1000 * first:.0f} ms after the archive is open, {rest + 1:,} after {every:.1f} s"
+        f"  dgm show: first line {1000 * first:.0f} ms after the archive is open, {rest + 1:,} after {every:.1f} s"
     )
 
 

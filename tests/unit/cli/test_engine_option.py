@@ -51,6 +51,8 @@ def test_the_option_may_be_given_several_times():
 
 
 def commands_below(command: click.Command) -> Iterator[click.Command]:
+    if not isinstance(command, click.Command):
+        return  # derived from a function
     yield command
     if isinstance(command, click.Group):
         for inner in command.commands.values():

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
 from dgm.cli.spending import (
     FirstCosts,
@@ -22,6 +21,7 @@ from dgm.config import resolve
 from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.evaluation.control import ControlCost
+from dgm.search.costs import EvaluationSample, compute_reach
 from tests.support.runs.paid import PaidRun
 
 MODEL = "openai-compatible/m"
