@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from dgm import replay
     from dgm.api.ablating import agent_ablate
     from dgm.api.batching import BatchView, evolve_batch
-    from dgm.api.comparing import ComparisonView, compare
     from dgm.api.control import approve, stop
     from dgm.api.evaluating import evaluate
     from dgm.api.exporting import export
     from dgm.api.machine import build_images, clean, doctor, settings
     from dgm.api.mining import benchmark_mine
     from dgm.api.own_agent import agent_check, agent_init
+    from dgm.api.report import report
     from dgm.api.runs import runs
     from dgm.api.search import Evolution, evolve, open  # noqa: A004
     from dgm.api.simulating import Simulation, families, simulate
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BatchView",
-    "ComparisonView",
     "EvaluationView",
     "Evolution",
     "Simulation",
@@ -51,7 +50,6 @@ __all__ = [
     "benchmark_verify",
     "build_images",
     "clean",
-    "compare",
     "doctor",
     "evaluate",
     "evolve",
@@ -60,6 +58,7 @@ __all__ = [
     "families",
     "open",
     "replay",
+    "report",
     "runs",
     "settings",
     "simulate",
@@ -73,7 +72,7 @@ _PLACES = {
     "exporting": ("export",),
     "batching": ("BatchView", "evolve_batch"),
     "control": ("approve", "stop"),
-    "comparing": ("ComparisonView", "compare"),
+    "report": ("report",),
     "evaluating": (
         "EvaluationView",
         "evaluate",

@@ -1,8 +1,6 @@
 """A search as a value for programs: its best agent, its tables, its report, and how it goes on (``dgm.open``)."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -15,74 +13,21 @@ from dgm.api.control import ApprovalView, WaitingChildView, approve_child
 from dgm.api.exporting import export
 from dgm.api.records import Records, records_of
 from dgm.api.replaying import replay
-from dgm.archive.durable import write_durably
+from dgm.api.report import report as make_report
 from dgm.archive.finding import find_run
 from dgm.archive.history import state
 from dgm.archive.packed import find_addresses
 from dgm.archive.run import Run
 from dgm.archive.stop_request import stop_run
 from dgm.archive.verifying import verify
-from dgm.blocking import in_python
 from dgm.domain import SEED, Usage
-from dgm.errors import ArchiveCorrupt, UserError
+from dgm.errors import ArchiveCorrupt
 from dgm.exports.tables import EVALUATIONS, SPEND, Cell, ExportTable
 from dgm.exports.targets import Exported
-from dgm.report.facts import RunReport as Facts
-from dgm.report.facts import gather_report
-from dgm.report.figures import write_figures
-from dgm.report.headline import read_findings
-from dgm.report.page import render_page
-from dgm.report.record import report_record
 from dgm.show.operators import operator_records
 from dgm.views.agents import AgentRow, TreeView
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
-
-
-@dataclass(frozen=True, slots=True)
-class ReportView:
-    """A report: is the best agent better than the seed, by how much, and what did that cost."""
-
-    facts: Facts = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
-    """The document that ``dgm report --json`` prints."""
-
-    @property
-    def headline(self) -> str:
-        """The answer in one sentence."""
-        return self.facts.verdict.sentence
-
-    def html(self) -> str:
-        """Return the page, which asks nothing of the network."""
-        return render_page(self.facts).decode()
-
-    def save(self, file: str | Path) -> Path:
-        """Write the page (``.html``) or the record (``.json``), and return the path.
-
-        Raises:
-            UserError: the name ends otherwise, or the file cannot be written.
-        """
-        target = Path(file)
-        if target.suffix == ".html":
-            data = render_page(self.facts)
-        elif target.suffix == ".json":
-            data = json.dumps(self.record, indent=2, ensure_ascii=False).encode() + b"\n"
-        else:
-            raise UserError(f"{target}: a report is written as .html or .json")
-        try:
-            write_durably(target, data)
-        except OSError as error:
-            raise UserError(f"{target}: cannot be written: {error.strerror}") from error
-        return target
-
-    def save_figures(self, folder: str | Path) -> Sequence[Path]:
-        """Write each figure that can be drawn to a folder as SVG, and return the files.
-
-        Raises:
-            UserError: the folder cannot be made or written.
-        """
-        with in_python():
-            return write_figures(self.facts, Path(folder))
 
 
 class Results:
@@ -268,13 +213,8 @@ class Results:
         """Addresses for model calls and variables of keys that its settings name; for a look before ``resume``."""
         return sorted(find_addresses(self._run.config))
 
-    def report(self) -> ReportView:
-        """Return the report of what the run and its examination hold now; nothing is performed."""
-        run = self.run
-        best = self.best.agent
-        operators = self._operators()
-        facts = gather_report(run, best.id, read_findings(run, best), operators)
-        return ReportView(facts, report_record(run, facts, operator_records(operators)))
+    report = make_report
+    """Report on the run; arguments as for ``dgm.report``."""
 
     def close(self) -> None:
         """Close the run; agents that were asked for can no longer be read."""

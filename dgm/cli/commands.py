@@ -36,7 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             ),
             CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
             ),
         ),
     ),
@@ -52,12 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     ),
     (
         "Compare",
-        (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
-        ),
+        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",
@@ -112,6 +107,7 @@ MOVED: dict[str, str] = {
     "export --standalone": "dgm export RUN AGENT FOLDER/",
     "export --trajectories": "dgm export RUN trajectories/",
     "export --tree": "dgm export RUN FILE.graphml",
+    "compare": "dgm report RUN RUN…",
     "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
     "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
     "evaluate --seed-agent": "dgm evaluate FOLDER",

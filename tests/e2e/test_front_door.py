@@ -57,7 +57,7 @@ assert [step.agent for step in run.agents[1].lineage.lineage] == [0, 1]
 assert run.agents[1].diff().startswith("diff --git")
 run.agents[1].export("child/")
 assert Path("child/agent.toml").is_file()
-run.report().save("report.html")
+run.report(html="report.html")
 again = dgm.open("first").resume(budget=dgm.Budget(evaluations=3))
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert dgm.replay.decisions(again.run).differing == 0
@@ -120,7 +120,7 @@ done = dgm.sweep("pair.toml", on_event=told.append)
 assert done.finished and done.outcome == "of 2 runs: 2 done", done.outcome
 assert sorted(each.moment for each in told) == ["begun", "begun", "ended", "ended"]
 assert [row["run"] for row in done.runs] == ["pair-5", "pair-6"]
-assert dgm.compare(done.name).record["pairs_of_tasks"]
+assert dgm.report(*(row["run"] for row in done.runs)).pairs_of_tasks
 assert dgm.sweep("pair.toml", on_event=lambda each: sys.exit("nothing was left to do")).finished
 """
 REPAIR = """
