@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dgm import __version__, plugins
-from dgm.analysis.budgets import Ending
 from dgm.analysis.goals import open_goals, refuse_unreachable
-from dgm.archive.events import Control, Event, Recorded, RunStarted
+from dgm.archive.events import Event, Recorded, RunStarted
 from dgm.archive.live_calls import remove_live_calls, write_live_calls
 from dgm.archive.run import Run
 from dgm.archive.this_machine import machine_name
@@ -25,10 +24,8 @@ from dgm.benchmarks.grader_version import differ_in_grader, name_grader
 from dgm.benchmarks.opening import check_images, open_suite, statement_of
 from dgm.benchmarks.opening import parts as benchmark_parts
 from dgm.config import LimitSettings, Settings
-from dgm.domain import SEED, ActionId, Agent, Budget, Split, TaskId
+from dgm.domain import SEED, ActionId, Budget, Split, TaskId
 from dgm.errors import Infrastructure, UserError
-from dgm.evaluation.control import Examination, enter_control
-from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.gateway.journal import RunJournal
 from dgm.gateway.lease import CallLimits
 from dgm.gateway.ledger import Ledger
@@ -53,7 +50,6 @@ from dgm.search.endless import check_budget_ends_run
 from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import prices_of
 from dgm.search.run_controller import RunController
-from dgm.search.stopping import perform_until_stopped
 from dgm.worker.supplies import AgentSupplies
 from dgm.worker.worker import Worker, commit_seed
 
@@ -154,67 +150,6 @@ def _finish_creation(run: Run, settings: Settings, parts: RunParts) -> None:
         run.append(_run_started_event(settings, settings.budget.budget(), parts.benchmark, resumed=False))
     if not run.tree.agents:
         run.append(run.birth(commit_seed(run, read_seed(seed_of(settings))), ActionId(0)))
-
-
-def open_exam(run: Run, settings: Settings, parts: RunParts) -> Run:
-    """Return a run's examination on the holdout split, open to write; create it if there is none."""
-    folder = run.folder / FOLDER
-    check_benchmark(run, parts)
-    if not (folder / "run.json").exists():
-        return Run.create(folder, record_of(folder, settings, parts))
-    return Run.open(folder, write=True)
-
-
-async def examine(
-    exam: Run,
-    settings: Settings,
-    parts: RunParts,
-    on_event: OnEvent,
-    begins: Callable[[Search], None] = lambda _: None,
-) -> Ending:
-    """Let the candidates of an examination work on every task that they have not worked on yet.
-
-    Then let its control, if the session has one, make its remaining attempts. ``begins`` gets the loop that does it.
-    """
-
-    async def work(hand_over: Callable[[Search], None]) -> Ending:
-        async with open_worker(exam, settings, parts, on_event) as worker:
-            around = LoopHooks(on_event, GatewayAvailability(worker.gateway))
-            search = Search(RunController(exam, settings), Examination(), worker, settings, around)
-            hand_over(search)
-            begins(search)
-            return await search.go()
-
-    return await perform_until_stopped(exam, work)
-
-
-def begin_exam(
-    exam: Run,
-    run: Run,
-    agents: Sequence[Agent],
-    usd: float | None,
-    parts: RunParts,
-    control: Control | None = None,
-) -> None:
-    """Enter agents of a run into its examination on the holdout tasks.
-
-    Args:
-        exam: from ``open_exam``.
-        run: the search.
-        agents: the seed first.
-        usd: limit on the examination's cost over all its sessions, in USD.
-        parts: of the run.
-        control: from ``control_of``; None: this session makes no attempts for the control of equal spend.
-    """
-    tasks = tuple(task.id for task in parts.benchmark.tasks(Split.HOLDOUT))
-    resumed = bool(exam.tree.agents)
-    exam.append(
-        RunStarted(Budget(usd=usd), tasks, resumed=resumed, control=control, kernel=platform.release())
-    )
-    for agent in agents:
-        enter_agent(exam, run, agent)
-    if control is not None:
-        enter_control(exam, run)
 
 
 def settings_of(run: Run) -> Settings:
