@@ -11,7 +11,7 @@ from dgm.benchmarks.suites import SuiteBenchmark
 from dgm.messages import Stop
 from dgm.paths import asset
 from dgm.tui.app import Browser
-from dgm.tui.reader import RunReader
+from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 
@@ -47,13 +47,11 @@ def test_its_report_claims_nothing_that_was_not_shown(dgm):
 
 def test_the_browser_opens_it(folder):
     async def look():
-        with RunReader(folder) as reader:
-            browser = Browser(reader, theme="dark")
-            async with browser.run_test(size=(120, 40)) as pilot:
-                while reader.members is None:
-                    browser.look()
-                    await pilot.pause(0.05)
-                return len(reader.members.agents)
+        browser = Browser(BackgroundReader(folder), theme="dark")
+        async with browser.run_test(size=(120, 40)) as pilot:
+            while browser.news is None:
+                await pilot.pause(0.05)
+            return browser.news.agents
 
     assert asyncio.run(asyncio.wait_for(look(), 300)) >= 1
 
