@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
@@ -62,7 +63,8 @@ class Pane(TabPane):
         views: list[TextView | Listing] = [*self.query(TextView), *self.query(Listing)]
         return any(view.find(words, step) for view in views if view.is_on_screen)
 
-    def load(
+    @work(exclusive=True, group="load")
+    async def load(
         self, what: str, question: Callable[[Run], Answer], show: Callable[[Answer], Awaitable[None]]
     ) -> None:
         """Ask the reader and show the answer, unless the pane asks for something else meanwhile.
@@ -72,19 +74,15 @@ class Pane(TabPane):
             question: asked on the reader's thread; a trace may hold anything, so that it may raise anything.
             show: shows the answer.
         """
-
-        async def work() -> None:
-            try:
-                answer = await self.browser.reader.ask(question)
-            except ReaderClosed:
-                return
-            except Exception as error:  # noqa: BLE001
-                reason = str(error) if isinstance(error, (DgmError, OSError)) else repr(error)
-                await self.show_problem(f"{what} cannot be read: {reason}")
-                return
-            await show(answer)
-
-        self.run_worker(work, exclusive=True, group="load")
+        try:
+            answer = await self.browser.reader.ask(question)
+        except ReaderClosed:
+            return
+        except Exception as error:  # noqa: BLE001
+            reason = str(error) if isinstance(error, (DgmError, OSError)) else repr(error)
+            await self.show_problem(f"{what} cannot be read: {reason}")
+            return
+        await show(answer)
 
     def focus_content(self) -> None:
         for widget in self.query("AgentTree, Listing, TextView"):
@@ -94,11 +92,15 @@ class Pane(TabPane):
 
     async def show_problem(self, problem: str) -> None:
         """Show why there is nothing to show."""
-        for view in self.query(TextView):
-            if view.is_on_screen:
-                await view.show([Text(safe.one_line(problem, 1_000), "yellow")])
-                return
-        self.browser.say(problem)
+        view = self.text_view()
+        if view is None:
+            self.browser.say(problem)
+        else:
+            await view.show([Text(safe.one_line(problem, 1_000), "yellow")])
+
+    def text_view(self) -> "TextView | None":
+        """Return the text that is shown."""
+        return self.query(TextView).first()
 
 
 class TextView(RichLog):

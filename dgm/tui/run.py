@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -53,7 +53,7 @@ class RunPane(Pane):
 
     def enter(self) -> None:
         self.focus_content()
-        self.run_worker(self._show, exclusive=True, group="load")
+        self._show()
 
     def _refresh(self) -> None:
         news = self.browser.news
@@ -62,6 +62,7 @@ class RunPane(Pane):
         if news.living or news.seq != self._seq:
             self.enter()
 
+    @work(exclusive=True, group="load")
     async def _show(self) -> None:
         begun = time.monotonic()
         self._seq = self.browser.news.seq if self.browser.news else -1
