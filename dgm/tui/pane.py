@@ -32,7 +32,9 @@ Answer = TypeVar("Answer")
 
 
 _LINES = 100
-"""Lines that are written before keys are looked at again."""
+"""Lines that are written at once."""
+_PORTION = 8
+"""Writes after which keys are looked at and the screen is drawn; a short text appears at once."""
 _LONGEST = 2_000
 """Characters of a line that are shown."""
 _GIT_HEADS = ("diff --git ", "index ", "--- ", "+++ ")
@@ -118,7 +120,7 @@ class TextView(RichLog):
         self._sections: list[int] = []
         self._key: object = None
         self._match: int | None = None
-        self._width = 0
+        self._width = self._writes = 0
 
     async def show(self, parts: Iterable[RenderableType], key: object = None) -> None:
         """Replace the text. A text with the key of the one before stays where it is scrolled to."""
@@ -130,13 +132,17 @@ class TextView(RichLog):
         self.clear()
         self._sections.clear()
         self._width = self.scrollable_content_region.width
-        heading = False
-        for part in _joined(self._parts):
+        self._writes += 1
+        number, heading = self._writes, False
+        for index, part in enumerate(_joined(self._parts), 1):
             before, heading = heading, _is_heading(part)
             if heading and not before:
                 self._sections.append(len(self.lines))
             self.write(part, width=self._width or None)
-            await asyncio.sleep(0)
+            if not index % _PORTION:
+                await asyncio.sleep(0)
+            if number != self._writes:
+                return  # another text, or another width
         self.scroll_to(y=top, animate=False, immediate=True)
 
     def on_resize(self, _: Resize) -> None:
