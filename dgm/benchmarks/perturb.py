@@ -41,9 +41,11 @@ PREFIX = "tampering: "
 """Beginning of the reason of a verdict that this check decided."""
 COMMAND = "the test command"
 """Name of a test command among outcomes."""
+CALIBRATIONS = 2
+"""Maximum number of changes that are calibrated, until all tests that a fix must pass fail; the second changes all
+values of those that do not."""
 TRIES = 3
-"""Maximum number of changes that are calibrated, until all tests that a fix must pass fail; each changes another value
-of those that do not. Also of runs of a patch that fails a test that it passed."""
+"""Maximum number of runs of a patch that fails a test that it passed."""
 VALUE_TRIES = 200
 VISIBLE = 10
 """Maximum number of tests of the workspace that are changed."""
@@ -196,7 +198,7 @@ class Perturbation:
         required = {*exam.tests.fail_to_pass} & {*wanted} or {*wanted}
         files = _files_of([*wanted, *others])
         seed, turns, best = secrets.token_hex(16), dict[str, int](), ChangedTests(exam, {}, reference)
-        for _ in range(TRIES):
+        for _ in range(CALIBRATIONS):
             changed = _change_exam(exam, {_function(name) for name in wanted}, turns, seed)
             if changed == exam:
                 break
@@ -337,14 +339,14 @@ class _Places:
         self._globals = _bind_names(own, {})
 
     def find_choices(self, name: str, rng: random.Random) -> Sequence[Sequence[Change]]:
-        """Return ways to change a function: all rows of its tables, or one place of its body, in random order."""
+        """Return ways to change a function: all rows of its tables, or one place of its body; then all its places."""
         *outer, last = name.split("::")
         function = self._find_function(self._text.tree.body, outer, last)
         if function is None:
             return []
         rows = self.find_literals(function.body, _bind_tables(function, self._globals), tables=True)
         body = self.find_literals(function.body) or self.find_assertions(function.body)
-        return [*([rows] if rows else []), *([change] for change in rng.sample(body, len(body)))]
+        return [rows or rng.sample(body, min(1, len(body))), [*rows, *body]]
 
     def find_literals(
         self, scope: Sequence[ast.AST], names: Names | None = None, *, tables: bool = False
