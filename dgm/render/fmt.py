@@ -26,7 +26,8 @@ def count(number: float, singular: str, plural: str = "") -> str:
 
 def money(usd: float) -> str:
     """Return ``12.00 USD``; four decimals for fractions of a cent below 1 USD."""
-    return f"{usd:,.2f} USD" if usd >= 1 or usd == round(usd, 2) else f"{usd:.4f} USD"
+    digits = 2 if usd >= 1 or f"{usd:.4f}".endswith("00") else 4
+    return f"{usd:,.{digits}f} USD"
 
 
 def money_of(used: float, limit: float) -> str:

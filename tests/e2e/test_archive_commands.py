@@ -27,7 +27,14 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_reading_commands_take_the_file(dgm, searched, packed, tmp_path):
-    for words in (("tree",), ("status",), ("lineage", "best"), ("show", "0"), ("log",), ("report",)):
+    for words in (
+        ("show",),
+        ("status",),
+        ("show", "--lineage"),
+        ("show", "0"),
+        ("show", "--events"),
+        ("report",),
+    ):
         command, *rest = words
         of_file, of_run = (dgm(command, given, *rest).stdout.splitlines() for given in (packed, "small"))
         if command == "status":

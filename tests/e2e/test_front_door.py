@@ -51,14 +51,14 @@ assert list(frame["policy"].unique()) == ["in_turn:InTurn"]
 assert len(frame) == 2 and len(run.agents) == 2
 best = run.best
 assert 0 < best.lower_bound < 1 and best.own.n >= 0
-assert [step.agent.id for step in run.agents[1].lineage] == [0, 1]
+assert [step.agent for step in run.agents[1].lineage.lineage] == [0, 1]
 assert run.agents[1].diff().startswith("diff --git")
 assert (run.agents[1].checkout("child") / "agent.toml").is_file()
 run.report().save("report.html")
 again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert again.replay().differing == 0
-print(again.status().best.model_dump_json())
+print(again.view.best.model_dump_json())
 """
 STOPPED = """
 import sys

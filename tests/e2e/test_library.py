@@ -89,9 +89,9 @@ def test_a_search_with_every_kind_of_plugin(dgm, site):
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
     assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
-    agents = dgm.json("tree", "plugged")["agents"]
+    agents = dgm.json("show", "plugged")["agents"]
     assert [agent["operator"] for agent in agents[1:]] == ["advise"] * (len(agents) - 1)
-    assert "Read the failing test first." in dgm("diff", "plugged", "1").stdout
+    assert "Read the failing test first." in dgm("show", "plugged", "1", "--diff").stdout
     assert {line["model"] for line in summary["spend"]["by"]} <= {"careful", "dry-run"}
 
 

@@ -213,10 +213,10 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     assert first["state"] == "goal reached"
     assert dgm.json(*words, "--record", folder) == first
     assert dgm.json("status", folder)["evaluations"] == first["evaluations"]
-    assert "★" in dgm("tree", folder).stdout
-    assert dgm.json("lineage", folder, "best")["lineage"][0]["id"] == 0
-    assert dgm("log", folder).stdout.count("\n") > 40
-    assert "nature.json" in dgm("diff", folder, 1).stdout
+    assert "★" in dgm("show", folder).stdout
+    assert dgm.json("show", folder, "best", "--lineage")["lineage"][0]["agent"] == 0
+    assert dgm("show", folder, "--events").stdout.count("\n") > 40
+    assert "nature.json" in dgm("show", folder, 1, "--diff").stdout
     assert dgm.json("replay", folder)["identical"]
     assert "is simulated" in dgm("resume", folder, code=2).stderr
     assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr

@@ -1,7 +1,5 @@
 """Runs as files from a program: packed, unpacked, verified, exported, cleaned, removed; agents as documents."""
 
-import json
-
 import pytest
 
 import dgm
@@ -52,15 +50,12 @@ def test_a_run_is_exported_for_other_programs(folder, tmp_path):
 
 def test_an_agent_is_a_document(folder):
     with dgm.open("made") as run:
-        record = run.agents[1].record()
-        assert (record["id"], record["parents"], len(record["evaluations"])) == (1, [0], 2)
-        json.dumps(record)
-        turns = run.agents[1].transcript("task-0")
-        assert (turns["verdict"], turns["attempt"], turns["turns"]) == ("resolved", 1, [])
-        with pytest.raises(UserError, match=r"^transcript 'task-9': agent 1 has no verdict"):
-            run.agents[1].transcript("task-9")
-        with pytest.raises(UserError, match=r"^attempt 2: agent 1 has no such attempt"):
-            run.agents[1].transcript("task-0", 2)
+        view = run.agents[1].view
+        assert (view.agent, view.parents, len(view.evaluations)) == (1, (0,), 2)
+        (attempt,) = run.agents[1].attempts("task-0").attempts
+        assert (attempt.verdict, attempt.attempt, attempt.transcript.threads) == ("resolved", 1, ())
+        with pytest.raises(UserError, match=r"^task 'task-9': agent 1 has no verdict"):
+            run.agents[1].attempts("task-9")
 
 
 def test_runs_are_cleaned_and_removed(folder, tmp_path):
@@ -74,4 +69,4 @@ def test_runs_are_cleaned_and_removed(folder, tmp_path):
     assert folder.exists()
     (folder / "mine.txt").write_text("")
     assert [row["kept"] for row in dgm.remove("made", "paid")] == [["mine.txt"], []]
-    assert [row["run"] for row in dgm.runs()] == ["made"]
+    assert dgm.runs().runs == ()

@@ -280,8 +280,7 @@ def test_help_loads_no_numbers(words: list[str], absent: str) -> None:
 @pytest.mark.starts_processes
 def test_status_loads_no_tests(searched) -> None:
     loaded = modules_after(["status", str(searched.folder)])
-    assert "scipy.special" in loaded
-    assert "scipy.stats" not in loaded
+    assert not {"scipy", "requests", "networkx", "docker", "git"} & loaded
 
 
 def modules_after(words: list[str]) -> set[str]:
