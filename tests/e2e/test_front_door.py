@@ -28,7 +28,7 @@ class InTurn:
         pass
 """
 PROGRAM = """
-import json, sys
+import sys
 import dgm
 from in_turn import InTurn
 
@@ -57,8 +57,8 @@ assert (run.agents[1].checkout("child") / "agent.toml").is_file()
 run.report().save("report.html")
 again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
-assert dgm.replay.decisions(again.run).differing == 0
-print(again.view.best.model_dump_json())
+assert again.replay().differing == 0
+print(again.status().best.model_dump_json())
 """
 STOPPED = """
 import sys
@@ -71,9 +71,9 @@ def stop(recorded):
 run = dgm.evolve(
     benchmark=sys.argv[1],
     model="offline",
-    settings={"sandbox": "bubblewrap"},
     workers=1,
     name="stopped",
+    settings={"sandbox": "bubblewrap"},
     on_event=stop,
 )
 assert (run.state, run.ending.reason, len(run.evaluations) < 160) == ("stopped", "stopped", True)
@@ -107,13 +107,22 @@ BATCH = """
 import sys
 import dgm
 
-settings = {"sandbox": "bubblewrap", "benchmark": sys.argv[1], "model": "offline", "budget.evaluations": 1}
-changes = []
-done = dgm.evolve_batch(name="pair", seeds="5,6", parallel=2, settings=settings, on_run=changes.append)
-assert done.exit_code == 0, done
-assert [run.run for run in done.runs] == ["pair-5", "pair-6"]
-assert len(changes) >= 4
-assert dgm.evolve_batch(name="pair", seeds="5,6", settings=settings).exit_code == 0
+settings = {
+    "benchmark": sys.argv[1],
+    "model": "offline",
+    "sandbox": "bubblewrap",
+    "workers": 1,
+    "budget.evaluations": 1,
+}
+events = []
+batch = dgm.evolve_batch(name="pair", seeds=[5, 6], parallel=2, settings=settings, on_run=events.append)
+assert batch.exit_code == 0, batch
+assert sorted(run.stage.value for run in events) == ["finished", "finished", "running", "running"]
+assert [(run.run, run.seed, run.evaluations) for run in batch.runs] == [("pair-5", 5, 1), ("pair-6", 6, 1)]
+again = dgm.evolve_batch(
+    name="pair", seeds="5:7", settings=settings, on_run=lambda run: sys.exit("nothing was left to do")
+)
+assert again.exit_code == 0
 """
 REPAIR = """
 import pathlib, sys
