@@ -289,7 +289,8 @@ def check_benchmark(run: Run, parts: RunParts) -> None:
         raise UserError(
             f"{run.name}: benchmark {parts.benchmark.name} has changed since the run began "
             f"({before[:12]} then, {parts.benchmark.version[:12]} now); its verdicts would not compare. "
-            f"The run was begun by dgm {began_with}: go on with that dgm, or with the suite of then by --benchmark PATH"
+            f"The run was begun by dgm {began_with}: go on with that dgm, or set "
+            "benchmark to the path of the suite of then"
         )
 
 

@@ -96,9 +96,7 @@ def refuse_odd_values(place: object) -> Iterator[None]:
     except DgmError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise ArchiveCorrupt(
-            f"{place}: not what dgm wrote ({error!r}); check it with dgm archive verify"
-        ) from error
+        raise ArchiveCorrupt(f"{place}: not what dgm wrote ({error!r})") from error
 
 
 def _is_too_deep(text: str) -> bool:

@@ -24,7 +24,6 @@ from dgm.api.arguments import (
 from dgm.api.evaluation_session import (
     EvaluationSession,
     OpenSearch,
-    check_models_again,
     make_slug,
     open_evaluation,
     select_tasks,
@@ -50,7 +49,7 @@ from dgm.evaluation.predictions import (
     read_predictions,
     swebench_report,
 )
-from dgm.launch import name_models
+from dgm.launch import check_models_again, name_models
 from dgm.meta.contract import read_contract
 from dgm.meta.seeds import read_seed
 from dgm.models.choose import names_by_role
@@ -61,6 +60,7 @@ from dgm.replay.recorded import choose_sandbox
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.availability import GatewayAvailability
 from dgm.search.loop import LoopHooks, Search
+from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
 from dgm.simulate import check_performed
@@ -157,14 +157,14 @@ def evaluate(
 
     Args:
         targets: RUN:AGENT (small:best), an agent's folder or git URL, or one .jsonl/.json file of predictions.
-        benchmark: Name or folder of a suite (default: the run's, else starter).
-        split: Tasks to use (default: holdout; for predictions, all).
+        benchmark: Name or folder of a suite [default: the run's, or starter].
+        split: Tasks to use [default: holdout; all for predictions].
         tasks: Only this task; repeatable.
-        attempts: Tries per task, 1 to 100; with 3, the results say which tasks are flaky.
-        model: Model that the agents use (default: the run's, else auto).
+        attempts: Tries per task; 3 show which tasks are flaky.
+        model: Model that the agents use [default: the run's, or auto].
         max_usd: Spending limit, earlier sessions included.
         workers: Parallel evaluations.
-        into: Folder to record in (default: one in the run's folder or the archive).
+        into: Folder to record in [default: in the run or the archive].
         settings: A setting such as limits.time_factor=3 or sandbox=docker.
         allow_paid: Whether the model ``auto`` may stand for one that costs money.
         watcher: Is informed and asked on the way.
@@ -366,7 +366,8 @@ async def _begin(
         _find_usd_limit(run, max_usd)
         new = [item for item in request.contestants if find_entered(run, item.key) is None]
         await _rehearse(new, request.settings, parts, watcher)
-        await check_models_again(run, request.settings, watcher)
+        checks = await check_models_again(run, request.settings, watcher)
+        note_checks(run, request.settings, checks)
     for contestant in request.contestants:
         enter_under_key(run, contestant.key, contestant.source)
     session = _session_of(run, request, parts, tasks, missing=True)

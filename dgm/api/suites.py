@@ -63,7 +63,6 @@ from dgm.views.suite import (
     TaskRow,
     TaskView,
     VerificationView,
-    calibration_row,
 )
 
 FOLDER = ("FOLDER", "a folder with a suite.toml")
@@ -228,7 +227,7 @@ def benchmark_make(
 ) -> MadeSuiteView:
     """Make a suite of the tasks of others: merged, filtered, split anew.
 
-    Fields of --where: id, kind, split, difficulty, repo, tag, module, license, calibrated (= or !=), date, f2p, p2p,
+    Fields of --where: id, kind, split, difficulty, repo, tag, module, license (= or !=), date, f2p, p2p,
     lines, files (< <= > >=, too).
 
     Args:
@@ -384,7 +383,7 @@ def _read_workspace(opened: Benchmark, task: Task) -> Snapshot | InImage:
 
 
 def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
-    facts = replace(read_facts(suite, task), calibration=suite.calibrations().get(task))
+    facts = read_facts(suite, task)
     return OriginView(
         split=facts.split.value,
         kind=facts.kind,
@@ -393,7 +392,6 @@ def _origin_view(suite: SuiteBenchmark, task: TaskId) -> OriginView:
         fail_to_pass=facts.fail_to_pass,
         pass_to_pass=facts.pass_to_pass,
         provenance=ProvenanceView(**asdict(facts.provenance)) if facts.provenance else None,
-        calibration=calibration_row(facts),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dgm.archive.container import SUFFIX
-from dgm.errors import UserError
+from dgm.errors import Hint, UserError
 from dgm.paths import EXAMPLES, asset, cache_folder
 
 
@@ -38,7 +38,9 @@ def find_run(
     if place.is_dir():
         return place
     if write:
-        raise UserError(f"{name} is packed, and only read; unpack it first: dgm archive unpack {name}")
+        raise UserError(
+            f"{name} is packed, and only read", hint=Hint("unpack it first", "export", (name, "FOLDER/"))
+        )
     return _unpack_once(place)
 
 
@@ -49,7 +51,10 @@ def check_unpacked(folder: Path) -> None:
         UserError: it is.
     """
     if folder.resolve().is_relative_to(unpacked_copies_folder().resolve()):
-        raise UserError(f"{folder.name} is packed, and only read; unpack it first: dgm archive unpack FILE")
+        raise UserError(
+            f"{folder.name} is packed, and only read",
+            hint=Hint("unpack it first", "export", ("FILE.dgm", "FOLDER/")),
+        )
 
 
 def find_packed(name: str, *, here: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:

@@ -102,8 +102,8 @@ class TaskImage:
         """
         if self.name.startswith(IN_ENGINE) and engine.name in WITHOUT_IMAGES:
             raise UserError(
-                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and use "
-                "--sandbox docker, or give the task a folder workspace/ and the image of a recipe"
+                f"{task}: works in an image of Docker's, and {engine.name} has none: start Docker and set "
+                "sandbox to docker, or give the task a folder workspace/ and the image of a recipe"
             )
 
     def ensure(self, engine: SandboxEngine, *, network: bool) -> None:
@@ -121,7 +121,7 @@ class TaskImage:
             if self.needs_building:
                 what = self.dockerfile or self.given
                 raise UserError(
-                    f"{what}: {engine.name} builds no images; start Docker and use --sandbox docker"
+                    f"{what}: {engine.name} builds no images; start Docker, and set sandbox to docker"
                 )
             return
         store = engine.task_images

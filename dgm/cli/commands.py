@@ -46,7 +46,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "replay",
                 "dgm.cli.judging:replay",
-                "Do a run's decisions, lineages or evaluations again and compare.",
+                "Repeat decisions, lineages or evaluations, and compare.",
             ),
         ),
     ),
@@ -65,7 +65,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec(
                 "evaluate",
                 "dgm.cli.judging:evaluate",
-                "Let agents work on every task of a benchmark's split.",
+                "Evaluate agents on the tasks of a suite, or grade patches.",
             ),
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
@@ -103,6 +103,16 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
+    "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
+    "evaluate --seed-agent": "dgm evaluate FOLDER",
+    "evaluate --task": "dgm evaluate RUN:AGENT --tasks TASK",
+    "evaluate --sandbox": "dgm evaluate RUN:AGENT --set sandbox=ENGINE",
+    "solve --agent": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --repo": "dgm solve RUN:AGENT REPOSITORY PROBLEM",
+    "solve --yes": "dgm solve RUN:AGENT REPOSITORY PROBLEM --apply",
+    "replay --perform": "dgm replay RUN --what work",
+    "replay --benchmark": "dgm evaluate RUN:seed RUN:AGENT --benchmark SUITE",
     "agent list": "dgm agent init --help",
     "archive gc": "dgm doctor --clean",
     "archive rm": "dgm doctor --clean RUN",
@@ -122,7 +132,7 @@ MOVED: dict[str, str] = {
     "lineage": "dgm show RUN AGENT --lineage",
     "log": "dgm show RUN --events",
 }
-"""Former command → its form of today."""
+"""Former command, or command and option → its form of today."""
 
 
 def help_text() -> str:

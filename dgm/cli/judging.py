@@ -65,4 +65,4 @@ evaluate = derive(
     evaluate_agents, _show_evaluation, watcher=TerminalWatcher, trust=True, omit=("allow_paid",)
 )
 solve = derive(solve_problem, _show_solution, watcher=TerminalWatcher, trust=True, omit=PYTHON_ONLY)
-replay = derive(replay_run, _show_replay, watcher=TerminalWatcher, omit=PYTHON_ONLY)
+replay = derive(replay_run, _show_replay, watcher=TerminalWatcher, trust=True, omit=PYTHON_ONLY)

@@ -164,8 +164,8 @@ OWN_VARIABLES: Sequence[Variable] = (
     Variable(
         "DGM_ENGINE",
         "Address of the Docker engine: unix://…, tcp://host:port or ssh://user@host; several with spaces or commas "
-        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; --engine and engine= "
-        "name another for one command or call.",
+        "between them; or of a Ray cluster: ray or ray://host:port. It comes before all others; the "
+        "setting engine of a command or call names another.",
     ),
     Variable(
         "DGM_UNBOUNDED",

@@ -82,6 +82,7 @@ def resolve(
         path = key_path(key)
         for inner, leaf in leaves(value, path) if isinstance(value, Mapping) and value else [(path, value)]:
             merged.add(_SETTINGS, inner, leaf)
+        merged.set_origin(_SETTINGS, path)
     for key, value in arguments.items():
         if value is not None:
             merged.add(_Parameter(ARGUMENTS.get(key, key)), tuple(key.split(".")), value)
@@ -139,6 +140,9 @@ class _MergedSettings:
         if new not in _GONE:
             _assign(self._values, new, value)
             self._origin[".".join(new)] = source
+
+    def set_origin(self, source: str, path: KeyPath) -> None:
+        self._origin[".".join(_present_path(path))] = source
 
     def validate(self) -> Settings:
         if self._former:

@@ -127,7 +127,7 @@ def _open(
 ) -> LentModel:
     """Open a model; the models of one provider share its queue in ``throttles``."""
     if name == AUTO:
-        raise UserError("model 'auto' stands for no model until one is chosen; name one with --model")
+        raise UserError("model 'auto' stands for no model until one is chosen; name one", argument="model")
     if name.startswith(SCRIPTED):
         return ScriptedModel(name)
     if provider := provider_of(settings, name):

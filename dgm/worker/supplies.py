@@ -149,7 +149,7 @@ def find_home(engine: SandboxEngine, contract: Contract, source: Snapshot) -> Ho
         return Home(contract.image)
     if not isinstance(engine, DockerEngine | EngineGroup):
         raise UserError(
-            f"agent.toml: image: {engine.name} has no images but those of recipes: use --sandbox docker, or name a "
+            f"agent.toml: image: {engine.name} has no images but those of recipes: set sandbox to docker, or name a "
             "recipe (with bubblewrap, agents use this machine's own programs)"
         )
     fixed = {path: entry for path, entry in source.items() if not contract.may_change(path)}

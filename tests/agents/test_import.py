@@ -118,8 +118,8 @@ def test_a_claude_folder_is_evolved_and_comes_back_as_a_patch(tmp_path):
     )
     assert len(made["imported"]["taken"]) == len(FILES) - 1
     with WireServer(key=KEY, models=(provider.own_name,), brain=Coder()) as server:
-        bounds = ["--max-evaluations", "12", "--max-agents", "3", "--workers", "2", "--name", "grown"]
-        where = ["--seed-agent", mine, "--benchmark", suite, "--sandbox", "bubblewrap"]
+        bounds = ["--max-evaluations", "12", "--set", "budget.agents=3", "--workers", "2", "--name", "grown"]
+        where = ["--agent", mine, "--benchmark", suite, "--set", "sandbox=bubblewrap"]
         dgm("run", *where, *bounds, *provider.words(server.url))
         inside = requests_text(server)
     assert [word for word in REACHES if word not in inside] == []

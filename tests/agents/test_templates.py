@@ -120,8 +120,8 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
     assert {finding["level"] for finding in said["findings"]} == {"ok"}, said["findings"]
     kills = 2 if find_template(name).program else 0
     with WireServer(key=KEY, models=(provider.own_name,), brain=Editor(), latency_s=0.3) as server:
-        bounds = ["--max-evaluations", "6", "--max-agents", "3", "--workers", "2", "--name", "grown"]
-        where = ["--seed-agent", mine, "--benchmark", str(suite), "--sandbox", "bubblewrap"]
+        bounds = ["--max-evaluations", "6", "--set", "budget.agents=3", "--workers", "2", "--name", "grown"]
+        where = ["--agent", mine, "--benchmark", str(suite), "--set", "sandbox=bubblewrap"]
         command = ["run", *where, *bounds, *provider.words(server.url)]
         for _ in range(kills):
             kill_after(4, command, environment, server)

@@ -90,7 +90,7 @@ def run_with_debug_log(program, log, *command):
 
 def search(provider, server, name, *more):
     return [
-        *("run", "--name", name, "--sandbox", "bubblewrap", "--seed-agent", str(SNOOP), "--workers", "1"),
+        *("run", "--name", name, "--set", "sandbox=bubblewrap", "--agent", str(SNOOP), "--workers", "1"),
         *("--max-evaluations", "2", *provider.words(server.url), *more),
     ]
 

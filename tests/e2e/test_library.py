@@ -85,7 +85,7 @@ def site(tmp_path, monkeypatch):
 
 
 def test_a_search_with_every_kind_of_plugin(dgm, site):
-    summary = dgm.json(*PLUGGED, "--sandbox", "bubblewrap")
+    summary = dgm.json(*PLUGGED, "--set", "sandbox=bubblewrap")
     assert summary["evaluations"]["graded"] == 3
     assert summary["evaluations"]["resolved"] >= 1
     assert (summary["benchmark"], summary["model"], summary["policy"]) == ("sums", "careful", "keen")
@@ -122,7 +122,7 @@ def test_an_unknown_name_lists_what_is_installed(dgm, site, tmp_path):
 def unknown_names_list_what_is_installed(dgm):
     for option, message in (
         ("--policy", "keen"),
-        ("--operator", "advise"),
+        ("--set", "operator=advise"),
         ("--benchmark", "did you mean 'sums'"),
         ("--model", "careful"),
     ):

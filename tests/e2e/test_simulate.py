@@ -217,8 +217,8 @@ def test_a_recorded_search_is_a_run_like_any_other(dgm, tmp_path):
     assert dgm.json("lineage", folder, "best")["lineage"][0]["id"] == 0
     assert dgm("log", folder).stdout.count("\n") > 40
     assert "nature.json" in dgm("diff", folder, 1).stdout
-    assert dgm.json("replay", folder, "decisions")["identical"]
-    assert "dgm simulate --record" in dgm("resume", folder, code=2).stderr
+    assert dgm.json("replay", folder)["identical"]
+    assert "is simulated" in dgm("resume", folder, code=2).stderr
     assert "another trial" in dgm(*words[:-1], "50", "--record", folder, code=2).stderr
 
 
@@ -242,15 +242,15 @@ def test_what_asks_agents_to_work_says_that_a_recorded_search_has_none(dgm, tmp_
     assert "--holdout" not in (tmp_path / "page.html").read_text()
     for words in (
         ("report", folder, "--holdout"),
-        ("replay", folder, "lineage", "best"),
-        ("replay", folder, "lineage", "best", "--live", "offline"),
-        ("replay", folder, "evaluations"),
-        ("replay", folder, "evaluations", "--live", "offline"),
-        ("evaluate", folder, "best"),
-        ("solve", "--agent", f"{folder}:best", "--repo", tmp_path, "mend it"),
+        ("replay", folder, "--what", "lineage"),
+        ("replay", folder, "--what", "lineage", "--live", "offline"),
+        ("replay", folder, "--what", "evaluations"),
+        ("replay", folder, "--what", "evaluations", "--live", "offline"),
+        ("evaluate", f"{folder}:best"),
+        ("solve", f"{folder}:best", tmp_path, "mend it"),
     ):
         said = dgm(*words, code=2).stderr
-        assert "is simulated" in said and f"dgm replay {folder} decisions" in said
+        assert "is simulated" in said and f"dgm replay {folder}" in said
         assert len(said.splitlines()) == 1
 
 

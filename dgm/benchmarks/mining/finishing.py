@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dgm.benchmarks.calibration import FILE as CALIBRATION
 from dgm.benchmarks.environments import FOLDER, Environment, read_environments
 from dgm.benchmarks.mining.bugs import TRIES, Bug, Ground, PlacedBug, bug_files, place_bugs, prepare_ground
 from dgm.benchmarks.mining.changes import read_change
@@ -238,9 +237,7 @@ async def _finish(mining: Mining, made: Sequence[MinedTask], engine: SandboxEngi
 
 
 def _replace_suite(draft: Path, out: Path) -> None:
-    """Put a finished suite in the place of the one that stands there, if any, whose calibration is kept."""
-    if (out / CALIBRATION).is_file():
-        shutil.copy2(out / CALIBRATION, draft / CALIBRATION)
+    """Put a finished suite in the place of the one that stands there, if any."""
     old = out.with_name(f"{out.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if out.exists():

@@ -11,7 +11,6 @@ from dgm.archive.approvals import ApprovalAnswer, read_answer
 from dgm.archive.codec import encode
 from dgm.archive.stop_request import read_stop_request
 from dgm.errors import UserError
-from dgm.experiments.sweep_folder import SweepFolder
 from tests.support.runs.made import make_run
 from tests.support.runs.waiting import make_waiting_run
 
@@ -36,9 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_runs_are_rows(folder, tmp_path):
     (tmp_path / "broken").mkdir()
-    SweepFolder(tmp_path, "several").lock().close()
-    SweepFolder(tmp_path, "several").write(tmp_path / "several.toml", [])
-    states = {"made": "goal reached", "broken": "not a run", "several": "sweep"}
+    states = {"made": "goal reached", "broken": "not a run"}
     found = dgm.runs()
     assert {row["run"]: row["state"] for row in found} == states
     assert [row["run"] for row in found if row["problem"]] == ["broken"]
@@ -83,10 +80,10 @@ def test_children_that_wait_are_answered(tmp_path):
     with dgm.open(folder) as run:
         assert [row["child"] for row in run.waiting] == [2, 3]
         run.approve(2)
-        given = run.approve(3, False, reason="too\nlong")
-        assert (given.yes, given.instead_of) == (False, "")
+        answered = run.approve(3, "no", reason="too\nlong")
+        assert (answered.answered, answered.replaced, answered.running) == (3, "", False)
         assert [row["answer"] for row in run.waiting] == ["yes", "no"]
-        assert run.approve(3).instead_of == "no too long"
+        assert run.approve(3).replaced == "no too long"
         with pytest.raises(UserError, match="was stillborn already"):
             run.approve(4)
     assert read_answer(folder, 2) == ApprovalAnswer(True)
@@ -95,9 +92,7 @@ def test_children_that_wait_are_answered(tmp_path):
 def test_a_run_that_asks_nobody_says_how_one_asks(folder):
     with dgm.open("made") as run:
         assert len(run.waiting) == 0
-        with pytest.raises(
-            UserError, match=r'begin with: dgm\.evolve\(settings=\{"gates\.approve": True\}\)'
-        ):
+        with pytest.raises(UserError, match=r"asks nobody, because gates\.approve is off"):
             run.approve(1)
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from dgm.cli.status import status
 
 from dgm.archive.events import RunPaused, RunStopped
 from dgm.archive.history import state
 from dgm.archive.run import Run
 from dgm.cli.look import show
 from dgm.cli.report import report
-from dgm.cli.status import status
 from dgm.domain import ActionId, AgentId
 from dgm.evaluation.exam import FOLDER, enter_agent
 from dgm.policies.best_belief import best_belief

@@ -6,6 +6,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from dgm.experiments.naming import NamedRuns, find_runs
+from dgm.experiments.sweep_file import read_sweep
+from dgm.experiments.sweep_folder import SweepFolder
+from dgm.experiments.sweep_plan import plan_runs
 
 from dgm.analysis.best import best_of
 from dgm.archive.run import Run
@@ -20,10 +24,6 @@ from dgm.comparison.subjects import check_comparable, read_subject
 from dgm.config import Settings
 from dgm.domain import Tally, Verdict
 from dgm.errors import UserError
-from dgm.experiments.naming import NamedRuns, find_runs
-from dgm.experiments.sweep_file import read_sweep
-from dgm.experiments.sweep_folder import SweepFolder
-from dgm.experiments.sweep_plan import plan_runs
 from dgm.show.spans import plain_text
 from dgm.stats import lower_bound
 from tests.support.runs.made import TASKS, make_run

@@ -207,7 +207,7 @@ def test_a_packed_run_is_found_to_read_and_not_to_write(
     assert find_run("a.dgm", here=folder, environment={"DGM_ARCHIVE": str(tmp_path)}) == found
     with Run.open(found) as run:
         assert run.tree.seq == 9
-    with pytest.raises(UserError, match=r"unpack it first: dgm archive unpack .*a\.dgm"):
+    with pytest.raises(UserError, match=r"unpack it first: dgm\.open\(.*a\.dgm'\)\.export"):
         find_run("a.dgm", write=True, here=tmp_path, environment={})
     with pytest.raises(UserError, match=r"no run 'b\.dgm'"):
         find_run("b.dgm", here=tmp_path, environment={})
