@@ -104,7 +104,7 @@ def test_twice_stops_at_once_and_loses_nothing_recorded(dgm, started):
 def test_a_run_is_read_while_it_is_written(dgm, busy):
     seen = [dgm.json("status", "busy")["evaluations"]["graded"] for _ in range(3)]
     assert seen == sorted(seen)
-    assert dgm.json("tree", "busy")["agents"][0]["id"] == 0
+    assert dgm.json("show", "busy")["agents"][0]["agent"] == 0
 
 
 def test_a_second_writer_is_refused_by_name(dgm, busy):
@@ -125,7 +125,7 @@ def test_the_same_run_twice_is_the_same_run(dgm, searched):
     dgm(*SMALL, "--name", "again", cold=True)
     logs = []
     for name in ("small", "again"):
-        agents = [a["commit"] for a in dgm.json("tree", name)["agents"]]
+        agents = [a["commit"] for a in dgm.json("show", name)["agents"]]
         with contextlib.closing(sqlite3.connect(dgm.archive / name / "events.db")) as connection:
             verdicts = connection.execute(
                 "select action, agent, task, verdict, reason from evaluations"
