@@ -19,9 +19,6 @@ from dgm.benchmarks.grader_version import name_grader
 from dgm.domain import SEED, ActionId, AgentId, Usage
 from dgm.errors import ArchiveCorrupt, UserError
 from dgm.evaluation.exam import FOLDER
-from dgm.models.choose import BUILTIN
-from dgm.models.pricing import Prices
-from dgm.search.run_settings import settings_of
 from dgm.simulate import PLAN as SIMULATION
 from dgm.stats import best_of_many
 from dgm.views.agents import AgentRow, row_of
@@ -39,6 +36,8 @@ from dgm.views.reproduction import ReproductionView, read_reproduction
 from dgm.views.run import DeadEndView, FailuresView, find_highest, models_of, view_dead_end
 from dgm.views.values import RoleUsage, UsageView, View, role_usages, usage_fields
 
+REPEATING = ("offline", "recorded")
+"""Models that give equal answers to equal requests."""
 NODES, POINTS = 2_000, 400
 """Maximum number of agents in the tree, and of points of the curve."""
 _STARTS = """
@@ -213,7 +212,7 @@ class ReportView(View):
             raise UserError(f"run {run.name} has no agent yet; wait until its seed is born")
         best = best_of(run) if best is None else best
         models = models_of(run)
-        repeats = models["solve"] in BUILTIN
+        repeats = models["solve"] in REPEATING
         holdout = read_holdout(run, tree.agents[best], repeats=repeats)
         lineage, settings, identity = read_lineage(run, best), run.settings(), identity_of(run)
         simulated = SIMULATION in run.config
@@ -409,6 +408,9 @@ def compute_cache_saving(run: Run) -> float:
     cached = {model: usage for (_, model), usage in run.tree.spend_by.items() if usage.cached_tokens}
     if not cached:
         return 0.0
+    from dgm.models.pricing import Prices
+    from dgm.search.run_settings import settings_of
+
     prices = Prices.load(settings_of(run))
     return sum(
         prices.of(model).saved(usage)
