@@ -17,7 +17,7 @@ from dgm.export.privileges import PrivilegeChange, find_privilege_changes
 from dgm.export.repositories import changed_files, changed_steps, step_title
 from dgm.export.standalone import inline_code
 from dgm.meta.contract import read_contract
-from dgm.render.report_text import better_text, cost_text, gain_text
+from dgm.render.report_text import answer_text, cost_text, gain_text
 from dgm.show.safe import neutralise, one_line
 from dgm.show.words import resolved_text
 from dgm.views.report import ReportView
@@ -76,7 +76,7 @@ def _privilege_line(change: PrivilegeChange) -> str:
 def _list_evidence(run: Run, agent: Agent) -> Iterator[str]:
     """Yield the answers that a report begins with, and how far they are to be trusted."""
     view = ReportView.load(run, agent.id)
-    yield f"better? {better_text(view)}"
+    yield f"better? {answer_text(view)}"
     yield f"by how much? {gain_text(view)}"
     yield f"at what cost? {cost_text(view)}"
     own, seed = run.tree.own(agent.id), run.tree.own(SEED)
