@@ -34,15 +34,16 @@ def make_outline() -> Outline:
     """Return a new outline, made from the commands and the records themselves."""
     from importlib import import_module
 
+    import click
+
     from dgm.cli.commands import COMMANDS
 
     commands = {}
     for name, command in COMMANDS.items():
         module, _, attribute = command.target.partition(":")
-        commands[name] = {
-            **_describe_command(getattr(import_module(module), attribute)),
-            "help": command.summary,
-        }
+        target = getattr(import_module(module), attribute)
+        if isinstance(target, click.Command):  # derived commands have a completion of their own
+            commands[name] = {**_describe_command(target), "help": command.summary}
     return {
         "commands": commands,
         "settings": _describe_settings(),
