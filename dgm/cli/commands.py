@@ -58,6 +58,11 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     ),
 )
 
+GROUPS = {
+    "agent": "Create, check or ablate an agent of yours.",
+    "benchmark": "List, show, fetch, verify, mine or make task suites.",
+}
+"""First word of several commands → what they do together."""
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 MOVED = {
     "list": "dgm status",
@@ -95,15 +100,17 @@ def help_text() -> str:
         "Evolve coding agents: a growing archive of agents that edit their own source,",
         "validated in sandboxes and scored by the metaproductivity of their clades.",
     ]
-    for title, group in SECTIONS:
+    for title, commands in SECTIONS:
+        words = {command.name.split()[0]: command.summary for command in commands}
         lines += ["", f"{title}:"]
-        lines += [f"  {command.name:<16}  {command.summary}" for command in group]
-    lines += [
-        "",
-        "Options:",
-        "  --version   Print the version.",
-        "  -h, --help  Print help, also of each command.",
-        "",
-        "Start with 'dgm doctor', then 'dgm run --max-evaluations 120'.",
-    ]
+        lines += [f"  {word:<10} {GROUPS.get(word, summary)}" for word, summary in words.items()]
+    lines += ["", "Every command has --help. Start with 'dgm doctor', then 'dgm run --max-evaluations 120'."]
+    return "\n".join(lines)
+
+
+def group_help(group: str) -> str:
+    """Return the text of ``dgm GROUP --help``."""
+    commands = [command for command in COMMANDS.values() if command.name.split()[0] == group]
+    lines = [f"Usage: dgm {group} COMMAND [OPTIONS]", "", GROUPS[group], "", "Commands:"]
+    lines += [f"  {command.name.split()[1]:<8} {command.summary}" for command in commands]
     return "\n".join(lines)

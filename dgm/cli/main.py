@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 
-from dgm.cli.commands import COMMANDS, MOVED, CommandSpec, help_text
+from dgm.cli.commands import COMMANDS, GROUPS, MOVED, CommandSpec, group_help, help_text
 
 HELP = ("--help", "-h")
 
@@ -51,6 +51,9 @@ def _run(words: list[str]) -> int:
         if not words or words[0] in HELP:
             sys.stdout.write(help_text() + "\n")
             return 0
+        if words[0] in GROUPS and (len(words) == 1 or words[1] in HELP):
+            sys.stdout.write(group_help(words[0]) + "\n")
+            return 0
         if words[0] == "--version":
             from dgm import __version__
 
@@ -92,11 +95,9 @@ def _find_command(words: list[str]) -> CommandSpec:
     for name in names:
         if name in MOVED:
             raise UserError(f"'dgm {name}' is now '{MOVED[name]}'")
-    group = [name.split()[1] for name in COMMANDS if name.split()[0] == words[0]]
-    if group:
-        raise UserError(f"'dgm {words[0]}' needs one more word: {', '.join(group)}")
     import difflib
 
-    near = difflib.get_close_matches(words[0], COMMANDS, 1)
+    name = names[0] if words[0] in GROUPS else words[0]
+    near = difflib.get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean '{near[0]}'?" if near else "see dgm --help"
-    raise UserError(f"there is no command '{words[0]}' ({hint})")
+    raise UserError(f"there is no command '{name}' ({hint})")
