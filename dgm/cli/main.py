@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 usage, configuration or a damaged run, 3 budget 
 """
 
 import contextlib
+import io
 import os
 import sys
 
@@ -27,9 +28,9 @@ def _open_streams() -> None:
         stream = open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
     os.close(number)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors="backslashreplace")
 
 
 def _flush(code: int) -> int:
