@@ -88,7 +88,7 @@ def test_hidden_tests_and_the_fix_are_shown_on_request(suite, capsys):
         (("make", "x", "/nowhere"), "/nowhere"),
         (("make", "x", "starter", "--by", "size"), "size"),
         (("filter", "starter"), "dgm benchmark make"),
-        (("lsit",), "list, show"),
+        (("lsit",), "did you mean 'benchmark list'?"),
         (("verify", "starter", "--sandbox", "docker"), "--set sandbox=NAME"),
     ],
 )
@@ -107,7 +107,7 @@ def test_an_unknown_setting_is_refused(settings):
 def test_the_group_lists_its_commands(capsys):
     out = run(capsys).out
     assert out == run(capsys, "--help").out
-    assert [line.split()[1] for line in out.splitlines()[2:]] == [
+    assert [line.split()[0] for line in out.splitlines()[5:]] == [
         "list",
         "show",
         "fetch",
