@@ -134,11 +134,11 @@ class Outline:
         ):
             raise ArchiveCorrupt(
                 "events.db: its agents are not numbered in the order of their births; "
-                "check the run with dgm archive verify"
+                "restore the run from a copy"
             )
         if any(agent not in range(len(ids)) for agent in graded):
             raise ArchiveCorrupt(
-                "events.db: a verdict on an agent that was not born; check it with dgm archive verify"
+                "events.db: a verdict on an agent that was not born; restore the run from a copy"
             )
         outline = cls(births, graded, solved)
         outline.seq = last

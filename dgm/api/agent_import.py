@@ -21,15 +21,15 @@ from types import ModuleType
 from typing import Any
 
 from dgm.bounded_reading import parse_json
+from dgm.config.toml_files import format_key, format_value, parse_toml, read_toml
 from dgm.domain import Entry, Snapshot
 from dgm.errors import UserError
+from dgm.exports.scrub import LocalIdentity, Scrubber
 from dgm.folders import FILE, PROGRAM, read_file
 from dgm.meta.contract import FILE as CONTRACT
 from dgm.meta.contract import read_contract
-from dgm.npm_locks import MANIFEST
 from dgm.paths import asset
-from dgm.publish.scrubbing import LocalIdentity, Scrubber
-from dgm.toml_files import format_key, format_value, parse_toml, read_toml
+from dgm.sandboxes.npm_locks import MANIFEST
 from dgm.views.own_agent import ImportedFile, ImportRemark, ImportView
 
 CHECK, RECORD = "settings/never_weaker.py", "settings/imported.json"
@@ -142,7 +142,7 @@ class _Importer:
     def __init__(self, root: Path, setup: AgentSetup) -> None:
         self._root = root
         self._setup = setup
-        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).needles(()))
+        self._scrubber = Scrubber(LocalIdentity("", "", "", "", LocalIdentity.here().secrets).patterns(()))
         self._result = ImportedSetup()
 
     def run(self) -> ImportedSetup:

@@ -35,6 +35,7 @@ from dgm.archive.events import Recorded
 from dgm.archive.finding import archive_folders, check_unpacked, find_run, locate_run
 from dgm.archive.repository import tree_id
 from dgm.archive.run import Run
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.opening import make_paths_absolute
 from dgm.config import Settings
 from dgm.domain import Agent, Snapshot, Split, Task
@@ -63,8 +64,7 @@ from dgm.search.loop import LoopHooks, Search
 from dgm.search.model_checks import note_checks
 from dgm.search.run_controller import RunController
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
-from dgm.this_machine import machine_name
+from dgm.simulation import check_performed
 from dgm.views.evaluation import EvaluationView
 from dgm.worker.rehearsal import rehearse
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dgm.api.arguments import SettingValues, assignments_of, check_amount, use_settings
 from dgm.api.running import run_session
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks.mining.finishing import mine_suite
 from dgm.benchmarks.mining.session import Mining, MiningOptions, open_mining
 from dgm.benchmarks.mining.statements import Ask
@@ -21,7 +22,6 @@ from dgm.protocols import SandboxEngine, SandboxSpec
 from dgm.sandboxes.building import SandboxBuilder
 from dgm.sandboxes.choose import choose
 from dgm.steps import OnStep, ignore
-from dgm.this_machine import machine_name
 from dgm.views.suite import MiningView
 from dgm.worker.solving import SolveContext, UsageJournal, open_bench
 from dgm.worker.supplies import USUAL

@@ -32,7 +32,7 @@ from dgm.render.safe import neutralise
 from dgm.sandboxes.choose import choose
 from dgm.sandboxes.engine_address import use_engine
 from dgm.search.run_settings import require_consent
-from dgm.simulate import check_performed
+from dgm.simulation import check_performed
 from dgm.views.values import UsageView, View
 from dgm.worker import solving
 from dgm.worker.leaving import format_left_out

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from dgm.api.arguments import SettingValues, use_settings
 from dgm.api.running import run_session
+from dgm.archive.this_machine import machine_name
 from dgm.benchmarks import swebench_images, verification
 from dgm.benchmarks.formats import FORMATS, all_formats, format_of
 from dgm.benchmarks.harbor import ImportReport, import_harbor
@@ -36,6 +37,7 @@ from dgm.config import BenchmarksSettings, Settings
 from dgm.domain import Snapshot, Split, Task, TaskId
 from dgm.errors import DgmError, Infrastructure, UserError
 from dgm.plugins import find_installed
+from dgm.processes import repeat_after_standstill
 from dgm.protocols import Benchmark, InImage, SandboxEngine
 from dgm.sandboxes import recipes
 from dgm.sandboxes.choose import choose
@@ -43,9 +45,7 @@ from dgm.sandboxes.docker import DockerEngine
 from dgm.sandboxes.engine_address import resolve_addresses
 from dgm.sandboxes.engine_client import convert_engine_errors, find_image
 from dgm.sandboxes.podman import strip_registry
-from dgm.standstill import repeat_after_standstill
 from dgm.steps import OnStep, Step, ignore
-from dgm.this_machine import machine_name
 from dgm.views.suite import (
     IN_IMAGE,
     FetchView,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 FIRST = "dgm run --max-evaluations 120"
-"""The first search proposed to a new user; ``docs/policies/first_command.py`` measures its results."""
+"""The first search proposed to a new user."""
 
 
 class CommandSpec(NamedTuple):
@@ -36,7 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             ),
             CommandSpec("show", "dgm.cli.look:show", "Print a run's agents, one of them, a diff or the log."),
             CommandSpec(
-                "report", "dgm.cli.report:report", "Compare the best agent with the seed, on unseen tasks."
+                "report", "dgm.cli.report:report", "Is the best agent better? Also compares several runs."
             ),
         ),
     ),
@@ -52,12 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
     ),
     (
         "Compare",
-        (
-            CommandSpec(
-                "compare", "dgm.cli.compare:compare", "Compare runs in pairs, and draw their curves."
-            ),
-            CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),
-        ),
+        (CommandSpec("simulate", "dgm.cli.simulate:simulate", "Try policies in worlds that cost nothing."),),
     ),
     (
         "Use",
@@ -70,9 +65,6 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
             CommandSpec("solve", "dgm.cli.judging:solve", "Let an agent work on a repository of yours."),
             CommandSpec(
                 "export", "dgm.cli.export:export", "Write a run, or an agent of it, for other programs."
-            ),
-            CommandSpec(
-                "archive", "dgm.cli.archive:archive", "Pack, unpack, verify and remove runs, free space."
             ),
         ),
     ),
@@ -100,6 +92,19 @@ SECTIONS: tuple[tuple[str, tuple[CommandSpec, ...]], ...] = (
 COMMANDS = {command.name: command for _, group in SECTIONS for command in group}
 
 MOVED: dict[str, str] = {
+    "archive pack": "dgm export RUN FILE.dgm",
+    "archive unpack": "dgm export FILE.dgm FOLDER/",
+    "archive verify": "dgm status FILE.dgm (a packed run is verified when it is opened)",
+    "export --evaluations": "dgm export RUN evaluations.csv",
+    "export --patch": "dgm export RUN AGENT FILE.patch",
+    "export --pr-text": "dgm export RUN AGENT FILE.patch",
+    "export --predictions": "dgm export RUN AGENT FILE.jsonl",
+    "export --repository": "git clone RUN/agents.git",
+    "export --spend": "dgm export RUN spend.csv",
+    "export --standalone": "dgm export RUN AGENT FOLDER/",
+    "export --trajectories": "dgm export RUN trajectories/",
+    "export --tree": "dgm export RUN FILE.graphml",
+    "compare": "dgm report RUN RUN…",
     "benchmark calibrate": "dgm evaluate AGENT --benchmark SUITE --split all --attempts 3",
     "evaluate --predictions": "dgm evaluate FILE --benchmark SUITE",
     "evaluate --seed-agent": "dgm evaluate FOLDER",

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 
-from dgm.analysis.forecast import BudgetReach, compute_reach
 from dgm.archive.events import Recorded, TaskGraded
 from dgm.archive.run import Run
 from dgm.config import Settings
@@ -13,7 +12,15 @@ from dgm.evaluation.evaluating import PLAN
 from dgm.models.auto import Offer
 from dgm.render import fmt
 from dgm.render.safe import one_line
-from dgm.search.costs import find_priced_models, max_evaluation_usd, max_remaining_usd, solver_price, tries_of
+from dgm.search.costs import (
+    BudgetReach,
+    compute_reach,
+    find_priced_models,
+    max_evaluation_usd,
+    max_remaining_usd,
+    solver_price,
+    tries_of,
+)
 
 TRIES = 2
 """Number of graded evaluations after which their cost is reported."""

@@ -16,10 +16,11 @@ def best_belief(tree: Tree) -> AgentId:
     The bound rises with each resolved task and falls with each unresolved one. So it is computed only for tallies
     that have more resolved than every other tally with as few unresolved or fewer.
     """
+    tallies = [Tally(*counts) for counts in zip(tree.own_resolved, tree.own_unresolved, strict=True)]
     most_resolved: dict[int, int] = {}
-    for resolved, unresolved in zip(tree.own_resolved, tree.own_unresolved, strict=True):
-        if resolved > most_resolved.get(unresolved, -1) and resolved + unresolved:
-            most_resolved[unresolved] = resolved
+    for tally in tallies:
+        if tally.n and tally.resolved > most_resolved.get(tally.unresolved, -1):
+            most_resolved[tally.unresolved] = tally.resolved
     candidates: list[Tally] = []
     for unresolved, resolved in sorted(most_resolved.items()):
         if not candidates or resolved > candidates[-1].resolved:
@@ -27,7 +28,7 @@ def best_belief(tree: Tree) -> AgentId:
     if not candidates:
         return tree.agents[0].id
     best = max(candidates, key=lambda tally: (lower_bound(tally), tally.n))
-    return next(agent.id for agent in tree.agents if tree.own(agent.id) == best)
+    return AgentId(tallies.index(best))
 
 
 class BestBelief:

@@ -93,9 +93,9 @@ def render_run(view: RunView) -> RenderableType:
     _add_spend(facts, view)
     _add_best(facts, view)
     _add_problems(facts, view)
-    _add_activity(facts, view)
     if view.offline:
         facts.add("note", fmt.OFFLINE_NOTE, "yellow")
+    _add_activity(facts, view)
     return facts.table
 
 
@@ -224,11 +224,10 @@ def _add_activity(facts: Facts, view: RunView) -> None:
             if limit != "agents":
                 facts.add("forecast" * (number == 0), _forecast_text(limit, use, view))
     _add_goals(facts, view)
-    if view.last_event:
-        event = view.last_event
-        facts.add("last event", f"{fmt.clock(event.at_unix_s, now)}, {fmt.age(event.age_s)} ago")
     if view.began_unix_s:
         facts.add("began", fmt.clock(view.began_unix_s, now))
+    if event := view.last_event:
+        facts.add("last event", f"{fmt.clock(event.at_unix_s, now)}, {fmt.age(event.age_s)} ago")
 
 
 def _action_text(action: ActionView, view: RunView) -> Text:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dgm.archive.conversations import ConversationBuilder, Thread, Turn
 from dgm.archive.events import ModelCalled
 from dgm.archive.journal import CallReader
-from dgm.conversations import ConversationBuilder, Thread, Turn
 from dgm.errors import ArchiveCorrupt
 
 

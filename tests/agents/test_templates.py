@@ -129,7 +129,7 @@ def test_a_template_is_made_checked_and_evolved(name, suite, tmp_path):
         dgm(*command)
     status = json.loads(dgm("status", "grown", "--json"))
     assert (status["agents"], status["evaluations"]["graded"]) == (3, 6), status
-    assert re.search(r"^\+RULE = \d", dgm("diff", "grown", "1"), re.MULTILINE)
+    assert re.search(r"^\+RULE = \d", dgm("show", "grown", "1", "--diff"), re.MULTILINE)
     asked = [str(request.body) for request in server.requests]
     solving = [text for text in asked if "Child number: " not in text]
     assert not any(TEAM in text for text in solving)

@@ -12,7 +12,7 @@ from tests.support.program import copy_of_run
 pytestmark = pytest.mark.sandbox
 
 TALLY = {"resolved", "unresolved", "n", "rate", "interval"}
-AGENT = {"id", "parents", "commit", "operator", "rationale", "own", "clade", "lower_bound"}
+AGENT = {"agent", "parents", "commit", "operator", "rationale", "own", "clade", "lower_bound"}
 
 
 def test_run_prints_one_document(searched):
@@ -33,12 +33,12 @@ def test_status_says_what_a_program_needs(dgm, searched):
 
 
 def test_tree_show_and_lineage_agree(dgm, searched):
-    agents = dgm.json("tree", "small")["agents"]
+    agents = dgm.json("show", "small")["agents"]
     assert all(set(agent) >= AGENT for agent in agents)
     best = dgm.json("status", "small")["best"]
-    lineage = dgm.json("lineage", "small", "best")["lineage"]
-    assert lineage[0]["id"] == 0
-    assert {**lineage[-1], **best} == lineage[-1] == agents[best["id"]]
+    lineage = dgm.json("show", "small", "best", "--lineage")["lineage"]
+    assert lineage[0]["agent"] == 0
+    assert {**lineage[-1], **best} == lineage[-1] == {**agents[best["agent"]], "patch": lineage[-1]["patch"]}
     shown = dgm.json("show", "small", "0")
     assert {key: shown[key] for key in AGENT} == {key: agents[0][key] for key in AGENT}
     assert len(shown["evaluations"]) == shown["own"]["n"]
@@ -46,7 +46,7 @@ def test_tree_show_and_lineage_agree(dgm, searched):
 
 
 def test_lists_for_people(dgm, searched):
-    tree = dgm("tree", "small").stdout.splitlines()
+    tree = dgm("show", "small").stdout.splitlines()
     assert tree[0].startswith("0")
     starred = [line for line in tree if "★" in line]
     assert len(starred) == 2, "its row, and what it means below"
@@ -54,10 +54,10 @@ def test_lists_for_people(dgm, searched):
     assert "lower bound" in starred[1]
     assert "lower bound" in dgm("status", "small").stdout
     assert "evaluations:" in dgm("show", "small", "seed").stdout
-    assert len(dgm("lineage", "small", "1").stdout.splitlines()) == 2
-    assert "diff --git" in dgm("diff", "small", "1").stdout
-    assert dgm("diff", "small", "0", "0").stdout == ""
-    assert "task_graded" in dgm("log", "small", "--kind", "task_graded").stdout
+    assert len(dgm("show", "small", "1", "--lineage").stdout.splitlines()) == 2
+    assert "diff --git" in dgm("show", "small", "1", "--diff").stdout
+    assert dgm("show", "small", "0", "0", "--diff").stdout == ""
+    assert "task_graded" in dgm("show", "small", "--events").stdout
 
 
 def test_plain_sql_reads_a_run(dgm, searched):
@@ -88,7 +88,7 @@ def test_an_exported_agent_can_be_a_seed(dgm, searched, tmp_path):
         "sandbox=bubblewrap",
     ]
     dgm(*words, "--max-evaluations", 1)
-    assert "diff --git" not in dgm("diff", "second", "0", "0").stdout
+    assert "diff --git" not in dgm("show", "second", "0", "0", "--diff").stdout
     subprocess.run(["git", "clone", "-q", "--bare", tmp_path / "agent", tmp_path / "bare.git"], check=True)
     changed = {"second": "third", tmp_path / "agent": tmp_path / "bare.git"}
     dgm(*(changed.get(word, word) for word in words), "--max-evaluations", 1)
@@ -118,11 +118,11 @@ def test_stop_of_a_run_that_does_not_run(dgm, searched):
         (["status", "smal"], "did you mean 'small'?"),
         (["show", "small", "99"], "no agent '99'"),
         (["show", "small", "zz"], "give an id from 0 to"),
-        (["lineage", "small", "-3"], "-3"),
-        (["diff", "small", "1", "77"], "no agent '77'"),
+        (["show", "small", "77", "--lineage"], "no agent '77'"),
+        (["show", "small", "1", "77", "--diff"], "no agent '77'"),
         (["frobnicate"], "there is no command 'frobnicate'"),
         (["rnu"], "did you mean 'run'?"),
-        (["tree"], "Missing argument"),
+        (["tree"], "is now 'dgm show RUN'"),
         (["run", "--model", "offline", "--name", "small"], "exists already"),
         (["run", "--benchmark", "startr", "--name", "n1"], "startr"),
         (["run", "--model", "gpt-99", "--name", "n2"], "gpt-99"),

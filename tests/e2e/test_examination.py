@@ -79,9 +79,9 @@ def test_holdout_evaluations_are_bounded_priced_and_paid_once(program, priced):
     assert (control["missing"], control["unit"], control["attempts"]) == (0, "usd", 2)
     assert control["affordable"] > 1
     assert control["took"] == control["spend"]["usd"] > 0
-    events, calls = dgm("log", exam).stdout, len(server.requests)
+    events, calls = dgm("show", exam, "--events").stdout, len(server.requests)
     assert dgm.json(*words)["holdout"] == found["holdout"]
-    assert (dgm("log", exam).stdout, len(server.requests)) == (events, calls)
+    assert (dgm("show", exam, "--events").stdout, len(server.requests)) == (events, calls)
 
 
 def test_a_control_that_would_show_nothing_is_refused_before_anything_is_spent(dgm, suite):

@@ -1,6 +1,7 @@
 """The recorded search with a small real model: it opens, its report is honest, and its traffic replays."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -12,7 +13,7 @@ from dgm.messages import Stop
 from dgm.paths import asset
 from dgm.replay import Match
 from dgm.tui.app import Browser
-from dgm.tui.reader import RunReader
+from dgm.tui.reader import BackgroundReader
 from tests.model.record import Record
 from tests.support.suite_on_disk import NoEngine
 
@@ -26,17 +27,16 @@ def folder(tmp_path_factory):
 
 
 def test_it_opens_in_the_commands_that_read(dgm):
-    assert "agent 0" in dgm("tree", NAME).stdout
-    assert dgm.json("status", NAME)["model"] == "openai-compatible/qwen2.5-coder-0.5b"
+    assert "agent 0" in dgm("show", NAME).stdout
+    assert dgm.json("status", NAME)["models"]["solve"] == "openai-compatible/qwen2.5-coder-0.5b"
     assert dgm("replay", NAME).stdout.startswith(f"{len(decisions(dgm))} decisions, all identical")
     said = dgm("run", "--name", NAME, "--model", "offline", code=2).stderr
     assert "a run's name" in said
 
 
 def decisions(dgm):
-    return [
-        line for line in dgm("log", NAME, "--kind", "action_started", "--json").stdout.splitlines() if line
-    ]
+    events = map(json.loads, dgm("show", NAME, "--events", "--json").stdout.splitlines())
+    return [event for event in events if event["kind"] == "action_started"]
 
 
 def test_its_report_claims_nothing_that_was_not_shown(dgm):
@@ -47,13 +47,11 @@ def test_its_report_claims_nothing_that_was_not_shown(dgm):
 
 def test_the_browser_opens_it(folder):
     async def look():
-        with RunReader(folder) as reader:
-            browser = Browser(reader, theme="dark")
-            async with browser.run_test(size=(120, 40)) as pilot:
-                while reader.members is None:
-                    browser.look()
-                    await pilot.pause(0.05)
-                return len(reader.members.agents)
+        browser = Browser(BackgroundReader(folder), theme="dark")
+        async with browser.run_test(size=(120, 40)) as pilot:
+            while browser.news is None:
+                await pilot.pause(0.05)
+            return browser.news.agents
 
     assert asyncio.run(asyncio.wait_for(look(), 300)) >= 1
 

@@ -95,7 +95,7 @@ def test_agents_leave_the_same_patches_again(dgm, searched):
 
 
 def test_a_packed_run_replays_too(dgm, searched, tmp_path):
-    dgm("archive", "pack", "small", tmp_path / "small.dgm")
+    dgm("export", "small", tmp_path / "small.dgm")
     assert dgm.json("replay", tmp_path / "small.dgm")["identical"]
     assert dgm.json("replay", tmp_path / "small.dgm", "1", "--what", "lineage")["identical"]
     done = dgm("replay", tmp_path / "small.dgm", "1", "--what", "lineage", "--live", "offline", code=2)

@@ -28,7 +28,7 @@ def check(dgm, sandbox):
         assert run["evaluations"]["graded"] == 1
         assert run["evaluations"]["invalid"] == 0
         assert run["spend"]["calls"] > 5
-        assert not dgm("log", run["run"], "--kind", "call_refused").stdout
+        assert not dgm.json("status", run["run"])["refusals"]
 
 
 def test_agents_on_the_vendors_packages_work_in_bubblewrap(dgm):

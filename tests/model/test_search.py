@@ -140,7 +140,7 @@ def test_commands_work_on_the_run(dgm, searched):
     status = dgm.json("status", NAME)
     assert status["evaluations"]["graded"] == EVALUATIONS
     assert not status["cut_calls"]
-    dgm("tree", NAME)
+    dgm("show", NAME)
     dgm("show", NAME, "seed")
     dgm("replay", NAME)
-    dgm("archive", "verify", NAME)
+    dgm("export", NAME, dgm.archive / "verified.dgm")

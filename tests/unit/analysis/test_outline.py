@@ -115,7 +115,7 @@ def test_a_log_without_an_agent_has_an_empty_outline(tmp_path: Path) -> None:
 def test_what_cannot_be_a_run_is_refused(tmp_path: Path, events: list[Event]) -> None:
     with EventStore.open(tmp_path / "events.db", write=True) as store:
         store.append_many(events)
-        with pytest.raises(ArchiveCorrupt, match="dgm archive verify"):
+        with pytest.raises(ArchiveCorrupt, match="restore the run from a copy"):
             Outline.read(store)
 
 

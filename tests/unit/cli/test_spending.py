@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from dgm.analysis.forecast import EvaluationSample, compute_reach
 from dgm.cli.main import main
 from dgm.cli.spending import (
     FirstCosts,
@@ -22,6 +21,7 @@ from dgm.domain import Budget
 from dgm.errors import UserError
 from dgm.models.auto import Offer
 from dgm.models.pricing import Prices
+from dgm.search.costs import EvaluationSample, compute_reach
 from tests.support.runs.paid import PaidRun
 
 MODEL, PAID = "openai-compatible/m", "openai/gpt-6.2-sol"

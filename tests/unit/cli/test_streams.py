@@ -39,7 +39,7 @@ def shell(command, archive, **variables):
     )
 
 
-@pytest.mark.parametrize("words", ["--help", "status begun", "log begun --json", "tree -h"])
+@pytest.mark.parametrize("words", ["--help", "status begun", "show begun --events --json", "show -h"])
 def test_a_full_disk_is_said_in_one_line(words, archive):
     done = shell(f"{DGM} {words} > /dev/full", archive)
     assert (done.returncode, done.stderr) == (
@@ -48,7 +48,7 @@ def test_a_full_disk_is_said_in_one_line(words, archive):
     )
 
 
-@pytest.mark.parametrize("words", ["log begun", "log begun --json"])
+@pytest.mark.parametrize("words", ["show begun --events", "show begun --events --json"])
 def test_a_reader_that_has_gone_hears_nothing(words, archive):
     done = shell(f"{DGM} {words} | head -1", archive)
     assert (done.returncode, done.stderr) == (1, "")

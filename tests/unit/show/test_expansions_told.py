@@ -6,8 +6,8 @@ from dgm.analysis.summary import run_summary
 from dgm.cli.progress import panel_lines
 from dgm.show.spans import plain_text
 from dgm.show.status import status_lines
-from dgm.simulate.recorded import open_recording, record
-from dgm.simulate.trial import Trial
+from dgm.simulation.recorded import open_recording, record
+from dgm.simulation.trial import Trial
 
 pytestmark = pytest.mark.starts_processes
 

@@ -1,0 +1,106 @@
+"""``dgm status`` and ``dgm show``: what they accept, and what they print for programs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dgm.cli.main import main
+from dgm.views.agents import AgentView, DiffView, LineageView, TreeView
+from dgm.views.run import RunView
+from dgm.views.run_list import RunListView
+from dgm.views.tasks import AgentTaskView
+from tests.support.runs.paid import small
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("archive") / "paid"
+    small(where).run.close()
+    return where
+
+
+def dgm(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "view"),
+    [
+        (["status", "RUN"], RunView),
+        (["status", "RUN/.."], RunListView),
+        (["show", "RUN"], TreeView),
+        (["show", "RUN", "1"], AgentView),
+        (["show", "RUN", "2", "0", "--diff"], DiffView),
+        (["show", "RUN", "--lineage"], LineageView),
+        (["show", "RUN", "seed", "--task", "ledger-a"], AgentTaskView),
+    ],
+)
+def test_json_is_a_view_and_text_is_plain(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], view: type
+) -> None:
+    words = [word.replace("RUN", str(folder)) for word in words]
+    code, out, err = dgm(capsys, *words, "--json")
+    assert (code, err) == (0, "")
+    view.model_validate_json(out)  # type: ignore[attr-defined]
+    code, out, err = dgm(capsys, *words)
+    assert (code, err) == (0, "")
+    assert out and "\x1b" not in out
+
+
+def test_events_are_printed_and_a_finished_log_is_not_followed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = dgm(capsys, "show", folder, "--events", "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    code, out, _ = dgm(capsys, "show", folder, "--follow", "--json")
+    assert [json.loads(line)["seq"] for line in out.splitlines()] == [event["seq"] for event in events[-10:]]
+    assert len(dgm(capsys, "show", folder, "--events")[1].splitlines()) == len(events)
+
+
+def test_ctrl_c_ends_following_quietly(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dgm.archive.history.writer", lambda _: object())
+    monkeypatch.setattr("dgm.archive.history.time.sleep", press)
+    code, out, err = dgm(capsys, "show", folder, "--follow")
+    assert (code, len(out.splitlines()), err) == (0, 10, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["status", "no-such-run"], "no-such-run"),
+        (["status", "--watch"], "--watch: needs the name of a run"),
+        (["show", "RUN", "7"], "no agent '7'"),
+        (["show", "RUN", "1", "7", "--diff"], "no agent '7'"),
+        (["show", "RUN", "1", "2"], "--diff: a second agent ('2')"),
+        (["show", "RUN", "--lineage", "--events"], "--events: cannot be combined"),
+        (["show", "RUN", "--task", "a", "--diff"], "--task: cannot be combined"),
+        (["show", "RUN", "1", "--events"], "--events: prints the log of the whole run"),
+        (["show", "RUN", "--diff", "--follow"], "--follow: only follows events"),
+        (["show", "RUN", "1", "--task", "ledger-z"], "did you mean 'ledger-a'?"),
+        (["show"], "RUN"),
+        (["list"], "'dgm list' is now 'dgm status'"),
+        (["log", "RUN"], "is now 'dgm show RUN --events'"),
+    ],
+)
+def test_bad_input_is_one_line(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    problem: str,
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    code, out, err = dgm(capsys, *(word.replace("RUN", str(folder)) for word in words))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert problem in err
