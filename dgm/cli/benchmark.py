@@ -26,7 +26,6 @@ FILES_SHOWN, IMAGES_SHOWN, TAGS_SHOWN, TESTS_SHOWN, REASONS_SHOWN = 60, 12, 24, 
 NAME_CELLS, MODULE_CELLS, LINE_CELLS = 60, 50, 300
 HEADS = ("task", "kind", "day", "F2P", "P2P", "lines", "module")
 NUMBERS = ("F2P", "P2P", "lines")
-TEXT_FIELDS = ("kind", "commit", "date", "license", "recipe", "seed")
 Lines = Iterator[str]
 
 
