@@ -60,7 +60,7 @@ run.report(html="report.html")
 again = dgm.open("first").resume(max_evaluations=3)
 assert (again.state, len(again.evaluations)) == ("goal reached", 3)
 assert again.replay().differing == 0
-print(again.status().best.model_dump_json())
+print(again.view.best.model_dump_json())
 """
 STOPPED = """
 import sys
