@@ -58,4 +58,4 @@ def test_bubblewrap_takes_no_engine(folder):
     with pytest.raises(
         UserError, match=r"^engine=ssh://far: the sandbox is bubblewrap, .*: leave engine out"
     ):
-        dgm.evolve(model="offline", sandbox="bubblewrap", engine="ssh://far")
+        dgm.evolve(model="offline", settings={"sandbox": "bubblewrap", "engine": "ssh://far"})
