@@ -96,8 +96,12 @@ def resolve_below(folder: Path, name: str) -> Path:
     return folder.joinpath(*parts)
 
 
-def list_files(folder: Path) -> list[str]:
+def list_files(folder: Path, skip: str = "") -> list[str]:
     """Return the names of the files and links below the folder, sorted, without bytecode and ``.git``.
+
+    Args:
+        folder: the folder.
+        skip: pattern of paths of folders that are left out, as ``fnmatch`` has it.
 
     Raises:
         UserError: a link leads out of the folder; there is something else than files, links and folders; a part cannot
@@ -105,7 +109,7 @@ def list_files(folder: Path) -> list[str]:
     """
     names: list[str] = []
     left_bytes = FOLDER_BYTES
-    for name, info in _walk(folder):
+    for name, info in _walk(folder, skip):
         if stat.S_ISLNK(info.st_mode):
             resolve_below(folder, name)
         elif not stat.S_ISREG(info.st_mode):
@@ -149,7 +153,7 @@ def _check_ordinary(file: Path, mode: int) -> None:
         raise UserError(f"{file}: is {what}; expected a file")
 
 
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(folder: Path, skip: str) -> Iterator[tuple[str, os.stat_result]]:
     waiting = [""]
     while waiting:
         prefix = waiting.pop()
@@ -158,7 +162,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                 for item in items:
                     info = item.stat(follow_symlinks=False)
                     is_folder = stat.S_ISDIR(info.st_mode)
-                    if is_folder and item.name not in IGNORED:
+                    if is_folder and item.name not in IGNORED and not fnmatchcase(prefix + item.name, skip):
                         waiting.append(f"{prefix}{item.name}/")
                     elif not is_folder and not item.name.endswith(".pyc"):
                         yield prefix + item.name, info

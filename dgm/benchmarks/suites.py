@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from dgm.archive.repository import AgentRepository
-from dgm.benchmarks.environments import EnvironmentChecks, read_environments
+from dgm.benchmarks.environments import FOLDER, PACKAGES, EnvironmentChecks, read_environments
 from dgm.benchmarks.grade import Exam, Survey, examine, run_solution, run_tests
 from dgm.benchmarks.perturb import COMMAND, Outcomes, Perturb, Perturbation
 from dgm.benchmarks.prediction_patches import normalised_patch
@@ -49,7 +49,8 @@ class SuiteBenchmark:
     """
 
     def __init__(self, folder: Path, engine: SandboxEngine, perturb: Perturb = "resolved") -> None:
-        files = list_files(folder)  # before any of them is read
+        # Before any of them is read; packages are checked before their first use.
+        files = list_files(folder, skip=f"{FOLDER}/*/{PACKAGES}")
         record = read_suite(folder)
         self.name = record.name
         self.description = record.description
