@@ -29,7 +29,7 @@ from pydantic import BaseModel
 from dgm.cli.steps import StepDisplay
 from dgm.consents import ConsentNeeded
 from dgm.errors import UserError
-from dgm.show.safe import one_line
+from dgm.render.safe import one_line
 
 T = TypeVar("T")
 CALLBACKS = ("watcher", "on_event", "on_step", "confirm")

@@ -79,6 +79,9 @@ class AgentPane(Pane):
         if self._shown is None or any(row.agent == self._shown for row in news.rows):
             self.enter()
 
+    def text_view(self) -> TextView | None:
+        return next(self.query(f"#{self.part}-text").results(TextView), None)
+
     @on(TabbedContent.TabActivated, "#parts")
     def _open_part(self, event: TabbedContent.TabActivated) -> None:
         event.stop()

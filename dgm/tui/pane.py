@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
@@ -31,7 +32,9 @@ Answer = TypeVar("Answer")
 
 
 _LINES = 100
-"""Lines that are written before keys are looked at again."""
+"""Lines that are written at once."""
+_PORTION = 8
+"""Writes after which keys are looked at and the screen is drawn; a short text appears at once."""
 _LONGEST = 2_000
 """Characters of a line that are shown."""
 _GIT_HEADS = ("diff --git ", "index ", "--- ", "+++ ")
@@ -62,7 +65,8 @@ class Pane(TabPane):
         views: list[TextView | Listing] = [*self.query(TextView), *self.query(Listing)]
         return any(view.find(words, step) for view in views if view.is_on_screen)
 
-    def load(
+    @work(exclusive=True, group="load")
+    async def load(
         self, what: str, question: Callable[[Run], Answer], show: Callable[[Answer], Awaitable[None]]
     ) -> None:
         """Ask the reader and show the answer, unless the pane asks for something else meanwhile.
@@ -72,19 +76,15 @@ class Pane(TabPane):
             question: asked on the reader's thread; a trace may hold anything, so that it may raise anything.
             show: shows the answer.
         """
-
-        async def work() -> None:
-            try:
-                answer = await self.browser.reader.ask(question)
-            except ReaderClosed:
-                return
-            except Exception as error:  # noqa: BLE001
-                reason = str(error) if isinstance(error, (DgmError, OSError)) else repr(error)
-                await self.show_problem(f"{what} cannot be read: {reason}")
-                return
-            await show(answer)
-
-        self.run_worker(work, exclusive=True, group="load")
+        try:
+            answer = await self.browser.reader.ask(question)
+        except ReaderClosed:
+            return
+        except Exception as error:  # noqa: BLE001
+            reason = str(error) if isinstance(error, (DgmError, OSError)) else repr(error)
+            await self.show_problem(f"{what} cannot be read: {reason}")
+            return
+        await show(answer)
 
     def focus_content(self) -> None:
         for widget in self.query("AgentTree, Listing, TextView"):
@@ -94,11 +94,15 @@ class Pane(TabPane):
 
     async def show_problem(self, problem: str) -> None:
         """Show why there is nothing to show."""
-        for view in self.query(TextView):
-            if view.is_on_screen:
-                await view.show([Text(safe.one_line(problem, 1_000), "yellow")])
-                return
-        self.browser.say(problem)
+        view = self.text_view()
+        if view is None:
+            self.browser.say(problem)
+        else:
+            await view.show([Text(safe.one_line(problem, 1_000), "yellow")])
+
+    def text_view(self) -> "TextView | None":
+        """Return the text that is shown."""
+        return self.query(TextView).first()
 
 
 class TextView(RichLog):
@@ -116,7 +120,7 @@ class TextView(RichLog):
         self._sections: list[int] = []
         self._key: object = None
         self._match: int | None = None
-        self._width = 0
+        self._width = self._writes = 0
 
     async def show(self, parts: Iterable[RenderableType], key: object = None) -> None:
         """Replace the text. A text with the key of the one before stays where it is scrolled to."""
@@ -128,13 +132,17 @@ class TextView(RichLog):
         self.clear()
         self._sections.clear()
         self._width = self.scrollable_content_region.width
-        heading = False
-        for part in _joined(self._parts):
+        self._writes += 1
+        number, heading = self._writes, False
+        for index, part in enumerate(_joined(self._parts), 1):
             before, heading = heading, _is_heading(part)
             if heading and not before:
                 self._sections.append(len(self.lines))
             self.write(part, width=self._width or None)
-            await asyncio.sleep(0)
+            if not index % _PORTION:
+                await asyncio.sleep(0)
+            if number != self._writes:
+                return  # another text, or another width
         self.scroll_to(y=top, animate=False, immediate=True)
 
     def on_resize(self, _: Resize) -> None:

@@ -5,18 +5,17 @@ import gc
 import queue
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dgm.domain import AgentId, Tally
 from dgm.errors import DgmError, Infrastructure
 
 if TYPE_CHECKING:
     from dgm.archive.run import Run
-    from dgm.archive.tree import Tree
     from dgm.views.agents import AgentRow, AgentState
     from dgm.views.run import RunReader, RunView
 
@@ -38,7 +37,7 @@ class News:
     rows: "Sequence[AgentRow]"
     """New and changed agents, parents first."""
     newest: AgentId | None
-    """The agent of the newest change; None if nothing changed."""
+    """The youngest agent that was born or evaluated; None if there is none."""
     state: str
     living: bool
     """Whether a process writes the run."""
@@ -61,8 +60,9 @@ class BackgroundReader:
         self._run: RunReader | None = None
         self._closing = False
         self._inode = _read_inode(folder)
-        self._seen: list[_RowFacts] = []
-        """What the rows of the agents were made of."""
+        self._state = ""
+        self._facts: list[tuple[Tally, Tally, int, AgentState | None]] = []
+        """By agent: its own tally, that of its clade, the number of its children, and its state."""
         sys.setswitchinterval(_SWITCH_S)
         self._thread = threading.Thread(target=self._work, name="run-reader", daemon=True)
         self._thread.start()
@@ -142,24 +142,28 @@ class BackgroundReader:
 
         if _read_inode(self.folder) != self._inode:
             raise Infrastructure("the run was removed or replaced; what was read is still shown")
-        run = self._reader.run
-        self._reader.follow()
-        tree, states, label = run.tree, agent_states(run), state(run)
-        seen = [_RowFacts.of(tree, agent.id, states) for agent in tree.agents]
+        run, before = self._reader.run, self._facts
+        events, tree = self._reader.follow(), run.tree
+        label, states = state(run), agent_states(run)
+        if events or label != self._state:
+            self._state = label
+            self._facts = [
+                (tree.own(agent.id), tree.clade(agent.id), len(tree.children(agent.id)), states.get(agent.id))
+                for agent in tree.agents
+            ]
         changed = [
             agent
-            for agent, facts in zip(tree.agents, seen, strict=True)
-            if agent.id >= len(self._seen) or facts != self._seen[agent.id]
+            for agent in tree.agents
+            if agent.id >= len(before) or self._facts[agent.id] != before[agent.id]
         ]
-        concerned = [
+        evaluated = [
             agent.id
             for agent in changed
-            if agent.id >= len(self._seen) or tree.own(agent.id) != self._seen[agent.id].own
+            if agent.id >= len(before) or self._facts[agent.id][0] != before[agent.id][0]
         ]
-        self._seen = seen
         return News(
             rows=[row_of(tree, agent, None, states) for agent in changed],
-            newest=concerned[-1] if concerned else None,
+            newest=evaluated[-1] if evaluated else None,
             state=label,
             living=label in LIVING,
             agents=len(tree.agents),
@@ -182,17 +186,6 @@ class BackgroundReader:
 
 def _import_panes() -> None:
     from dgm.tui import agent, compare, run, tasks, tree  # noqa: F401
-
-
-class _RowFacts(NamedTuple):
-    own: Tally
-    clade: Tally
-    children: int
-    state: "AgentState | None"
-
-    @classmethod
-    def of(cls, tree: "Tree", agent: AgentId, states: "Mapping[AgentId, AgentState]") -> Self:
-        return cls(tree.own(agent), tree.clade(agent), len(tree.children(agent)), states.get(agent))
 
 
 def _read_inode(folder: Path) -> int | None:

@@ -1,19 +1,24 @@
 """The run as a whole: state, budget, spend, what is being done, what happened and what failed; waiting children."""
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
-from dgm.archive.approvals import ApprovalAnswer, put_answer
+from dgm.archive.approvals import (
+    ApprovalAnswer,
+    UnreadableApproval,
+    WaitingChild,
+    put_answer,
+    read_answer,
+)
 from dgm.archive.run import Run
 from dgm.domain import ActionId
 from dgm.errors import DgmError, UserError
@@ -21,6 +26,7 @@ from dgm.render import fmt, safe
 from dgm.render.text import LEVEL_STYLES, Facts, render_run
 from dgm.tui.pane import Pane, TextView, patch_parts, prose
 from dgm.tui.reader import ReaderClosed
+from dgm.views.agents import decode
 from dgm.views.events import EventView, read_events
 from dgm.views.run import RunView
 
@@ -53,7 +59,7 @@ class RunPane(Pane):
 
     def enter(self) -> None:
         self.focus_content()
-        self.run_worker(self._show, exclusive=True, group="load")
+        self._show()
 
     def _refresh(self) -> None:
         news = self.browser.news
@@ -62,6 +68,7 @@ class RunPane(Pane):
         if news.living or news.seq != self._seq:
             self.enter()
 
+    @work(exclusive=True, group="load")
     async def _show(self) -> None:
         begun = time.monotonic()
         self._seq = self.browser.news.seq if self.browser.news else -1
@@ -126,7 +133,7 @@ class ApprovalScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._child: WaitingChild | None = None
+        self._child: ActionId | None = None
         self._seen: list[ActionId] = []
 
     def compose(self) -> ComposeResult:
@@ -153,12 +160,12 @@ class ApprovalScreen(Screen[None]):
             if self._child is None:
                 self.dismiss()
             return
-        self._child = child
-        self._seen.append(child.action)
-        self.query_one(Static).update(
-            Text(f"child {child.action} of {child.parents} waits for approval: y or n", "bold")
-        )
-        await self.query_one(TextView).show(_child_parts(child))
+        self._child, waiting, patch = child
+        self._seen.append(self._child)
+        parents = " and ".join(map(str, waiting.child.parents))
+        heading = f"child {self._child} of {parents} waits for approval: y or n"
+        self.query_one(Static).update(Text(heading, "bold"))
+        await self.query_one(TextView).show(_child_parts(waiting, patch))
         self.query_one(TextView).focus()
 
     def action_reject(self) -> None:
@@ -176,58 +183,43 @@ class ApprovalScreen(Screen[None]):
         if child is None:
             return
         try:
-            await self._browser.reader.ask(
-                lambda run: _answer(run, child.action, ApprovalAnswer(yes, reason))
-            )
+            await self._browser.reader.ask(lambda run: _answer(run, child, ApprovalAnswer(yes, reason)))
         except DgmError as error:
             self._browser.say(str(error))
             return
-        self._browser.say(f"child {child.action}: {'yes' if yes else 'no'}")
+        self._browser.say(f"child {child}: {'yes' if yes else 'no'}")
         self._child = None
         await self.action_skip()
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingChild:
-    """A child that waits."""
-
-    action: ActionId
-    parents: str
-    operator: str
-    rationale: str
-    since_s: float
-    patch: str
+def _read_child(run: Run, seen: Collection[ActionId]) -> tuple[ActionId, WaitingChild, str] | None:
+    """Return the next child without an answer, and its patch."""
+    for action, waiting in run.tree.waiting.items():
+        if action not in seen and not _is_answered(run, action):
+            parent = run.tree.agents[waiting.child.parents[0]]
+            return action, waiting, decode(run.repository.diff(parent.commit, waiting.child.commit))
+    return None
 
 
-def _read_child(run: Run, seen: Sequence[ActionId]) -> WaitingChild | None:
-    run_children = run.tree.waiting
-    action = next((action for action in run_children if action not in seen), None)
-    if action is None:
-        return None
-    waiting = run_children[action]
-    child = waiting.child
-    patch = run.repository.diff(run.tree.agents[child.parents[0]].commit, child.commit)
-    return WaitingChild(
-        action,
-        " and ".join(map(str, child.parents)),
-        child.operator,
-        child.rationale,
-        time.time() - waiting.since,
-        patch.decode("utf-8", "replace"),
-    )
+def _is_answered(run: Run, action: ActionId) -> bool:
+    """Return whether there is an answer that the search has not read yet."""
+    try:
+        return read_answer(run.folder, action) is not None
+    except UnreadableApproval:
+        return False
 
 
 def _answer(run: Run, action: ActionId, answer: ApprovalAnswer) -> None:
     if action not in run.tree.waiting:
-        raise UserError(f"child {action} waits no more")
+        raise UserError(f"child {action} is not waiting any more")
     put_answer(run.folder, action, answer)
 
 
-def _child_parts(child: WaitingChild) -> Iterator[RenderableType]:
+def _child_parts(waiting: WaitingChild, patch: str) -> Iterator[RenderableType]:
     facts = Facts()
-    facts.add("operator", safe.one_line(child.operator, 80))
-    facts.add("waits for", fmt.duration(child.since_s))
+    facts.add("operator", safe.one_line(waiting.child.operator, 80))
+    facts.add("waits for", fmt.duration(time.time() - waiting.since))
     yield facts.table
-    yield from prose(child.rationale)
+    yield from prose(waiting.child.rationale)
     yield Text()
-    yield from patch_parts(child.patch)
+    yield from patch_parts(patch)

@@ -71,6 +71,12 @@ class TasksPane(Pane):
             self.browser.task_id = None
         self.browser.go("tasks")
 
+    def text_view(self) -> TextView | None:
+        text = {"attempt": "#attempt", "one-task": "#statement"}.get(
+            self.query_one(ContentSwitcher).current or ""
+        )
+        return self.query_one(text, TextView) if text else None
+
     def _switch(self, name: str) -> None:
         self.query_one(ContentSwitcher).current = name
         self.call_after_refresh(self.focus_content)

@@ -61,7 +61,7 @@ def test_the_keys_that_work_are_shown_and_hidden(example: Path) -> None:
     async def look(browser: Browser, pilot: Pilot[None]) -> None:
         shown = await press(browser, pilot, "question_mark")
         assert browser.query(HelpPanel)
-        assert "Next match" in shown
+        assert "To the root" in shown
         await press(browser, pilot, "question_mark")
         assert not browser.query(HelpPanel)
 
@@ -151,8 +151,9 @@ def test_an_unknown_agent_ends_the_browser(example: Path) -> None:
 
 def test_a_damaged_log_ends_the_browser(example_copy: Path) -> None:
     with sqlite3.connect(example_copy / "events.db") as log:
-        log.execute("DROP TRIGGER IF EXISTS events_update")
-        log.execute("UPDATE events SET body = '{' WHERE seq = 5")
+        for (trigger,) in log.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            log.execute(f"DROP TRIGGER {trigger}")
+        log.execute("UPDATE events SET body = '{}' WHERE seq = 5")
     assert isinstance(run_until_left(example_copy).failure, ArchiveCorrupt)
 
 
